@@ -49,8 +49,7 @@ export class StoredDirectory {
   }
 
   /**
-   * The stored directory, if the log still holds its last event; otherwise an empty one. @throws what the event store
-   * throws
+   * The stored directory if the log still holds its last event, else an empty one. @throws what the event store throws
    */
   async load(eventStore: Pick<EventStore, 'identity' | 'holds'>): Promise<KnownTenants> {
     this.#logId = await eventStore.identity();

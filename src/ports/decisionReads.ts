@@ -36,10 +36,7 @@ export interface DecisionReads extends Pick<RecordReads, 'get'>, Pick<Projection
     table: TableRef,
     wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
   ): Promise<TableSnapshot>;
-  /**
-   * How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), and the revision counted
-   * at.
-   */
+  /** How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), at which revision. */
   countOutsideBatch(
     table: TableRef,
     batchId: string,
@@ -49,10 +46,7 @@ export interface DecisionReads extends Pick<RecordReads, 'get'>, Pick<Projection
     readonly count: number;
     readonly inside: number;
   }>;
-  /**
-   * Some of the records that such a clean-up would delete: at most `limit`, and at most MAX_DIFFERENCE_CHARACTERS of
-   * text.
-   */
+  /** Records that such a clean-up would delete: at most `limit`, and MAX_DIFFERENCE_CHARACTERS of text. */
   someOutsideBatch(table: TableRef, batchId: string, limit: number): Promise<readonly StoredRecord[]>;
   /**
    * Records deleted by the clean-up at this revision, except those whose id or key a later clean-up deleted too: at

@@ -9,10 +9,7 @@ import type { EventPosition } from './eventStore.js';
 /** The position that the stored directory has reached, in which log and in which build. */
 export type DirectoryPlace = EventPosition & {
   readonly logId: string;
-  /**
-   * Changes each time the directory is built from the start of the log: it tells processes that share the store whose
-   * parts it holds.
-   */
+  /** Changes with each build from the start of the log: tells processes that share the store whose parts it holds. */
   readonly build: string;
 };
 

@@ -139,10 +139,7 @@ export interface EventStore {
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
 
-  /**
-   * Whether the log still has this event at this position. False means that the log was replaced by an older copy, or
-   * is another log.
-   */
+  /** Whether the log still has this event there. Otherwise it was replaced by an older copy, or is another log. */
   holds(place: EventPosition): Promise<boolean>;
 
   /** @throws EventStoreUnavailableError when the log cannot be reached or is known to accept no appends */
@@ -216,9 +213,7 @@ export class EventStoreUnavailableError extends Error {
   }
 }
 
-/**
- * The embedded log's file is damaged. It is the only copy of its events, so it is left as it is for a person to repair.
- */
+/** The embedded log's file is damaged. It is the only copy of its events, so it is left as it is for a person to repair. */
 export class EventLogDamagedError extends EventStoreUnavailableError {
   override readonly name = 'EventLogDamagedError';
   /** @param damage the engine's message */

@@ -12,9 +12,7 @@ export type ProjectionTarget = Pick<
 
 export type Projection = {
   readonly name: RebuildScope['projection'];
-  /**
-   * Raise it when `apply` writes something else than before: the runner then fills the projection again from the log.
-   */
+  /** Raise it when `apply` writes something else than before: the runner then fills the projection again from the log. */
   readonly version: number;
   /** Includes the prefix of tenant streams. */
   readonly streamPrefixes: readonly string[];
@@ -22,10 +20,7 @@ export type Projection = {
   apply(event: RecordedEvent, tenant: Tenant, target: ProjectionTarget): Promise<void>;
 };
 
-/**
- * Stream prefixes of the projection. With a tenant, its streams only, and those of tenants whose names begin with its
- * name.
- */
+/** Stream prefixes of the projection; with a tenant, of it and of tenants whose names begin with its name. */
 export function streamsOf(projection: Projection, tenant?: string): readonly string[] {
   if (tenant === undefined) return projection.streamPrefixes;
   return projection.streamPrefixes.map((prefix) =>

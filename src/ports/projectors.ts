@@ -1,6 +1,4 @@
-/**
- * How several processes that project into the same read models share the work. Adapter: `adapters/readmodels/mongodb`.
- */
+/** How several processes that project into the same read models share the work. Adapter: `adapters/readmodels/mongodb`. */
 export interface Projectors {
   /** Returns the number of lanes. If there are no read models yet, the first caller sets it to `wanted`. */
   settleLanes(wanted: number): Promise<number>;

@@ -12,9 +12,7 @@ export type ProofPart = { readonly tenant: string; readonly table: string | null
 export type Difference = ProofPart & {
   /** The engine's table, index or collection; `catalog` for counts and revisions. */
   readonly place: string;
-  /**
-   * Id of the record or delivery, or `<order id> <revision>` of a history entry; null if it is not about one of them.
-   */
+  /** Id of the record or delivery, or `<order id> <revision>` of a history entry; null if it is not about one of them. */
   readonly record: string | null;
   readonly kind: 'missing' | 'unexpected' | 'different';
   /** What is wrong, as a sentence. */

@@ -48,10 +48,7 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
    * them in turn. @returns how many
    */
   dropDeliveries(endedBefore: string, limit: number): Promise<number>;
-  /**
-   * Takes everything that a projection wrote for a tenant out of service, in this transaction; `clearDropped` deletes
-   * it.
-   */
+  /** Takes all that a projection wrote for a tenant out of service, in this transaction; see `clearDropped`. */
   dropTenant(projection: RebuildScope['projection'], tenant: string): Promise<void>;
   /**
    * Deletes a bounded piece of data that is out of service: of dropped tenants and of ended rebuilds. Uses its own
@@ -71,9 +68,7 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   park(parked: Parked): Promise<void>;
   /** The tenant's part continues with all others. Part of the open transaction. */
   unpark(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<void>;
-  /**
-   * Asks the projecting process for a retry; callable from other processes. @returns false if the part is not parked
-   */
+  /** Asks the projecting process for a retry; callable from other processes. @returns false if the part is not parked */
   askRetry(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<boolean>;
 
   /** Undefined if the engine applies events in log order only, each as a whole. */
@@ -90,8 +85,7 @@ export interface StepwiseWriter {
   /** False while a rebuild needs the copy and the served data at one position. */
   mayOvertake(): Promise<boolean>;
   /**
-   * Records that an event beyond the checkpoint is applied. Deleted by the commit whose checkpoint passes it, unless
-   * its part is parked.
+   * Records an event applied beyond the checkpoint. The commit that passes it deletes this, unless its part is parked.
    */
   putOutOfOrder(applied: OutOfOrder): Promise<void>;
   /**

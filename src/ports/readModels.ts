@@ -136,10 +136,7 @@ export interface RecordReads {
   listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind>;
   /** Current records by id: as many of the first as fit in MAX_PAGE_BYTES, at least one. */
   byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById>;
-  /**
-   * Ids deleted by the clean-up at this revision, except those that a later clean-up deleted again; sorted, after
-   * `behind`.
-   */
+  /** Ids, sorted, that the clean-up at this revision deleted, and no later one deleted again. */
   cleanedUpIds(
     table: TableRef,
     cleanUp: Revision,
@@ -157,10 +154,7 @@ export class ReadModelsUnavailableError extends Error {
   override readonly name: string = 'ReadModelsUnavailableError';
 }
 
-/**
- * The read models, or one table, may not match the log or cannot answer yet: they are being filled or are parked. The
- * message is for callers.
- */
+/** The read models, or one table, are filled or parked, and cannot answer. The message is for callers. */
 export class ReadModelsWithheldError extends Error {
   override readonly name = 'ReadModelsWithheldError';
 }

@@ -1,7 +1,4 @@
-/**
- * Checkpoints of projections, and the marks beside them: version, and how far a projection must be filled before it is
- * read.
- */
+/** Checkpoints of projections, and the marks beside them: version, and the position that ends filling. */
 import type { Position } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';

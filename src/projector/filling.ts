@@ -53,10 +53,7 @@ async function resetForLog(
   await writing.add(() => inTransaction(writer, async () => new Map(), { log, position: 0 }));
 }
 
-/**
- * Projections that are new, or written by another version, are filled from the log and withheld from reads until
- * complete.
- */
+/** Projections that are new, or written by another version, are filled, and withheld until complete. */
 async function resetOutdated(deps: FillDeps, signal: AbortSignal): Promise<void> {
   const { eventStore, writer, writing } = deps;
   const head = await eventStore.head();
@@ -79,9 +76,7 @@ async function resetOutdated(deps: FillDeps, signal: AbortSignal): Promise<void>
   for (const { name } of old) await writing.add(() => writer.reset(name));
 }
 
-/**
- * Projections written by another version (`old`), and the checkpoints and marks that withhold unfilled ones (`unread`).
- */
+/** Projections written by another version (`old`), and the checkpoints and marks that withhold unfilled ones (`unread`). */
 async function findUnfilled({ writer, projections }: Pick<FillDeps, 'writer' | 'projections'>, head: Position) {
   const old: Projection[] = [];
   const unread = new Map<string, Position>();

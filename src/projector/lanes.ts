@@ -27,10 +27,7 @@ export function laneIndex(tenant: string, of: number): number {
   return sum % of;
 }
 
-/**
- * The log as the lane's projector subscribes to it: without events of other lanes' tenants. Reads of single streams are
- * unrestricted.
- */
+/** The log of a lane's projector: subscriptions lack events of other lanes' tenants; streams are all readable. */
 export function logOf({ index, of }: Lane, log: EventStore): EventStore {
   if (of === 1) return log;
   const accepts = (stream: string) => laneIndex(parseStream(stream).tenant, of) === index;

@@ -1,6 +1,4 @@
-/**
- * Reports the traces that the events of a commit belong to; the main thread, which has the tracer, makes spans of it.
- */
+/** Reports the traces that the events of a commit belong to; the main thread, which has the tracer, makes spans of it. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Parked } from '../ports/projectionProgress.js';
 import { countByTrace, isTraced } from '../ports/tracedEvents.js';

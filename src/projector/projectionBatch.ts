@@ -268,10 +268,7 @@ export class ProjectionBatch {
   }
 }
 
-/**
- * Tells which events must wait: those of a stream keep their order, and a tenant's own events keep their place among
- * all of the tenant's.
- */
+/** Tells which events must wait to keep the order of their stream, and that of a tenant's own events. */
 class StreamOrder {
   readonly #streams = new Set<string>();
   /** Tenants with waiting events, and whether one of the tenant's own is among them. */

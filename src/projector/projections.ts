@@ -63,10 +63,7 @@ export async function tenantsBehind(
 /** A projection that is behind and has not moved for this long is stuck, not busy. */
 const STANDSTILL_MS = 30_000;
 
-/**
- * How far a projection is behind the log: in positions, and by the age of its oldest unapplied event (undefined if
- * unknown).
- */
+/** How far a projection is behind the log: positions, and age of its oldest unapplied event if known. */
 export type ProjectionLag = { readonly name: string; readonly behind: number; readonly seconds: number | undefined };
 
 type Seen = { readonly position: Position; readonly since: number };

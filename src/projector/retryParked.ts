@@ -44,10 +44,7 @@ export async function retryParked(parts: RetryDeps, signal: AbortSignal): Promis
   }
 }
 
-/**
- * `moved`: caught up as far as asked. `ended`: continues with the others, is parked again, or was replaced by a
- * rebuild.
- */
+/** `moved`: caught up as asked. `ended`: continues with the others, is parked again, or was rebuilt. */
 type Outcome = 'moved' | 'ended';
 
 class Retry {
@@ -118,10 +115,7 @@ class Retry {
     return 'ended';
   }
 
-  /**
-   * In one transaction: applies the steps and runs `updateMark`; or applies the steps before the first failure and parks the
-   * tenant there.
-   */
+  /** In one transaction: applies the steps and runs `updateMark`; or parks the tenant at the first failure. */
   async #write(steps: readonly Step[], updateMark: () => Promise<void>): Promise<Outcome> {
     const { writer, onParked } = this.#parts;
     const from = this.#parked;

@@ -8,9 +8,7 @@ import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '../domain/limits.
 import { ReadModelsWithheldError } from '../ports/readModels.js';
 import { withTimeout } from '../supervision/waiting.js';
 
-/**
- * If a write is not shown after this time, in milliseconds, later writes wait themselves: the projector may be stuck.
- */
+/** If a write is not shown after this time, in milliseconds, later writes wait themselves: the projector may be stuck. */
 const LATE_MS = 1_000;
 /** A timer may fire this early, in milliseconds. */
 const EARLY_MS = 2;
@@ -59,10 +57,7 @@ export class PendingWrites {
     );
   }
 
-  /**
-   * Adds a write: reads of its scope wait from now on. @param shown resolves when the write is shown, or the wait is
-   * given up
-   */
+  /** Reads of the write's scope wait from now on. @param shown resolves when it is shown, or given up */
   add(tenant: string, part: string, shown: Promise<unknown>): void {
     const isShown = shown.then(() => this.#remove(tenant, write));
     const write: Unshown = { part, since: performance.now(), shown: isShown };
@@ -96,9 +91,7 @@ export class PendingWrites {
     return this.#writes.has(tenant);
   }
 
-  /**
-   * Resolves when all pending writes of the scope are shown, or time is up; undefined if there are none. Never rejects.
-   */
+  /** Resolves when all pending writes of the scope are shown, or time is up; undefined if there are none. Never rejects. */
   untilShown(tenant: string, part: string): Promise<void> | undefined {
     const writes = this.#writes.get(tenant)?.filter((write) => write.part === part && write.shown !== undefined);
     const last = writes?.at(-1);

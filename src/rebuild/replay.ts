@@ -29,10 +29,7 @@ function reasonsOf(error: unknown): string {
   return error instanceof Error && error.cause !== undefined ? `${sentence} ${reasonsOf(error.cause)}` : sentence;
 }
 
-/**
- * Rough number of record changes in a transaction of the copy. If one file holds both, the live read models wait for
- * its end.
- */
+/** Rough number of record changes in a transaction of the copy: in the same file, live writes wait for its end. */
 const RECORDS_AT_ONCE = 1_000;
 
 /** Well within the time after which a silent rebuild is considered dead. */

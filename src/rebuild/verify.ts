@@ -110,10 +110,7 @@ class Verification {
     this.#differences.push(...differences.slice(0, MAX_DIFFERENCES - this.#differences.length));
   }
 
-  /**
-   * A difference may only mean that the two sides are at different positions: then both are brought to one position and
-   * compared again.
-   */
+  /** A difference may come from different positions: then both are brought to one position and compared again. */
   async #settled(compare: () => Promise<ProofSlice>): Promise<ProofSlice> {
     this.#signal.throwIfAborted();
     await this.#filled.replay.keep();

@@ -1,7 +1,4 @@
-/**
- * Encrypts secrets that must be readable again (signing keys of webhooks) before they go into the log, with keys of the
- * installation.
- */
+/** Encrypts secrets in the log that must be readable again (signing keys of webhooks), with the installation's keys. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -93,9 +90,7 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
   }
 }
 
-/**
- * Written completely under another name, then linked: if several processes start at once, the first key counts for all.
- */
+/** Written completely under another name, then linked: if several processes start at once, the first key counts for all. */
 async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;

@@ -79,10 +79,7 @@ export class QuietSlices {
   }
 }
 
-/**
- * The log in a thread: stored events are read directly, new ones come from the process's feed. @param requests see
- * `serveFeed`
- */
+/** The log in a thread: stored events are read directly, new ones come by the feed. @param requests see `serveFeed` */
 export function followFeed(log: EventStore, requests: MessagePort): EventStore {
   async function* subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
     const { streamPrefixes, signal } = options;

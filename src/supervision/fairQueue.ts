@@ -1,6 +1,4 @@
-/**
- * Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another.
- */
+/** Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another. */
 import type { Cancellation } from './cancellation.js';
 
 export type FairQueueLimits = {

@@ -1,10 +1,7 @@
 /** What threads need of each other: errors that can be sent, and a lower priority for work that nobody waits for. */
 import { constants, getPriority, setPriority } from 'node:os';
 
-/**
- * Makes an error that can be sent to another thread. The structured clone of a driver's error class, such as SQLite's,
- * would lose its message.
- */
+/** Makes an error that can be sent to another thread: the clone of a driver's error class would lose its message. */
 export function sendable(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const { message, stack, cause } = error;

@@ -40,9 +40,7 @@ export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
 }
 
-/**
- * Returns the promise's outcome if it comes in time; a later one is ignored. @throws TimeLimitError with the message
- */
+/** Returns the promise's outcome if it comes in time; a later one is ignored. @throws TimeLimitError with the message */
 export async function withTimeout<T>(milliseconds: number, message: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
