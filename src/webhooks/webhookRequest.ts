@@ -34,14 +34,20 @@ export type RequestParts = {
 };
 
 /**
- * Prepares an attempt. If its body would be too large, the attempt fails with that reason, without a call.
- * @throws the other errors of `makeRequest`
+ * Prepares an attempt, signed with the current secrets and time. If its body would be too large, the attempt fails with
+ * that reason, without a call.
+ * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
  */
 export async function prepareAttempt(
-  ...args: Parameters<typeof makeRequest>
+  parts: RequestParts,
+  tenant: Tenant,
+  webhook: Webhook,
+  { delivery: { subject }, deliveryId }: LoadedDelivery,
 ): Promise<(transport: WebhookTransport) => Promise<AttemptResult>> {
   try {
-    const request = await makeRequest(...args);
+    const body = await payloadOf(parts, tenant, webhook, subject);
+    const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
+    const request = signedRequest(parts.commands, webhook, sent, parts.settings.version);
     return (transport) => transport.post(request);
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
@@ -50,30 +56,16 @@ export async function prepareAttempt(
   }
 }
 
-/**
- * The request of an attempt, signed with the current secrets and time.
- * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError, OrderDocumentTooLargeError,
- *   AnswerTooLargeError
- */
-export async function makeRequest(
-  parts: RequestParts,
-  tenant: Tenant,
-  webhook: Webhook,
-  { delivery: { subject }, deliveryId }: LoadedDelivery,
-): Promise<WebhookRequest> {
-  const { commands, settings } = parts;
-  const body = await payloadOf(parts, tenant, webhook, subject);
-  const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
-  return signedRequest(commands, webhook, sent, settings.version);
-}
-
 type Sent = {
   readonly subject: Pick<DeliverySubject, 'kind' | 'purpose' | 'sourceRevision'>;
   readonly messageId: string;
   readonly body: Uint8Array;
 };
 
-/** @throws UnopenableSecretError */
+/**
+ * @param version of the service, for `User-Agent`
+ * @throws UnopenableSecretError
+ */
 export function signedRequest(
   { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
   { url, sealedSecret, stagedSecret }: Webhook,
