@@ -17,7 +17,7 @@ import { Directory } from './directory/directory.js';
 import { EventLogDamagedError, type EventStore, type LogAnchor, LogReplacedError } from './ports/eventStore.js';
 import { projectedAnchor } from './ports/logAnchor.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
-import { setDamagedAside } from './service/damagedDatabases.js';
+import { emptyOutdated, setDamagedAside } from './service/damagedDatabases.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
 import {
@@ -169,6 +169,8 @@ async function openParts(
   let metrics: ServiceMetrics | undefined;
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
   const ownLog = opened(await opening, (store) => store.close());
+  // Not before the log is known to be that of this directory.
+  await emptyOutdated(config, roles, log);
   const eventStore = countAppends(traceAppends(ownLog, tracer), () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? opened(

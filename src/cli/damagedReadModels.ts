@@ -1,6 +1,7 @@
-/** `projections rebuild` of damaged embedded read models: fills a new file from the log. */
+/** `projections rebuild` of embedded read models that are damaged or of another release: fills a new file from the log. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { damageOf, fileNumber, isMarkedDamaged, markDamaged } from '../adapters/damagedFiles.js';
+import { otherSchemaVersion, replaceByEmpty } from '../adapters/readmodels/sqlite/connections.js';
 import { type Config, readConfig } from '../config.js';
 import { logOf } from '../projector/lanes.js';
 import { projections } from '../projector/projections.js';
@@ -15,16 +16,25 @@ import { CliError } from './errors.js';
 const SET_ASIDE_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-/** @returns a sentence for each damaged file. @throws CliError if a service uses it but does not project */
-export async function replaceDamaged(config: Config = readConfig(process.env)): Promise<readonly string[]> {
+/** @returns a sentence for each file that was replaced. @throws CliError if a service uses it but does not project */
+export async function replaceUnreadable(config: Config = readConfig(process.env)): Promise<readonly string[]> {
   if (config.MONGODB_URL !== undefined) return [];
   const done: string[] = [];
   for (const lane of await ownLanes(config)) {
     const file = readModelFile(config, lane);
+    const users = await usersOf(config.DATA_DIR);
+    const version = otherSchemaVersion(file);
+    if (version !== undefined && users.length === 0) {
+      await refilled(config, lane, () => replaceByEmpty(file));
+      done.push(`${file} was of another release (schema version ${version}): it is filled from the event log.`);
+      continue;
+    }
     const damage = damageOf(file, { isWhole: true });
     if (damage === undefined && !isMarkedDamaged(file)) continue;
-    const users = await usersOf(config.DATA_DIR);
-    const aside = users.length > 0 ? await leftToService(file, users) : await refilled(config, lane);
+    const aside =
+      users.length > 0
+        ? await leftToService(file, users)
+        : `it is ${await refilled(config, lane, () => markDamaged(file))} now, and another one is filled from the event log`;
     done.push(`${file} was damaged${damage === undefined ? '' : ` (${damage})`}: ${aside}.`);
   }
   return done;
@@ -43,13 +53,21 @@ async function leftToService(file: string, users: Awaited<ReturnType<typeof user
   return 'the service has set it aside, and fills another one from the event log';
 }
 
-/** Fills the new file here, up to the end of the log, since no service does. */
-async function refilled(config: Config, lane: Awaited<ReturnType<typeof ownLanes>>[number]): Promise<string> {
+/**
+ * Fills the new file here, up to the end of the log, since no service does.
+ * @param prepare empties the file, or marks it as damaged
+ * @returns the name of the file that was set aside, '' if none was
+ */
+async function refilled(
+  config: Config,
+  lane: Awaited<ReturnType<typeof ownLanes>>[number],
+  prepare: () => void,
+): Promise<string> {
   const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections rebuild', alone: true });
   const own = await openOwnLog(config, { acceptLog: false });
   const eventStore = logOf(lane, own);
   let name = '';
-  markDamaged(readModelFile(config, lane));
+  prepare();
   const writer = await openReadModelWriter(config, undefined, lane, (aside) => {
     name = aside;
   });
@@ -67,7 +85,7 @@ async function refilled(config: Config, lane: Awaited<ReturnType<typeof ownLanes
     await Promise.race([filled, running]);
     ending.abort();
     await running;
-    return `it is ${name} now, and another one is filled from the event log`;
+    return name;
   } finally {
     await writer.close();
     await own.close();

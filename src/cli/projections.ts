@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { projectionStatus, statusOfLanes, tenantsBehind } from '../projector/projections.js';
 import { behindText } from '../projector/tenantState.js';
 import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
-import { replaceDamaged } from './damagedReadModels.js';
+import { replaceUnreadable } from './damagedReadModels.js';
 import { interruptible } from './interruption.js';
 import { type ProjectionTools, withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
@@ -67,7 +67,7 @@ function rebuildCommand(): Command {
 
 async function rebuild(options: ScopeOptions): Promise<void> {
   const names = namesIn(options);
-  const replaced = await replaceDamaged();
+  const replaced = await replaceUnreadable();
   const done: RebuildReport[] = [];
   const work = (signal: AbortSignal) =>
     withProjections(async (tools) => {

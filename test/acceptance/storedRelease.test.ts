@@ -1,5 +1,6 @@
 /**
- * The data directory of a release that told fields apart by their place, started by a newer one with other standard tables.
+ * The data directory of a release that told fields apart by their place, started by a newer one with other standard tables:
+ * the log is read as it is, and the read models, which have another schema version, are filled from it.
  * The fixture was written by the last code of that release: six items, the last three of them with the custom field
  * `grade`, a custom table, a unit code and an order. Its keys are not kept: a start makes others.
  */
@@ -36,6 +37,13 @@ const items = (query: { readonly [parameter: string]: string }) => readListed(ac
 const keys = async (query: { readonly [parameter: string]: string }) =>
   (await items(query)).map(({ external_id }) => external_id);
 const ALL = ['A1', 'A2', 'A3', 'A4', 'A5', 'A6'];
+
+test('the read models of the old release are filled from the log, and the service says so once', async () => {
+  expect(await keys({ sort: 'external_id' })).toEqual(ALL);
+  const told = service.log.split('\n').filter((line) => line.includes('are of another release'));
+  expect(told).toHaveLength(1);
+  expect(JSON.parse(told[0] ?? '')).toMatchObject({ file: join(service.dataDir, 'readmodels.db'), version: 3 });
+});
 
 test('old records are what they were, with the new fields as null', async () => {
   const found = await items({ sort: 'origin_country,external_id' });
@@ -80,8 +88,6 @@ test('the tenant may add a field, and what the release made searchable is found 
   // P8, P7, none, P5, P4, none, none.
   expect(await keys({ sort: '-product_id,external_id' })).toEqual(['A1', 'A2', 'A4', 'A5', 'A3', 'A6', 'A7']);
   expect(await keys({ 'filter[product_id]': 'p4' })).toEqual(['A5']);
-  while (!service.log.includes('rebuilt for this release')) await new Promise((wait) => setTimeout(wait, 50));
-  expect(await keys({ sort: '-product_id,external_id' })).toEqual(['A1', 'A2', 'A4', 'A5', 'A3', 'A6', 'A7']);
   expect(await keys({ 'filter[grade]': 'g', sort: 'bay,grade' })).toEqual(['A7', 'A4', 'A5', 'A6']);
   expect(await service.cli('projections', 'verify', '--projection', 'records')).toMatchObject({ code: 0 });
 });

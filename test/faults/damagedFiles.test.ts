@@ -7,6 +7,7 @@ import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
 import { seeded } from './seeded.js';
@@ -235,6 +236,76 @@ describe('read models that are damaged while the service runs', () => {
     } finally {
       await Promise.all([api.kill(), projector.kill()]);
     }
+  });
+});
+
+describe('read models of another release', () => {
+  const NAMES = ['readmodels.db', 'readmodels-2.db'];
+  beforeEach(() => {
+    for (const name of NAMES) {
+      const db = openSqlite(at(name));
+      // What the other release has is not looked at.
+      db.exec('DROP TABLE catalog');
+      db.pragma('user_version = 14');
+      db.close();
+    }
+  });
+  const told = (): readonly string[] => service.log.split('\n').filter((line) => line.includes('of another release'));
+
+  it('are filled from the log, and the log says so once; every answer is right or 503, and all are right soon', async () => {
+    service = new Service(dataDir, { ...LANES, LOG_LEVEL: 'warn' });
+    await service.start();
+    for (const index of [0, 1] as const) await untilRight(client(index));
+    await untilReady();
+    expect(told().map((line) => JSON.parse(line).file)).toEqual(NAMES.map(at).sort());
+    expect(await asideOf('readmodels.db')).toEqual([]);
+    await proven();
+    await service.restart('stop');
+    expect(told()).toHaveLength(NAMES.length);
+    expect(await isRight(client(0))).toBe(true);
+  });
+
+  it.each(SEEDS)('so they are where the process is killed meanwhile (seed %i)', async (seed) => {
+    const random = seeded(seed);
+    for (let kill = 0; kill < 5; kill++) {
+      await service.start();
+      await wait(random() * 300);
+      await isRight(client(0));
+      await service.kill();
+    }
+    await service.start();
+    for (const index of [0, 1] as const) await untilRight(client(index));
+    await proven();
+  });
+
+  it('are read by a process without the role projector as soon as another one fills them', async () => {
+    const [api, projector] = ['api', 'projector'].map((role) => new Service(dataDir, LANES, ['--role', role]));
+    if (api === undefined || projector === undefined) throw new Error('Two services are needed.');
+    try {
+      service = api;
+      await api.start();
+      const { status, text } = await service.send({ method: 'GET', path: '/health/ready' });
+      expect(status).toBe(503);
+      expect(text).toContain('have schema version 14, and this release has version');
+      expect(await isRight(client(0))).toBe(false);
+      await projector.start();
+      for (const index of [0, 1] as const) await untilRight(client(index));
+      await untilReady();
+    } finally {
+      await Promise.all([api.kill(), projector.kill()]);
+    }
+  });
+
+  it('are refused by commands that need them, and filled by a rebuild', async () => {
+    const said = await service.cli('projections', 'verify');
+    expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('projections rebuild') });
+    const rebuilt = await service.cli('projections', 'rebuild');
+    expect(rebuilt).toMatchObject({ code: 0, stderr: '' });
+    for (const name of NAMES)
+      expect(rebuilt.stdout).toContain(`${at(name)} was of another release (schema version 14)`);
+    await proven();
+    await service.start();
+    expect(await isRight(client(0))).toBe(true);
   });
 });
 

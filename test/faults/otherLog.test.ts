@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { growStatements } from '#app/adapters/readmodels/sqlite/tableStorage.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
@@ -85,22 +84,8 @@ async function asOfEarlierRelease({ dataDir }: Service): Promise<void> {
     `DELETE FROM events WHERE stream_id = ${ofStream}`,
     "DELETE FROM event_types WHERE type = 'LogCreated'",
   );
-  giveOwnTables(join(dataDir, 'readmodels.db'));
-  const added = ['swept', 'small'].map((column) => `ALTER TABLE catalog DROP COLUMN ${column}`);
-  change('readmodels.db', 'DROP TABLE place', ...added, 'PRAGMA user_version = 2');
+  change('readmodels.db', 'DROP TABLE log_anchor', 'PRAGMA user_version = 2');
   change('broker.db', 'ALTER TABLE checkpoints DROP COLUMN log', 'ALTER TABLE checkpoints DROP COLUMN event_id');
-}
-
-/** In earlier releases small tables shared none. */
-function giveOwnTables(file: string): void {
-  const db = openSqlite(file);
-  const small = db.prepare<[], { id: number; layout: string }>(
-    'SELECT id, layout FROM catalog WHERE small = 1 AND made = 1',
-  );
-  for (const { id, layout } of small.all()) {
-    for (const statement of growStatements(id, JSON.parse(layout))) db.exec(statement);
-  }
-  db.close();
 }
 
 async function refusal(service: Service): Promise<string> {

@@ -120,14 +120,14 @@ test('ten entries that are gone from an index that small tables share are told',
 
 test('an entry that is gone from an index of what clean-ups deleted is told', async () => {
   const found = await foundAfter([
-    "CREATE TABLE kept AS SELECT * FROM sqlite_master WHERE name = 'swept_records_u'",
-    "DELETE FROM sqlite_master WHERE name = 'swept_records_u'",
-    "INSERT INTO swept_records (owner, u, id, revision, at) VALUES (7, 'K', x'07', 1, '2026-11-21T03:11:47.000000Z')",
+    "CREATE TABLE kept AS SELECT * FROM sqlite_master WHERE name = 'cleaned_up_records_u'",
+    "DELETE FROM sqlite_master WHERE name = 'cleaned_up_records_u'",
+    "INSERT INTO cleaned_up_records (owner, u, id, revision, batch, width, doc, at) VALUES (7, 'K', x'07', 1, 0, 0, '', '2026-11-21T03:11:47.000000Z')",
     'INSERT INTO sqlite_master SELECT * FROM kept',
   ]);
   // That it is missing, and how many entries there are.
-  expect(places(found)).toEqual(['swept_records different', 'swept_records different']);
-  expect(found.map(({ detail }) => detail).join()).toMatch(/missing from index swept_records_u/);
+  expect(places(found)).toEqual(['cleaned_up_records different', 'cleaned_up_records different']);
+  expect(found.map(({ detail }) => detail).join()).toMatch(/missing from index cleaned_up_records_u/);
 });
 
 test('a record that is changed, and one that is gone, are named with all that is left of them', async () => {

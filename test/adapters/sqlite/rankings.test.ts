@@ -297,12 +297,12 @@ describe('the read models', () => {
   }, 30_000);
 });
 
-test('of the moves of a table only the latest are kept', async () => {
+test('of the changed rows of a table only the latest are kept', async () => {
   const count = () => {
     const db = openSqlite(file, { readonly: true });
-    const moves = Number(db.prepare('SELECT count(*) FROM moves').pluck().get());
+    const changed = Number(db.prepare('SELECT count(*) FROM changed_rows').pluck().get());
     db.close();
-    return moves;
+    return changed;
   };
   for (let round = 0; round < 3; round++) {
     await patch(

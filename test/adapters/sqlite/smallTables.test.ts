@@ -99,11 +99,11 @@ test('what is discarded, or deleted by clean-ups, of a small table leaves the ro
     writer.applyToTable(other, [{ kind: 'cleanUp', batchId: 'another' }], { revision: 3, at: at(6) }),
   );
   expect(rowsShared(own)).toEqual([0, 0, 0]);
-  expect(count(own, 'SELECT count(*) FROM swept_records')).toBe(2);
+  expect(count(own, 'SELECT count(*) FROM cleaned_up_records')).toBe(2);
   expect(count(own, "SELECT count(*) FROM sqlite_master WHERE name GLOB '[rdbs][0-9]*'")).toBe(0);
   await write(writer, () => writer.dropTenant('records', 'other'));
   while (await writer.clearDropped());
-  expect(count(own, 'SELECT count(*) FROM swept_records')).toBe(0);
+  expect(count(own, 'SELECT count(*) FROM cleaned_up_records')).toBe(0);
   await writer.close();
 });
 

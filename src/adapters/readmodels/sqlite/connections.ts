@@ -1,33 +1,40 @@
-/** What the file of read models holds, and how connections to it are opened. */
+/** Opens connections to a file of read models, and knows the version of its schema. */
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { isDamage } from '../../damagedFiles.js';
 import { openSqlite } from '../../openSqlite.js';
 import { namingDamage } from './damage.js';
 import { SHARED_TABLES } from './ddl.js';
-import type { TableLayout } from './layout.js';
-import { cleanedUpTable, indexStatements } from './ownTables.js';
-import { fitsSmall, shareStatements } from './tableStorage.js';
 
-/** The file holds nothing that the log does not. Version 14 added `moves`. */
-const SCHEMA_VERSION = 14;
-
-/** From this version on, a file is brought up to date when it is opened. */
-const OLDEST_VERSION = 1;
+/**
+ * The file holds nothing that the log does not, so it is not migrated: with any change of its tables this number grows, and
+ * files of other versions are emptied and filled from the log (docs/decisions/0047).
+ */
+const SCHEMA_VERSION = 15;
 
 /** Above this (128 MB) the writer itself copies the WAL; mostly `WalCopier` has done so much sooner. */
 const MAX_WAL_PAGES = 32_768;
 
+export class OtherSchemaVersionError extends ReadModelsUnavailableError {
+  override readonly name = 'OtherSchemaVersionError';
+  constructor(file: string, version: number) {
+    super(
+      `The read models in ${file} have schema version ${version}, and this release has version ${SCHEMA_VERSION}. A service with the role projector fills them from the event log when it starts, and so does "dynamic-assets projections rebuild".`,
+    );
+  }
+}
+
 export type ConnectionOptions = {
   readonly file: string;
-  /** Of pages kept in memory. */
+  /** Memory for pages. */
   readonly cacheMegabytes: number;
   readonly readOnly: boolean;
 };
 
 /**
- * Opens the file, making it and its schema where they are missing.
- * @throws ReadModelsUnavailableError when the file cannot be opened
+ * Opens the file. Creates it and its tables where they are missing.
+ * @throws OtherSchemaVersionError; ReadModelsUnavailableError when the file cannot be opened
  */
 export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database.Database {
   let db: Database.Database | undefined;
@@ -38,105 +45,54 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
     db.pragma('mmap_size = 0');
     db.pragma(`wal_autocheckpoint = ${MAX_WAL_PAGES}`);
-    // A file that is up to date is not locked: it can be opened while another connection writes.
-    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(makeSchema).immediate(db);
+    // A file that has its tables is not locked: it can be opened while another connection writes.
+    if (schemaVersion(db) === EMPTY) db.transaction(createTables).immediate(db);
+    const version = schemaVersion(db);
+    if (version !== SCHEMA_VERSION) throw new OtherSchemaVersionError(file, version);
     if (readOnly) db.pragma('query_only = ON');
     return db;
   } catch (error) {
     db?.close();
+    if (error instanceof OtherSchemaVersionError) throw error;
     if (isDamage(error)) throw namingDamage(file, error);
     throw new ReadModelsUnavailableError(`The read models in ${file} cannot be opened.`, { cause: error });
   }
 }
 
+const EMPTY = 0;
+
 const schemaVersion = (db: Database.Database): number => Number(db.pragma('user_version', { simple: true }));
 
-function makeSchema(db: Database.Database): void {
-  const version = schemaVersion(db);
-  if (version > SCHEMA_VERSION)
-    throw new Error(`Its schema is version ${version}, newer than ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
+function createTables(db: Database.Database): void {
+  // Another connection may have created them since.
+  if (schemaVersion(db) !== EMPTY) return;
   db.exec(SHARED_TABLES);
-  if (version === OLDEST_VERSION) dropNgramCounts(db);
-  if (version >= OLDEST_VERSION && version < 6) {
-    db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
-  }
-  // Those that are there are laid out as large ones; those without records begin as new ones do.
-  if (version >= OLDEST_VERSION && version < 10) {
-    db.exec('ALTER TABLE catalog ADD COLUMN small INTEGER NOT NULL DEFAULT 0');
-    db.exec('UPDATE catalog SET small = 1 WHERE made = 0');
-  }
-  if (version === 6) remakeCleanedUp(db, 'id, -1, NULL, NULL, NULL');
-  if (version === 7) remakeCleanedUp(db, 'id, revision, batch, width, doc');
-  if (version === 8) dateSwept(db);
-  if (version >= OLDEST_VERSION && version < 11) shareSmallTables(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
-/** Version 6 kept only the ids of what clean-ups deleted, version 7 only the last record of each key. */
-function remakeCleanedUp(db: Database.Database, columns: string): void {
-  for (const id of cleanedUpTables(db)) {
-    const [swept, before] = [cleanedUpTable(id), `${cleanedUpTable(id)}_before`];
-    db.exec(`ALTER TABLE ${swept} RENAME TO ${before}`);
-    // It has gone along with the table that was renamed.
-    db.exec(`DROP INDEX IF EXISTS ${swept}_revision`);
-    for (const statement of cleanedUpStatements(id)) db.exec(statement);
-    db.prepare(
-      `INSERT INTO ${swept} (u, id, revision, batch, width, doc, at) SELECT u, ${columns}, ? FROM ${before}`,
-    ).run(now());
-    db.exec(`DROP TABLE ${before}`);
+/** @returns the version of a file that this release cannot read; undefined where it can, or finds no file or a damaged one */
+export function otherSchemaVersion(file: string): number | undefined {
+  if (!existsSync(file)) return undefined;
+  let db: Database.Database | undefined;
+  try {
+    db = openSqlite(file, { timeout: 5_000, fileMustExist: true });
+    const version = schemaVersion(db);
+    return version === SCHEMA_VERSION || version === EMPTY ? undefined : version;
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  } finally {
+    db?.close();
   }
 }
 
-/** Until version 11 each table had one of the records that clean-ups deleted, as `swept_records` is for all. */
-const cleanedUpStatements = (id: number): readonly string[] => [
-  `CREATE TABLE IF NOT EXISTS ${cleanedUpTable(id)} (
-     row INTEGER PRIMARY KEY,
-     u TEXT NOT NULL,
-     id BLOB NOT NULL UNIQUE,
-     revision INTEGER NOT NULL,
-     batch INTEGER,
-     width INTEGER,
-     doc TEXT,
-     at TEXT NOT NULL
-   )`,
-  `CREATE INDEX IF NOT EXISTS ${cleanedUpTable(id)}_u ON ${cleanedUpTable(id)} (u)`,
-  `CREATE INDEX IF NOT EXISTS ${cleanedUpTable(id)}_revision ON ${cleanedUpTable(id)} (revision, id)`,
-];
-
-/** Until version 8 nobody kept when it was deleted: it counts as deleted now. */
-function dateSwept(db: Database.Database): void {
-  for (const id of cleanedUpTables(db)) {
-    db.exec(`ALTER TABLE ${cleanedUpTable(id)} ADD COLUMN at TEXT NOT NULL DEFAULT '${now()}'`);
-  }
-}
-
-/** In version 10 a small table had tables of its own, without most indexes. */
-function shareSmallTables(db: Database.Database): void {
-  const tables = db
-    .prepare<[], { id: number; layout: string; made: number }>(
-      'SELECT id, layout, made FROM catalog WHERE small = 1 AND copy >= 0',
-    )
-    .all();
-  for (const { id, layout: text, made } of tables) {
-    const layout: TableLayout = JSON.parse(text);
-    const isSmall = fitsSmall(layout);
-    const statements = isSmall ? shareStatements(id, layout) : indexStatements(id, layout);
-    if (made === 1) for (const statement of statements) db.exec(statement);
-    if (!isSmall) db.prepare('UPDATE catalog SET small = 0 WHERE id = ?').run(id);
-  }
-}
-
-const now = (): string => new Date().toISOString();
-
-const cleanedUpTables = (db: Database.Database): readonly number[] =>
-  db.prepare<[], number>('SELECT id FROM catalog WHERE swept = 1').pluck().all();
-
-/** Version 1 counted the unigrams and bigrams of each table of records (g<id>), and listed its trigrams (r<id>_v<n>). */
-function dropNgramCounts(db: Database.Database): void {
-  const tables = db
-    .prepare<[], string>(
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND (name GLOB 'g[0-9]*' OR name GLOB 'r[0-9]*_v[0-9]*')",
-    )
-    .pluck();
-  for (const name of tables.all()) db.exec(`DROP TABLE ${name}`);
+/**
+ * Puts an empty file in place of one of another version. There is a file at each moment, as the number of lanes follows from
+ * it. A process that dies within leaves the old file, perhaps without its write-ahead log: it is replaced at the next start.
+ */
+export function replaceByEmpty(file: string): void {
+  const empty = `${file}-empty`;
+  writeFileSync(empty, '', { mode: 0o600 });
+  for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true });
+  renameSync(empty, file);
 }

@@ -1,4 +1,4 @@
-/** The tables that all tenants share, each made where it is missing. */
+/** The tables that all tenants share. */
 
 /** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
 export const LIVE = 0;
@@ -12,17 +12,17 @@ export const SMALL_CELLS = 24;
 const CELLS = Array.from({ length: SMALL_CELLS }, (_, index) => `v${index}`);
 
 export const SHARED_TABLES = `
-  CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-  -- At most one row: the furthest place of the log that was projected.
-  CREATE TABLE IF NOT EXISTS place (
+  CREATE TABLE checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+  -- At most one row: the furthest event that was projected, by which the log is known again.
+  CREATE TABLE log_anchor (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     log TEXT,
     position INTEGER NOT NULL,
     event_id TEXT
   );
 
-  -- A row for each tenant's part of a projection that does not go on with the others'.
-  CREATE TABLE IF NOT EXISTS parked (
+  -- A row for each tenant whose part of a projection is parked.
+  CREATE TABLE parked (
     tenant TEXT NOT NULL,
     projection TEXT NOT NULL,
     checkpoint INTEGER NOT NULL,
@@ -35,8 +35,8 @@ export const SHARED_TABLES = `
     PRIMARY KEY (tenant, projection)
   ) WITHOUT ROWID;
 
-  -- A row for each event that is applied although it lies beyond its projection's checkpoint. \`pieces\` is null: all of it.
-  CREATE TABLE IF NOT EXISTS ahead (
+  -- A row for each event that is applied beyond its projection's checkpoint, whole or (\`pieces\`) so many pieces of it.
+  CREATE TABLE out_of_order (
     projection TEXT NOT NULL,
     position INTEGER NOT NULL,
     tenant TEXT NOT NULL,
@@ -46,9 +46,9 @@ export const SHARED_TABLES = `
 
   -- One row for each table of records, \`made\` with its first record. The tables of a large one: r<id> holds what is sorted
   -- and filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. \`swept\` says
-  -- where the records are that clean-ups deleted: 0 nowhere, 1 in s<id>, 2 in swept_records.
-  CREATE TABLE IF NOT EXISTS catalog (
+  -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. \`cleaned_up\`
+  -- is 1 once a clean-up has come: cleaned_up_records may have records of it.
+  CREATE TABLE catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -59,7 +59,7 @@ export const SHARED_TABLES = `
     version INTEGER NOT NULL DEFAULT 1,
     changes INTEGER NOT NULL DEFAULT 0,
     made INTEGER NOT NULL DEFAULT 0,
-    swept INTEGER NOT NULL DEFAULT 0,
+    cleaned_up INTEGER NOT NULL DEFAULT 0,
     small INTEGER NOT NULL DEFAULT 0,
     row_count INTEGER NOT NULL DEFAULT 0,
     next_row INTEGER NOT NULL DEFAULT 1,
@@ -68,7 +68,7 @@ export const SHARED_TABLES = `
     UNIQUE (tenant, name, copy)
   );
   -- The rows of small tables; \`owner\` is the table's id. Without names, v0 to v${SMALL_CELLS - 1} are in the order of its columns.
-  CREATE TABLE IF NOT EXISTS small_records (
+  CREATE TABLE small_records (
     owner INTEGER NOT NULL,
     row INTEGER NOT NULL,
     id BLOB NOT NULL,
@@ -78,9 +78,9 @@ export const SHARED_TABLES = `
     ${CELLS.join(', ')},
     PRIMARY KEY (owner, row)
   ) WITHOUT ROWID;
-  CREATE UNIQUE INDEX IF NOT EXISTS small_records_id ON small_records (owner, id);
-  CREATE UNIQUE INDEX IF NOT EXISTS small_records_u ON small_records (owner, u) WHERE u IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS small_docs (
+  CREATE UNIQUE INDEX small_records_id ON small_records (owner, id);
+  CREATE UNIQUE INDEX small_records_u ON small_records (owner, u) WHERE u IS NOT NULL;
+  CREATE TABLE small_docs (
     owner INTEGER NOT NULL,
     row INTEGER NOT NULL,
     width INTEGER NOT NULL,
@@ -88,32 +88,31 @@ export const SHARED_TABLES = `
     -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and documents may be longer.
     UNIQUE (owner, row)
   );
-  CREATE TABLE IF NOT EXISTS small_batches (
+  CREATE TABLE small_batches (
     owner INTEGER NOT NULL,
     row INTEGER NOT NULL,
     batch INTEGER NOT NULL,
     PRIMARY KEY (owner, row)
   ) WITHOUT ROWID;
 
-  -- Records that clean-ups deleted, of each id the last time. \`revision\` and \`at\` are those of the clean-up; without
-  -- \`doc\` only the id is known. Until schema version 11 each table had its own, s<id>.
-  CREATE TABLE IF NOT EXISTS swept_records (
+  -- Records that clean-ups deleted, of each id the last time. \`revision\` and \`at\` are those of the clean-up.
+  CREATE TABLE cleaned_up_records (
     row INTEGER PRIMARY KEY,
     owner INTEGER NOT NULL,
     u TEXT NOT NULL,
     id BLOB NOT NULL,
     revision INTEGER NOT NULL,
-    batch INTEGER,
-    width INTEGER,
-    doc TEXT,
+    batch INTEGER NOT NULL,
+    width INTEGER NOT NULL,
+    doc TEXT NOT NULL,
     at TEXT NOT NULL,
     UNIQUE (owner, id)
   );
-  CREATE INDEX IF NOT EXISTS swept_records_u ON swept_records (owner, u);
-  CREATE INDEX IF NOT EXISTS swept_records_revision ON swept_records (owner, revision, id);
+  CREATE INDEX cleaned_up_records_u ON cleaned_up_records (owner, u);
+  CREATE INDEX cleaned_up_records_revision ON cleaned_up_records (owner, revision, id);
 
   -- Rows of large tables that were changed or deleted, by their table's \`changes\`: the latest ones. Row 0 is all of them.
-  CREATE TABLE IF NOT EXISTS moves (
+  CREATE TABLE changed_rows (
     owner INTEGER NOT NULL,
     change INTEGER NOT NULL,
     row INTEGER NOT NULL,
@@ -121,15 +120,15 @@ export const SHARED_TABLES = `
   ) WITHOUT ROWID;
 
   -- Batch ids as numbers: a sync moves one on every record.
-  CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
+  CREATE TABLE batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
 
-  CREATE TABLE IF NOT EXISTS histories (
+  CREATE TABLE histories (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     copy INTEGER NOT NULL,
     UNIQUE (tenant, copy)
   );
-  CREATE TABLE IF NOT EXISTS history_entries (
+  CREATE TABLE history_entries (
     history INTEGER NOT NULL,
     order_id TEXT NOT NULL,
     revision INTEGER NOT NULL,
@@ -139,13 +138,13 @@ export const SHARED_TABLES = `
   );
 
   -- One row for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
-  CREATE TABLE IF NOT EXISTS delivery_logs (
+  CREATE TABLE delivery_logs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
     copy INTEGER NOT NULL,
     UNIQUE (tenant, copy)
   );
-  CREATE TABLE IF NOT EXISTS delivery_webhooks (
+  CREATE TABLE delivery_webhooks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     log INTEGER NOT NULL,
     webhook TEXT NOT NULL,
@@ -153,7 +152,7 @@ export const SHARED_TABLES = `
     failing_since TEXT,
     UNIQUE (log, webhook)
   );
-  CREATE TABLE IF NOT EXISTS deliveries (
+  CREATE TABLE deliveries (
     row INTEGER PRIMARY KEY,
     log INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -169,12 +168,12 @@ export const SHARED_TABLES = `
     UNIQUE (log, id)
   );
   -- The columns behind the position are tested without fetching the row.
-  CREATE INDEX IF NOT EXISTS deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
-  CREATE INDEX IF NOT EXISTS deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
-  CREATE INDEX IF NOT EXISTS deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
+  CREATE INDEX deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
+  CREATE INDEX deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
+  CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
 
-  CREATE TABLE IF NOT EXISTS rebuilds (
+  CREATE TABLE rebuilds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     projection TEXT NOT NULL,
     position INTEGER NOT NULL,

@@ -30,11 +30,6 @@ export const timesOf = ({ isSmall }: TableLayout): readonly FieldLayout[] =>
 export type TableLayout = {
   /** It has few records: of its indexes only those of id and unique field are there yet. */
   readonly isSmall?: boolean;
-  /**
-   * Each document of a large one has the record's id and times beside it: so a page is read from one table. Missing where
-   * the table was made before schema version 13, until it is rebuilt.
-   */
-  readonly hasHeads?: boolean;
   /** In the order in which the table got them, which is that of the documents; columns go by it. */
   readonly fields: readonly FieldLayout[];
   /** Name of the unique index field; its exact text is in column `u`. */
@@ -66,7 +61,6 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
   const fields = fieldsAfter(known, assetType, (field, number) => fieldLayout(field, number, trigramIndexes));
   const added = fields.slice(known.length);
   return {
-    ...(previous === undefined || previous.hasHeads === true ? { hasHeads: true } : {}),
     fields,
     ...(assetType.uniqueField === undefined ? {} : { unique: assetType.uniqueField }),
     trigramIndexes: added.some((field) => field.trigrams !== undefined) ? trigramIndexes + 1 : trigramIndexes,

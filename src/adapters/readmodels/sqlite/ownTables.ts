@@ -4,7 +4,6 @@ import { columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './l
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
-export const cleanedUpTable = (id: number): string => `s${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
@@ -40,7 +39,7 @@ export function bareStatements(id: number, layout: TableLayout): readonly string
        ${columns.join(', ')}
      )`,
     // `doc`: the record's own fields as JSON text without braces; `width`: how many fields of the layout it covers.
-    `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, ${layout.hasHeads === true ? HEADS : ''} width INTEGER NOT NULL, doc TEXT NOT NULL)`,
+    `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, ${HEADS} width INTEGER NOT NULL, doc TEXT NOT NULL)`,
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
     ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),
@@ -98,12 +97,7 @@ export type OwnObject = { readonly kind: 'TABLE' | 'INDEX'; readonly name: strin
 const table = (name: string): OwnObject => ({ kind: 'TABLE', name });
 
 /** A table's own tables and indexes, in the order in which they are dropped. */
-export const ownObjects = (id: number, layout: TableLayout): readonly OwnObject[] => [
-  ...objectsOfRecords(id, layout),
-  table(cleanedUpTable(id)),
-];
-
-function objectsOfRecords(id: number, layout: TableLayout): readonly OwnObject[] {
+export function ownObjects(id: number, layout: TableLayout): readonly OwnObject[] {
   const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
   return [
@@ -117,6 +111,6 @@ function objectsOfRecords(id: number, layout: TableLayout): readonly OwnObject[]
 
 /** The statements that remove a table's records, each of bounded work. */
 export const dropStatements = (id: number, layout: TableLayout): readonly string[] =>
-  objectsOfRecords(id, layout).map(dropStatement);
+  ownObjects(id, layout).map(dropStatement);
 
 export const dropStatement = ({ kind, name }: OwnObject): string => `DROP ${kind} IF EXISTS ${name}`;

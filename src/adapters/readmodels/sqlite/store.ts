@@ -7,6 +7,7 @@ import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
 import { lastApprovals } from '../shared/recordText.js';
+import { OtherSchemaVersionError } from './connections.js';
 import { namingDamage, ReadModelsDamagedError } from './damage.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { COSTS, type Costs } from './query/costs.js';
@@ -43,10 +44,9 @@ type Options = {
 /**
  * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
  * lists, histories, counts and large look-ups in `readers` threads (default 2), of which `atFirst` (default: all) are started now.
- * A file that takes the place of a damaged one is read from as soon as it is there; until then all is refused that meets the
- * damage.
+ * A file that takes the place of a damaged or outdated one is read as soon as it is there; until then reads are refused.
  *
- * @throws ReadModelsUnavailableError when the file cannot be opened, other than because it is damaged
+ * @throws ReadModelsUnavailableError when the file cannot be opened, unless it is damaged or of another schema version
  */
 export async function openSqliteReadModels(options: Options): Promise<ReadModels> {
   const followed = new FollowedFile(options);
@@ -64,6 +64,10 @@ export async function openSqliteReadModels(options: Options): Promise<ReadModels
   return { ...reads, close: () => followed.close(), replaced: () => followed.replaced };
 }
 
+/** The projector puts another file in place of it. */
+const isReplacedSoon = (failure: unknown): boolean =>
+  failure instanceof ReadModelsDamagedError || failure instanceof OtherSchemaVersionError;
+
 /** How often the file is looked for that may have taken the place of this one; a commit to it tells sooner. */
 const LOOK_MS = 500;
 
@@ -78,7 +82,7 @@ class FollowedFile {
   constructor(options: Options) {
     this.#options = options;
     this.#open();
-    if (this.#opened === undefined && !(this.#failure instanceof ReadModelsDamagedError)) throw this.#failure;
+    if (this.#opened === undefined && !isReplacedSoon(this.#failure)) throw this.#failure;
     this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 

@@ -5,15 +5,7 @@
 import { cellColumns } from './cells.js';
 import { SMALL_CELLS } from './ddl.js';
 import type { TableLayout } from './layout.js';
-import {
-  bareStatements,
-  batchTable,
-  cleanedUpTable,
-  docTable,
-  indexOf,
-  indexStatements,
-  recordsTable,
-} from './ownTables.js';
+import { bareStatements, batchTable, docTable, indexOf, indexStatements, recordsTable } from './ownTables.js';
 
 export type StoredTable = { readonly id: number; readonly layout: TableLayout };
 
@@ -31,7 +23,7 @@ export type TableStorage = {
   readonly records: StorageTable;
   readonly docs: StorageTable;
   readonly batches: StorageTable;
-  /** The columns of `docs.rows`; with the record's id and times where these are beside its document. */
+  /** The columns of `docs.rows`; in a table of its own with the record's id and times, so that a page is read from one table. */
   readonly docColumns: readonly string[];
   /** The column in `records.table` for one of `rows`. */
   column(name: string): string;
@@ -49,37 +41,33 @@ const sharedPart = (owner: number, table: string, columns: readonly string[]): S
 });
 
 export function storageOf({ id, layout }: StoredTable): TableStorage {
-  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id, layout);
+  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id);
 }
 
 const DOC_COLUMNS = ['row', 'width', 'doc'];
 /** What each record has that is no field of it. */
 export const HEAD_COLUMNS = ['id', 'created_at', 'updated_at'];
+const OWN_DOC_COLUMNS: readonly string[] = [...DOC_COLUMNS, ...HEAD_COLUMNS];
 
-/** Are they beside each document? */
-export const hasHeads = ({ docColumns }: TableStorage): boolean => docColumns.includes('id');
+/** Are they beside each document, as in a large table? */
+export const hasHeads = ({ docColumns }: TableStorage): boolean => docColumns === OWN_DOC_COLUMNS;
 
-function ownParts(id: number, { hasHeads }: TableLayout): TableStorage {
+function ownParts(id: number): TableStorage {
   return {
     records: ownPart(recordsTable(id)),
     docs: ownPart(docTable(id)),
     batches: ownPart(batchTable(id)),
-    docColumns: hasHeads === true ? [...DOC_COLUMNS, ...HEAD_COLUMNS] : DOC_COLUMNS,
+    docColumns: OWN_DOC_COLUMNS,
     column: (name) => name,
     indexedBy: (column) => `INDEXED BY ${indexOf(id, column)}`,
   };
 }
 
-/** Where the catalog says that records are which clean-ups deleted. */
-export const CLEANED_UP_NOWHERE = 0;
-export const CLEANED_UP_IN_OWN = 1;
-export const CLEANED_UP_IN_SHARED = 2;
-
+/** The records that clean-ups deleted, of all tables. */
+export const CLEANED_UP_RECORDS = 'cleaned_up_records';
 const CLEANED_UP_COLUMNS = ['row', 'u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
 
-/** @param cleanedUp as the catalog has it */
-export const cleanedUpStorage = (id: number, cleanedUp: number): StorageTable =>
-  cleanedUp === CLEANED_UP_IN_OWN ? ownPart(cleanedUpTable(id)) : sharedPart(id, 'swept_records', CLEANED_UP_COLUMNS);
+export const cleanedUpStorage = (id: number): StorageTable => sharedPart(id, CLEANED_UP_RECORDS, CLEANED_UP_COLUMNS);
 
 /** Every small table has these columns of the shared one, whatever its fields. */
 const FIXED = ['row', ...HEAD_COLUMNS, 'u'];
@@ -138,15 +126,9 @@ export const removeStatements = (id: number): readonly string[] =>
 /** The statements that give a small table its own tables and indexes. @param layout that of a large one */
 export const growStatements = (id: number, layout: TableLayout): readonly string[] => [
   ...bareStatements(id, layout),
-  ...copyStatements(sharedParts(id, layout), ownParts(id, layout), layout),
+  ...copyStatements(sharedParts(id, layout), ownParts(id), layout),
   ...removeStatements(id),
   ...indexStatements(id, layout),
-];
-
-/** The statements that bring a small table with tables of its own (schema version 10) to the shared ones. */
-export const shareStatements = (id: number, layout: TableLayout): readonly string[] => [
-  ...copyStatements(ownParts(id, layout), sharedParts(id, layout), layout),
-  ...[recordsTable(id), docTable(id), batchTable(id)].map((table) => `DROP TABLE ${table}`),
 ];
 
 function copyStatements(from: TableStorage, to: TableStorage, layout: TableLayout): readonly string[] {

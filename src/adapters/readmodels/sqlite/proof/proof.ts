@@ -11,7 +11,7 @@ import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
 import { LIVE } from '../ddl.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
-import { SMALL_TABLES, type StoredTable } from '../tableStorage.js';
+import { CLEANED_UP_RECORDS, SMALL_TABLES, type StoredTable } from '../tableStorage.js';
 import { LISTS } from '../write/discarded.js';
 import {
   deliveryComparison,
@@ -182,7 +182,7 @@ export class SqliteProof implements ReadModelProof {
   readonly shared: ReadModelProof['shared'] = async () => {
     const { projection } = this.#scope;
     const tables = {
-      records: [...SMALL_TABLES, 'swept_records'],
+      records: [...SMALL_TABLES, CLEANED_UP_RECORDS],
       order_history: ['history_entries'],
       deliveries: ['deliveries'],
     }[projection];

@@ -1,8 +1,5 @@
 /** How many trigrams a full-text index (FTS5) holds of a record: it stores the number for each column. */
 
-/** Trigram indexes made in schema version 1 have two marks behind each text. */
-const MARKS = 2;
-
 /** FTS5 reads a text up to a NUL. */
 const NUL = '\0';
 
@@ -12,9 +9,7 @@ export function tokensOf(entry: Buffer, texts: readonly (string | number | null)
   if (stored.length !== texts.length) return false;
   return texts.every((text, column) => {
     const characters = text === null ? 0 : [...(String(text).split(NUL, 1)[0] ?? '')].length;
-    const expected = Math.max(0, characters - 2);
-    const marked = text === null ? 0 : Math.max(0, characters + MARKS - 2);
-    return stored[column] === expected || stored[column] === marked;
+    return stored[column] === Math.max(0, characters - 2);
   });
 }
 

@@ -46,9 +46,6 @@ const TRIGRAM = 3;
 /** So many characters of a text are looked up as trigrams: more hardly find fewer records, and each takes its time. */
 const LOOKED_UP = 24;
 
-/** Trigram indexes made in schema version 1 have it behind each text, so a filter that contains it does not use them. */
-const END_OF_TEXT = '\u0003';
-
 /** @throws ReadModelsWithheldError when the table has no such field yet */
 export const conditionOf = (filter: Filter, table: ReadTable): Condition =>
   selected(selectionOf(filter, table.shape.fields), table);
@@ -173,7 +170,7 @@ const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
   ...(match === undefined ? {} : { index: match }),
 });
 
-const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes(END_OF_TEXT);
+const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM;
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
 function equals(field: FieldLayout, values: readonly FilterValue[], table: ReadTable): Condition {

@@ -12,9 +12,9 @@ const CHANGES_BETWEEN_THINNING = 4 * MAX_CHANGED_ROWS;
 /** Stands for all rows; those of a table begin at 1. */
 export const ALL_ROWS = 0;
 
-export const ROWS_CHANGED_SINCE = 'SELECT row FROM moves WHERE owner = ? AND change > ? LIMIT ?';
+export const ROWS_CHANGED_SINCE = 'SELECT row FROM changed_rows WHERE owner = ? AND change > ? LIMIT ?';
 
-/** A table as it counts its changes, and what was noted of it since its moves were last thinned out. */
+/** A table as it counts its changes, and what was noted of it since its changed rows were last thinned out. */
 export type ChangingTable = { readonly id: number; changes: number; noted: number };
 
 /** Belongs to a table that is found anew: what was noted of it before is not known. */
@@ -25,10 +25,10 @@ export class ChangedRows {
   readonly #thinOut: Database.Statement<[number, number, number]>;
 
   constructor(db: Database.Database) {
-    this.#insert = db.prepare('INSERT OR IGNORE INTO moves (owner, change, row) VALUES (?, ?, ?)');
+    this.#insert = db.prepare('INSERT OR IGNORE INTO changed_rows (owner, change, row) VALUES (?, ?, ?)');
     this.#thinOut = db.prepare(
-      `DELETE FROM moves WHERE owner = ? AND change <
-         (SELECT change FROM moves WHERE owner = ? ORDER BY change DESC LIMIT 1 OFFSET ?)`,
+      `DELETE FROM changed_rows WHERE owner = ? AND change <
+         (SELECT change FROM changed_rows WHERE owner = ? ORDER BY change DESC LIMIT 1 OFFSET ?)`,
     );
   }
 

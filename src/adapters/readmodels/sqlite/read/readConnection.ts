@@ -9,13 +9,7 @@ import { RecordText } from '../../shared/recordText.js';
 import { type ConnectionOptions, openConnection } from '../connections.js';
 import { LIVE } from '../ddl.js';
 import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from '../layout.js';
-import {
-  CLEANED_UP_NOWHERE,
-  cleanedUpStorage,
-  type StorageTable,
-  storageOf,
-  type TableStorage,
-} from '../tableStorage.js';
+import { cleanedUpStorage, type StorageTable, storageOf, type TableStorage } from '../tableStorage.js';
 
 /** What can be bound to a statement. */
 export type Cell = string | number | null | Buffer;
@@ -67,7 +61,7 @@ type CatalogTuple = [
   changes: number,
   cleanedUp: number,
 ];
-const CATALOG_ROW = `SELECT id, version, made, row_count, next_row, revision, last_event_at, changes, swept
+const CATALOG_ROW = `SELECT id, version, made, row_count, next_row, revision, last_event_at, changes, cleaned_up
   FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`;
 
 export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
@@ -146,7 +140,7 @@ export class ReadConnection {
         lastEventAt,
         changes,
         shape,
-        ...(cleanedUp === CLEANED_UP_NOWHERE ? {} : { cleanedUp: cleanedUpStorage(id, cleanedUp) }),
+        ...(cleanedUp === 1 && { cleanedUp: cleanedUpStorage(id) }),
       };
       return { revision, lastEventAt, result: work(table) };
     });

@@ -153,7 +153,7 @@ export function deletedRecords(
     if (table.cleanedUp === undefined) return none;
     const cleanedUp = `${table.cleanedUp.rows} AS s`;
     // With the plus, SQLite looks the later ones up by their key.
-    const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
+    const ofCleanUp = `s.revision = ? AND NOT EXISTS (
       SELECT 1 FROM ${table.cleanedUp.rows} AS later WHERE later.u = s.u AND +later.revision > s.revision)`;
     const behind = idBytes(after ?? '') ?? Buffer.alloc(0);
     const count = `SELECT count(*) FROM ${cleanedUp} WHERE ${ofCleanUp} AND s.id > ?`;

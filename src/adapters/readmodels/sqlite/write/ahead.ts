@@ -3,11 +3,11 @@ import type Database from 'better-sqlite3';
 import type { OutOfOrder } from '../../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 
-export const ALL_AHEAD = 'SELECT projection, tenant, position, pieces FROM ahead ORDER BY position';
+export const ALL_AHEAD = 'SELECT projection, tenant, position, pieces FROM out_of_order ORDER BY position';
 
-export const IS_AHEAD = 'SELECT count(*) FROM ahead WHERE projection = ? AND position = ? AND pieces IS NULL';
+export const IS_AHEAD = 'SELECT count(*) FROM out_of_order WHERE projection = ? AND position = ? AND pieces IS NULL';
 
-const IS_PARKED = 'EXISTS (SELECT 1 FROM parked WHERE tenant = ahead.tenant AND projection = ahead.projection)';
+const IS_PARKED = 'EXISTS (SELECT 1 FROM parked WHERE tenant = out_of_order.tenant AND projection = out_of_order.projection)';
 
 /** Writes them; each call is part of the caller's transaction. */
 export class AheadTable {
@@ -18,12 +18,12 @@ export class AheadTable {
   constructor(db: Database.Database) {
     this.#all = db.prepare<[], OutOfOrder>(ALL_AHEAD);
     this.#put = db.prepare<[OutOfOrder]>(
-      'INSERT OR REPLACE INTO ahead (projection, tenant, position, pieces) VALUES (@projection, @tenant, @position, @pieces)',
+      'INSERT OR REPLACE INTO out_of_order (projection, tenant, position, pieces) VALUES (@projection, @tenant, @position, @pieces)',
     );
     // Of what is parked they tell what a retry need not apply again.
     this.#removePassed = db.prepare(
-      `DELETE FROM ahead WHERE NOT ${IS_PARKED}
-         AND position <= (SELECT position FROM checkpoints WHERE projection = ahead.projection)`,
+      `DELETE FROM out_of_order WHERE NOT ${IS_PARKED}
+         AND position <= (SELECT position FROM checkpoints WHERE projection = out_of_order.projection)`,
     );
   }
 
@@ -44,7 +44,7 @@ export class AheadTable {
 export function isAnyAhead(db: Database.Database, { projection, tenant }: RebuildScope): boolean {
   const found = db
     .prepare<[{ projection: string; tenant: string | null }], number>(
-      `SELECT count(*) FROM ahead
+      `SELECT count(*) FROM out_of_order
        WHERE projection = @projection AND tenant = ifnull(@tenant, tenant) AND NOT ${IS_PARKED}`,
     )
     .pluck()
@@ -57,7 +57,7 @@ export function forgetAhead(
   db: Database.Database,
   { projection, tenant }: Pick<RebuildScope, 'tenant'> & { readonly projection: string },
 ): void {
-  db.prepare('DELETE FROM ahead WHERE projection = @projection AND tenant = ifnull(@tenant, tenant)').run({
+  db.prepare('DELETE FROM out_of_order WHERE projection = @projection AND tenant = ifnull(@tenant, tenant)').run({
     projection,
     tenant: tenant ?? null,
   });

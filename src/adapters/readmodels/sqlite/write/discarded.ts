@@ -5,7 +5,7 @@ import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { LIVE } from '../ddl.js';
 import { dropStatement, type OwnObject, ownObjects } from '../ownTables.js';
-import { SMALL_TABLES } from '../tableStorage.js';
+import { CLEANED_UP_RECORDS, SMALL_TABLES } from '../tableStorage.js';
 import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */
@@ -83,11 +83,12 @@ const ENTRIES = [
   {
     list: LISTS.records,
     dependents: [
-      ...[...SMALL_TABLES, 'swept_records'].map(
+      ...[...SMALL_TABLES, CLEANED_UP_RECORDS].map(
         (table) =>
           `DELETE FROM ${table} WHERE (owner, row) IN (SELECT owner, row FROM ${table} WHERE owner = ? LIMIT ?)`,
       ),
-      `DELETE FROM moves WHERE (owner, change, row) IN (SELECT owner, change, row FROM moves WHERE owner = ? LIMIT ?)`,
+      `DELETE FROM changed_rows WHERE (owner, change, row) IN
+         (SELECT owner, change, row FROM changed_rows WHERE owner = ? LIMIT ?)`,
     ],
   },
   {

@@ -6,6 +6,7 @@ import type { TableLayout } from '../layout.js';
 import { dropStatements, tableStatements, trigramTable } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
 import {
+  cleanedUpStorage,
   insertSelected,
   removeStatements,
   type StorageTable,
@@ -37,16 +38,12 @@ export class RecordCleanUp {
   readonly #removeRow: (row: number) => void;
   readonly #outside: Database.Statement<[number, number, number], number>;
 
-  constructor(
-    db: Database.Database,
-    { id, layout, cleanedUp }: StoredTable & { readonly cleanedUp: StorageTable },
-    removeRow: (row: number) => void,
-  ) {
+  constructor(db: Database.Database, { id, layout }: StoredTable, removeRow: (row: number) => void) {
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
     this.#parts = storageOf({ id, layout });
-    this.#cleanedUp = cleanedUp;
+    this.#cleanedUp = cleanedUpStorage(id);
     this.#removeRow = removeRow;
     this.#outside = db
       .prepare<[number, number, number], number>(

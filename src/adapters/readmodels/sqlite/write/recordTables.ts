@@ -10,13 +10,7 @@ import { LIVE, NO_BATCH } from '../ddl.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
 import { addedFieldStatements, tableStatements } from '../ownTables.js';
 import { ALL_ROWS, ChangedRows, type ChangingTable, NOT_KNOWN } from '../ranking/changedRows.js';
-import {
-  CLEANED_UP_IN_SHARED,
-  CLEANED_UP_NOWHERE,
-  cleanedUpStorage,
-  fitsSmall,
-  growStatements,
-} from '../tableStorage.js';
+import { fitsSmall, growStatements } from '../tableStorage.js';
 import type { CleanUp } from './recordCleanUp.js';
 import { RecordWriter } from './recordWriter.js';
 
@@ -29,13 +23,14 @@ type OpenTable = ChangingTable & {
   definedBy?: AssetType;
   /** It has had a record. Until then its layout may still change. */
   isMade: boolean;
-  swept: number;
+  /** 1 once a clean-up has come, else 0. */
+  cleanedUp: number;
   rowCount: number;
   nextRow: number;
   writer?: RecordWriter;
 };
 
-type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'changes' | 'swept'> &
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'changes' | 'cleanedUp'> &
   StoredLayout & {
     readonly made: number;
   };
@@ -86,7 +81,6 @@ export class RecordTables {
     // A table without records is laid out anew.
     const layoutNow = (): TableLayout => layoutOf(assetType, known.isMade ? known.layout : undefined);
     const isSmall = fitsSmall(layoutNow()) && (known.isSmall || !known.isMade);
-    // Its layout may be another one then.
     if (known.isMade && known.isSmall && !isSmall) this.#grow(known);
     const layout = layoutNow();
     this.#db
@@ -137,11 +131,8 @@ export class RecordTables {
 
   /** The table is no longer small. */
   #grow(table: OpenTable): void {
-    table.layout = { ...table.layout, hasHeads: true };
     this.#run(growStatements(table.id, table.layout));
-    this.#db
-      .prepare('UPDATE catalog SET layout = ?, small = 0, version = version + 1 WHERE id = ?')
-      .run(JSON.stringify(table.layout), table.id);
+    this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
     table.isSmall = false;
     delete table.writer;
   }
@@ -185,17 +176,17 @@ export class RecordTables {
       if (!table.isSmall) this.#run(tableStatements(table.id, table.layout));
       table.isMade = true;
     }
-    if (change.kind === 'cleanUp' && table.swept === CLEANED_UP_NOWHERE) {
-      this.#db.prepare('UPDATE catalog SET swept = ? WHERE id = ?').run(CLEANED_UP_IN_SHARED, table.id);
-      table.swept = CLEANED_UP_IN_SHARED;
+    if (change.kind === 'cleanUp' && table.cleanedUp === 0) {
+      this.#db.prepare('UPDATE catalog SET cleaned_up = 1 WHERE id = ?').run(table.id);
+      table.cleanedUp = 1;
     }
     table.writer ??= this.#newWriter(table);
     return table.writer;
   }
 
   #newWriter(table: OpenTable): RecordWriter {
-    const { id, layout, isSmall, swept } = table;
-    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, cleanedUp: cleanedUpStorage(id, swept) };
+    const { id, layout, isSmall } = table;
+    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout };
     const batchNumber = (batchId: string | null): number => this.#batches.numberOf(batchId);
     return new RecordWriter(this.#db, stored, { batchNumber, rowChanged: (row) => this.#rowChanged(table, row) });
   }
@@ -211,7 +202,8 @@ export class RecordTables {
     if (open !== undefined) return open;
     const row = this.#db
       .prepare<[string, string, number], CatalogRow>(
-        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, changes, swept
+        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, changes,
+           cleaned_up AS cleanedUp
          FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
       )
       .get(ref.tenant, ref.table, this.#copy);

@@ -12,7 +12,6 @@ import {
   HEAD_COLUMNS,
   hasHeads,
   insertStatement,
-  type StorageTable,
   type StoredTable,
   storageOf,
   type TableStorage,
@@ -47,7 +46,7 @@ export class RecordWriter {
   readonly #by: WriterDeps;
   readonly #recordCleanUp: RecordCleanUp;
 
-  constructor(db: Database.Database, table: StoredTable & { readonly cleanedUp: StorageTable }, by: WriterDeps) {
+  constructor(db: Database.Database, table: StoredTable, by: WriterDeps) {
     const { id, layout } = table;
     this.#db = db;
     this.#id = id;

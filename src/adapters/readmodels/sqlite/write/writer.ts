@@ -101,7 +101,9 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#ahead = new AheadTable(db);
     this.#checkpoints = db.prepare<[], [string, Position]>('SELECT projection, position FROM checkpoints').raw();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
-    this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
+    this.#setPlace = db.prepare(
+      'INSERT OR REPLACE INTO log_anchor (only, log, position, event_id) VALUES (1, ?, ?, ?)',
+    );
   }
 
   async begin(): Promise<void> {
