@@ -1,4 +1,4 @@
-/** Events that are applied although they lie beyond the checkpoint of their projection. */
+/** Events that were applied out of order: they lie beyond the checkpoint of their projection. */
 import type Database from 'better-sqlite3';
 import type { OutOfOrder } from '../../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
@@ -9,7 +9,7 @@ export const IS_AHEAD = 'SELECT count(*) FROM out_of_order WHERE projection = ? 
 
 const IS_PARKED = 'EXISTS (SELECT 1 FROM parked WHERE tenant = out_of_order.tenant AND projection = out_of_order.projection)';
 
-/** Writes them; each call is part of the caller's transaction. */
+/** Each call is part of the caller's transaction. */
 export class AheadTable {
   readonly #all: Database.Statement<[], OutOfOrder>;
   readonly #put: Database.Statement<[OutOfOrder]>;
@@ -20,7 +20,7 @@ export class AheadTable {
     this.#put = db.prepare<[OutOfOrder]>(
       'INSERT OR REPLACE INTO out_of_order (projection, tenant, position, pieces) VALUES (@projection, @tenant, @position, @pieces)',
     );
-    // Of what is parked they tell what a retry need not apply again.
+    // Rows of parked tenants stay: a retry need not apply these events again.
     this.#removePassed = db.prepare(
       `DELETE FROM out_of_order WHERE NOT ${IS_PARKED}
          AND position <= (SELECT position FROM checkpoints WHERE projection = out_of_order.projection)`,
@@ -40,7 +40,7 @@ export class AheadTable {
   }
 }
 
-/** What is served of the scope holds more than its checkpoint says. What is parked stands still, and is not meant. */
+/** Whether the served tables of the scope hold more than their checkpoint says. Parked tenants do not count: they stand still. */
 export function isAnyAhead(db: Database.Database, { projection, tenant }: RebuildScope): boolean {
   const found = db
     .prepare<[{ projection: string; tenant: string | null }], number>(
@@ -52,7 +52,7 @@ export function isAnyAhead(db: Database.Database, { projection, tenant }: Rebuil
   return (found ?? 0) > 0;
 }
 
-/** What was filled anew holds what the checkpoint says. Part of the caller's transaction. */
+/** Rebuilt tables hold exactly what the checkpoint says. Part of the caller's transaction. */
 export function forgetAhead(
   db: Database.Database,
   { projection, tenant }: Pick<RebuildScope, 'tenant'> & { readonly projection: string },

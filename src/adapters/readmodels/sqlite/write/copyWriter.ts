@@ -1,4 +1,4 @@
-/** Writes records, histories and deliveries of one copy: of what is served, or of what a rebuild fills. */
+/** Writes the records, histories and deliveries of one copy: the served one, or the one that a rebuild fills. */
 import type Database from 'better-sqlite3';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../../../../ports/readModelWriter.js';
@@ -46,7 +46,7 @@ export class CopyWriter {
 
   readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.servedUpTo(projection);
 
-  /** The checkpoint of what is served, whichever copy this writes. */
+  /** The checkpoint of the served copy, whichever copy this writes. */
   protected servedUpTo(projection: string): Position {
     return this.#checkpoint.get(projection) ?? 0;
   }

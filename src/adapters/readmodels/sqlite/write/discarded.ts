@@ -1,4 +1,4 @@
-/** Takes tables, histories and delivery logs out of service in one step, and clears them away bit by bit afterwards. */
+/** Takes tables, histories and delivery logs out of service in one step, and removes them in many short ones afterwards. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
@@ -8,17 +8,17 @@ import { dropStatement, type OwnObject, ownObjects } from '../ownTables.js';
 import { CLEANED_UP_RECORDS, SMALL_TABLES } from '../tableStorage.js';
 import { inTransaction } from './transactions.js';
 
-/** Lets a waiting writer in between two steps. */
+/** Between two steps a waiting writer gets its turn. */
 const PAUSE_MS = 5;
 const ENTRIES_A_STEP = 10_000;
 
-/** Where each projection's copies are listed. */
+/** The table that lists each projection's copies. */
 export const LISTS = { records: 'catalog', order_history: 'histories', deliveries: 'delivery_logs' } as const;
 
 export const isDiscardable = (projection: string): projection is RebuildScope['projection'] =>
   Object.hasOwn(LISTS, projection);
 
-/** Marks what is served as discarded (its copy becomes `-id`). Part of the caller's transaction. */
+/** Marks the served rows of the scope as discarded (their `copy` becomes `-id`). Part of the caller's transaction. */
 export function discardLive(db: Database.Database, { projection, tenant, table }: RebuildScope): void {
   const ofTable = projection === 'records' ? 'AND name = ifnull(@table, name)' : '';
   db.prepare(
@@ -26,7 +26,7 @@ export function discardLive(db: Database.Database, { projection, tenant, table }
   ).run({ tenant: tenant ?? null, table: table ?? null });
 }
 
-/** Ends a rebuild: what it has filled is served from now on, or discarded. Part of the caller's transaction. */
+/** Ends a rebuild: its copy is served from now on, or discarded. Part of the caller's transaction. */
 export function endRebuild(db: Database.Database, copy: number, outcome: 'served' | 'discarded'): void {
   const copyAfter = outcome === 'served' ? LIVE : '-id';
   for (const list of Object.values(LISTS))
@@ -34,7 +34,7 @@ export function endRebuild(db: Database.Database, copy: number, outcome: 'served
   db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
 }
 
-/** Marks what a copy holds of a tenant as discarded. Part of the caller's transaction. */
+/** Marks a tenant's rows in a copy as discarded. Part of the caller's transaction. */
 export function discardTenant(
   db: Database.Database,
   copy: number,
@@ -43,7 +43,7 @@ export function discardTenant(
   db.prepare(`UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ? AND tenant = ?`).run(copy, tenant);
 }
 
-/** Clears away what is discarded, in many short transactions, each of which leaves the file as it should be. */
+/** Removes all that is discarded, in many short transactions, each of which leaves the file consistent. */
 export async function clearDiscarded(db: Database.Database): Promise<void> {
   while (await clearSome(db)) await delay(PAUSE_MS);
 }
@@ -74,11 +74,11 @@ export async function clearSome(db: Database.Database): Promise<boolean> {
   return false;
 }
 
-/** By the schema in memory: the list of all tables of all tenants is long. */
+/** Asks the schema in memory: `sqlite_master` lists the tables of all tenants, and a search through it is slow. */
 const isThere = (db: Database.Database, { kind, name }: OwnObject): boolean =>
   Array.from(db.prepare(`PRAGMA ${kind.toLowerCase()}_info(${name})`).all()).length > 0;
 
-/** The entries of each row of a list, and how some of them are removed. */
+/** The statements that remove some entries of a discarded row of each list. */
 const ENTRIES = [
   {
     list: LISTS.records,

@@ -1,11 +1,11 @@
-/** Tells what an event cannot do to the tables from what SQLite cannot do at all. */
+/** Tells events that do not fit the tables from failures of SQLite itself. */
 import { type Mismatch, MismatchError } from '../../../../ports/readModelWriter.js';
 import { codeOf } from '../../../openSqlite.js';
 
-/** What SQLite says of a statement or its values; all else it says is of the file, the disk or the memory. */
+/** Codes about a statement or its values; all other codes are about the file, the disk or memory. */
 const OF_CONTENT = ['SQLITE_ERROR', 'SQLITE_CONSTRAINT', 'SQLITE_MISMATCH', 'SQLITE_TOOBIG', 'SQLITE_RANGE'];
 
-/** Does what one event asks for. @throws MismatchError; as it is, what is of SQLite's making */
+/** Applies a part of one event. @throws MismatchError when it does not fit; an engine error as it is */
 export function throwingMismatch<Result>(mismatch: Mismatch, work: () => Result): Result {
   try {
     return work();

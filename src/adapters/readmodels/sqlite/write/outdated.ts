@@ -1,4 +1,4 @@
-/** Which tables were laid out for an earlier version of their asset types. */
+/** Finds tables that were laid out for an earlier version of their asset types. */
 import type Database from 'better-sqlite3';
 import { LIVE } from '../ddl.js';
 import { isOutdated } from '../layout.js';
@@ -10,7 +10,7 @@ export const nextTenant = (db: Database.Database, after = ''): string | undefine
 
 type Row = { readonly name: string; readonly assetType: string; readonly layout: string };
 
-/** A table without records is laid out with its first one. */
+/** Tables without records are not outdated: they are laid out with their first one. */
 const TABLES = `SELECT name, asset_type AS assetType, layout FROM catalog
   WHERE tenant = ? AND copy = ${LIVE} AND made = 1 ORDER BY name`;
 

@@ -1,4 +1,4 @@
-/** Where parts of projections stand that do not go on with the others. */
+/** Tenants that are parked in a projection: each has a checkpoint of its own. */
 import type Database from 'better-sqlite3';
 import type { Parked } from '../../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
@@ -12,13 +12,13 @@ export type ParkedRow = Omit<Parked, 'retryAsked'> & { readonly retryAsked: numb
 
 export const parkedOf = (row: ParkedRow): Parked => ({ ...row, retryAsked: row.retryAsked === 1 });
 
-/** Names a part: a tenant has no blank. */
+/** A tenant's name has no blank. */
 export const parkedKey = ({ tenant, projection }: Pick<Parked, 'tenant' | 'projection'>): string =>
   `${projection} ${tenant}`;
 
 export const IS_PARKED = 'SELECT count(*) FROM parked WHERE tenant = ? AND projection = ?';
 
-/** Writes them; each call is part of the caller's transaction. */
+/** Each call is part of the caller's transaction. */
 export class ParkedTable {
   readonly #all: Database.Statement<[], ParkedRow>;
   readonly #put: Database.Statement<[ParkedRow]>;
@@ -50,13 +50,13 @@ export class ParkedTable {
     this.#remove.run(tenant, projection);
   }
 
-  /** @returns whether there is such a part */
+  /** @returns whether the tenant is parked there */
   askRetry(tenant: string, projection: string): boolean {
     return this.#askRetry.run(tenant, projection).changes > 0;
   }
 }
 
-/** What was filled anew goes on with the others. Part of the caller's transaction. */
+/** Rebuilt tenants go on with the others. Part of the caller's transaction. */
 export function unparkAll(
   db: Database.Database,
   { projection, tenant }: Pick<RebuildScope, 'tenant'> & { readonly projection: string },

@@ -1,4 +1,4 @@
-/** A second copy of read models, filled beside what is served, that takes its place in one step. */
+/** A second copy of read models: it is filled beside the served one, and takes its place in one step. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
@@ -15,13 +15,13 @@ import { unparkAll } from './parked.js';
 import { beginImmediate, inTransaction } from './transactions.js';
 
 const CACHE_MEGABYTES = 32;
-/** Between two transactions of a rebuild: time for the live projection to get in. */
+/** Between two transactions of a rebuild the live projection gets its turn. */
 const PAUSE_MS = 5;
-/** A rebuild that has committed nothing for so long is taken for dead. */
+/** A rebuild that has committed nothing for so long counts as dead. */
 const ABANDONED_AFTER_MS = 60_000;
 
 /**
- * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
+ * Starts a rebuild over a connection of its own. Removes the copies of dead ones first.
  * @throws RebuildInProgressError while another rebuild is at work
  */
 export async function beginRebuild(
@@ -39,7 +39,7 @@ export async function beginRebuild(
   }
 }
 
-/** A copy is filled that is to be brought to one position with what is served. */
+/** Whether a copy is being filled, which must reach one position with the served one. */
 export function isRebuilding(db: Database.Database): boolean {
   const touchedAfter = Date.now() - ABANDONED_AFTER_MS;
   const count = db.prepare<[number], number>('SELECT count(*) FROM rebuilds WHERE touched_at > ?').pluck();
@@ -87,10 +87,9 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     this.#position = position;
   }
 
-  /** Part of the transaction. */
   #touchAt(position: Position): void {
     const { changes } = this.#touch.run(position, Date.now(), this.#copy);
-    if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
+    if (changes !== 1) throw new Error('Another rebuild took this one for dead and removed its copy.');
   }
 
   position(): Position {
@@ -101,7 +100,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     for (;;) {
       await beginImmediate(this.db);
       if (!isAnyAhead(this.db, this.#scope)) return this.servedUpTo(this.#scope.projection);
-      // Nothing overtakes while there is a rebuild: what is ahead is so for as long as one event takes.
+      // No event overtakes during a rebuild, so those that did are passed after one more event.
       this.db.exec('ROLLBACK');
       await delay(PAUSE_MS);
     }
@@ -112,7 +111,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   }
 
   async swap(): Promise<void> {
-    // Before what is served goes: it may have waited long for the file.
+    // Before the served copy is discarded: this rebuild may have waited long for the file, and count as dead.
     this.#touchAt(this.#position);
     discardLive(this.db, this.#scope);
     if (this.#scope.table === undefined) {

@@ -1,4 +1,4 @@
-/** Deletes the records of a table that a clean-up does not leave, and keeps what they were (docs/decisions/0022, 0026). */
+/** Deletes the records that a clean-up does not keep, and stores a copy of them (docs/decisions/0022, 0026). */
 import type Database from 'better-sqlite3';
 import { forgottenBefore } from '../../../../domain/referenceTable/deletionHistory.js';
 import type { Revision } from '../../../../ports/eventStore.js';
@@ -15,18 +15,18 @@ import {
   type TableStorage,
 } from '../tableStorage.js';
 
-/** The share of a table's records from which on a clean-up makes its indexes anew. */
+/** When a larger share of a table's records goes, its indexes are dropped before and created again after. */
 const MANY = 0.28;
 
-/** So many records are kept in the time in which one is deleted, out of all indexes. */
+/** So many deleted records are stored in the time in which one is deleted from all indexes. */
 const KEPT_PER_DELETED = 8;
 
-/** For each record that is kept so many are forgotten whose time is over: so they end, however many there are. */
+/** For each deleted record that is stored, so many expired ones are removed: so their number falls, however large it was. */
 const FORGOTTEN_PER_KEPT = 2;
 
 const KEPT = ['u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
 
-/** The event that deletes. */
+/** The event of the clean-up. */
 export type CleanUp = { readonly revision: Revision; readonly at: string };
 
 export class RecordCleanUp {
@@ -73,7 +73,7 @@ export class RecordCleanUp {
     this.#db.prepare(`DELETE FROM ${docs.table} WHERE ${docs.of} row IN (${outside})`).run(keep);
     const deleteRows = () =>
       this.#db.prepare(`DELETE FROM ${records.table} WHERE ${records.of} row IN (${outside})`).run(keep);
-    // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
+    // To delete many entries from each index takes twice as long as to create it again (docs/decisions/0013).
     if (gone > rowCount * MANY && this.#layout.isSmall !== true) this.#withoutIndexes(records.table, deleteRows);
     else deleteRows();
     this.#db.prepare(`DELETE FROM ${batches.table} WHERE ${batches.of} batch <> ?`).run(keep);
@@ -99,7 +99,7 @@ export class RecordCleanUp {
       .run(revision, at, ...cells);
   }
 
-  /** Of what was deleted longest ago so many at most. */
+  /** Removes expired ones, the oldest first, at most `most`. */
   #forget({ at }: CleanUp, most: number): void {
     if (this.#layout.unique === undefined) return;
     const { table, rows } = this.#cleanedUp;
@@ -115,15 +115,15 @@ export class RecordCleanUp {
   }
 
   #removeAll(): void {
-    const anew = [...dropStatements(this.#id, this.#layout), ...tableStatements(this.#id, this.#layout)];
-    const statements = this.#layout.isSmall === true ? removeStatements(this.#id) : anew;
+    const recreated = [...dropStatements(this.#id, this.#layout), ...tableStatements(this.#id, this.#layout)];
+    const statements = this.#layout.isSmall === true ? removeStatements(this.#id) : recreated;
     for (const statement of statements) this.#db.exec(statement);
   }
 
   /**
-   * Sweeps at most `limit` records, of those behind the row `after`. Where all go, they go at once, once all of them are
-   * kept: until then `after` is negative.
-   * @returns how many went, and the row to go on behind; undefined where there are no more
+   * Deletes at most `limit` records behind the row `after`. When all records of the table go, they are stored in pieces
+   * first (`after` is negative meanwhile), and then the table is emptied at once.
+   * @returns how many went, and the row to go on behind; `next` is undefined at the end
    */
   cleanUpSome(
     keep: number,

@@ -1,4 +1,4 @@
-/** The tables of records of one copy (what is served, or what a rebuild fills), as they are written. */
+/** Writes the tables of records of one copy: the served one, or the one that a rebuild fills. */
 import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
@@ -16,10 +16,10 @@ import { RecordWriter } from './recordWriter.js';
 
 type OpenTable = ChangingTable & {
   readonly assetTypeText: string;
-  /** That of the table as a large one. */
+  /** The layout as a large table. */
   layout: TableLayout;
   isSmall: boolean;
-  /** The very object that the table was last found to be defined by. */
+  /** The asset type object that the table was defined by last: the same object needs no comparison. */
   definedBy?: AssetType;
   /** It has had a record. Until then its layout may still change. */
   isMade: boolean;
@@ -39,7 +39,7 @@ export class RecordTables {
   readonly #db: Database.Database;
   readonly #copy: number;
   readonly #smallRows: number;
-  /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
+  /** Each holds prepared statements, which take memory; an evicted table is opened again when needed. */
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
   readonly #changedRows: ChangedRows;
@@ -57,7 +57,7 @@ export class RecordTables {
     );
   }
 
-  /** Belongs after a rollback, and after another connection has written: what is known of the tables may be wrong. */
+  /** To be called after a rollback, and after another connection has written. */
   forget(): void {
     this.#batches.forget();
     this.#open.clear();
@@ -78,7 +78,7 @@ export class RecordTables {
       known.definedBy = assetType;
       return;
     }
-    // A table without records is laid out anew.
+    // A table without records gets the layout that a new one would get.
     const layoutNow = (): TableLayout => layoutOf(assetType, known.isMade ? known.layout : undefined);
     const isSmall = fitsSmall(layoutNow()) && (known.isSmall || !known.isMade);
     if (known.isMade && known.isSmall && !isSmall) this.#grow(known);
@@ -129,7 +129,7 @@ export class RecordTables {
     this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), table.changes, id);
   }
 
-  /** The table is no longer small. */
+  /** Gives a small table its own tables and indexes. */
   #grow(table: OpenTable): void {
     this.#run(growStatements(table.id, table.layout));
     this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
@@ -169,7 +169,7 @@ export class RecordTables {
     for (const statement of statements) this.#db.exec(statement);
   }
 
-  /** A table that begins as a large one gets its own tables with its first record: many stay empty. */
+  /** A table that begins as a large one gets its own tables with its first record, since many tables stay empty. */
   #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
     if (!table.isMade) {
       if (change.kind === 'cleanUp') return undefined;
@@ -191,7 +191,7 @@ export class RecordTables {
     return new RecordWriter(this.#db, stored, { batchNumber, rowChanged: (row) => this.#rowChanged(table, row) });
   }
 
-  /** Nobody keeps the rows of a small table in memory, or those of a copy that is not served yet. */
+  /** Small tables and copies that are not served have no rankings, so their changed rows are not noted. */
   #rowChanged(table: OpenTable, row: number): void {
     if (this.#copy === LIVE && !table.isSmall) this.#changedRows.note(table, row);
   }
@@ -221,7 +221,7 @@ export class RecordTables {
   }
 }
 
-/** Batch ids as the numbers they are stored as. Most changes in a row are of one batch. */
+/** Batch ids as the numbers that stand for them. Successive changes are mostly of one batch. */
 class BatchNumbers {
   readonly #find: Database.Statement<[string], number>;
   readonly #add: Database.Statement<[string]>;
@@ -232,7 +232,7 @@ class BatchNumbers {
     this.#add = db.prepare('INSERT INTO batches (batch) VALUES (?)');
   }
 
-  /** A batch that is new gets its number here. */
+  /** Gives a new batch its number. */
   numberOf(batchId: string | null): number {
     if (batchId === null) return NO_BATCH;
     if (this.#last?.batchId !== batchId) {

@@ -20,14 +20,14 @@ import { type CleanUp, RecordCleanUp } from './recordCleanUp.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
-  /** Of its columns among the cells. */
+  /** Where its columns are among the cells. */
   readonly positions: readonly number[];
   readonly insert: Statement;
   readonly remove: Statement;
 };
 type WriterDeps = {
   readonly batchNumber: (batchId: string | null) => number;
-  /** Is told of each row before it is changed or deleted. */
+  /** Called with each row before it is changed or deleted. */
   readonly rowChanged: (row: number) => void;
 };
 type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
@@ -158,7 +158,7 @@ export class RecordWriter {
     return this.#recordCleanUp.deleteOutside(this.#by.batchNumber(batchId), cleanUp, rowCount);
   }
 
-  /** See `RecordSweeper`. */
+  /** See `RecordCleanUp`. */
   cleanUpSome(
     batchId: string,
     cleanUp: CleanUp,

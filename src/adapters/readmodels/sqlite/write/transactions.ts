@@ -1,4 +1,4 @@
-/** Write transactions on a file that another connection, or another process, may be writing too. */
+/** Write transactions on a file that other connections and processes write as well. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../../ports/readModels.js';
@@ -7,26 +7,26 @@ import { codeOf } from '../../../openSqlite.js';
 /** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
 const GIVE_UP_AFTER_MS = 120_000;
 const RETRY_MS = 2;
-/** How long, in milliseconds, one connection writes at most without a pause that lets those in who wait. */
+/** In milliseconds: one connection writes for so long at most before it pauses for waiting writers. */
 const LONGEST_HOLD_MS = 100;
 
-/** Those that leave the waiting to this module. */
-const impatient = new WeakSet<Database.Database>();
+/** Connections without a busy timeout: this module waits for them. */
+const withoutTimeout = new WeakSet<Database.Database>();
 
 const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
 
 /**
  * Begins a write transaction. Tries every few milliseconds: SQLite's own busy handler waits up to 100 ms between two tries,
- * so that a rebuild, which begins one transaction after another, would starve the live projection.
+ * and a rebuild, which begins one transaction after another, would starve the live projection.
  *
  * @returns whether another writer held the file
  * @throws ReadModelsUnavailableError when another writer holds the file for two minutes
  */
 export async function beginImmediate(db: Database.Database): Promise<'free' | 'held'> {
   const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
-  if (!impatient.has(db)) {
+  if (!withoutTimeout.has(db)) {
     db.pragma('busy_timeout = 0');
-    impatient.add(db);
+    withoutTimeout.add(db);
   }
   for (let found: 'free' | 'held' = 'free'; ; found = 'held') {
     try {
@@ -43,12 +43,12 @@ export async function beginImmediate(db: Database.Database): Promise<'free' | 'h
 }
 
 /**
- * Transactions one after another: whoever begins the next at once keeps out all others, since they only look every few
- * milliseconds. So the file is left free now and then, and after each transaction while others do write.
+ * Transactions in a row. A writer that begins the next one at once keeps out all others, which try every few milliseconds.
+ * So the file is left free every `LONGEST_HOLD_MS`, and after each transaction while others write.
  */
 export class FairTransactions {
   readonly #db: Database.Database;
-  /** By the clock of `performance`, as the other. */
+  /** By the clock of `performance`, as `#heldSince`. */
   #endedAt = Number.NEGATIVE_INFINITY;
   #heldSince = Number.NEGATIVE_INFINITY;
   #othersWrite = false;
@@ -79,7 +79,7 @@ export async function inTransaction<Result>(db: Database.Database, work: () => R
     db.exec('COMMIT');
     return result;
   } catch (error) {
-    // Where the disk is full SQLite may have done so itself.
+    // When the disk is full SQLite may have rolled back already.
     if (db.inTransaction) db.exec('ROLLBACK');
     throw error;
   }

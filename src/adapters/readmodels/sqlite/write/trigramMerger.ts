@@ -1,6 +1,6 @@
 /**
- * Merges the segments of trigram indexes. FTS5 writes what each transaction adds as a segment, and as it goes merges only
- * some of one size: a table that a thousand batches have filled is left with some ten, and each filter looks into all of them.
+ * Merges the segments of trigram indexes. FTS5 writes a segment for each transaction, and by itself merges only segments of
+ * one size: a table filled by a thousand batches is left with some ten, and each filter reads all of them.
  */
 import type Database from 'better-sqlite3';
 import { LIVE } from '../ddl.js';
@@ -9,15 +9,15 @@ import { trigramTable } from '../ownTables.js';
 import { inTransaction } from './transactions.js';
 
 /**
- * FTS5's pages (4 kB) that one transaction writes: 2 to 4 ms, and all of 1,000,000 places are 36,000. It ends only between
- * two trigrams: one that each of 400,000 records has takes 14 ms.
+ * Pages of FTS5 (4 kB) that one transaction writes: 2 to 4 ms; 1,000,000 places have 36,000. A transaction ends between two
+ * trigrams: one that 400,000 records have takes 14 ms.
  */
 const PAGES_A_PIECE = 64;
-/** Smaller segments are left alone until they have this share of all pages: so each page is written again few times. */
+/** Smaller segments wait until they have this share of all pages, so that each page is rewritten few times. */
 const LEAST_SHARE = 1 / 8;
-/** A table that is being filled is merged when it has grown by no more than this share since the last look. */
+/** An index is merged when it has changed by no more than this share since the last round: not while it is being filled. */
 const CALM_SHARE = 1 / 64;
-/** That many tables are looked at in one piece, 20 µs each. */
+/** So many tables are checked in one piece, 20 µs each. */
 const TABLES_A_PIECE = 50;
 
 type Table = { readonly id: number; readonly layout: string };
@@ -28,9 +28,9 @@ export class TrigramMerger {
   readonly #tables: Database.Statement<[number, number], Table>;
   readonly #isServed: Database.Statement<[number], number>;
   readonly #changes: Database.Statement<[], number>;
-  /** The last one that this round has looked at. */
-  #lookedUpTo = 0;
-  /** Pages of each index as the round before found them, and as this one does. */
+  /** Id of the last table that this round has checked. */
+  #checkedUpTo = 0;
+  /** Pages of each index in the round before, and in this one. */
   #before: ReadonlyMap<string, number> = new Map();
   #now = new Map<string, number>();
   #merging: Merging | undefined;
@@ -51,28 +51,28 @@ export class TrigramMerger {
       if (!(await this.#merge(this.#merging, PAGES_A_PIECE))) this.#merging = undefined;
       return true;
     } catch {
-      // What is not merged is only slower. Whatever is wrong (disk full, index damaged), who writes there or verifies it is told.
+      // Unmerged segments are only slower. A full disk or a damaged index is reported by writes and by the proof.
       this.#merging = undefined;
       return false;
     }
   }
 
-  /** For the next index to be merged, and begins with it. */
+  /** Finds the next index to merge, and begins with it. */
   async #look(): Promise<boolean> {
-    const tables = this.#tables.all(this.#lookedUpTo, TABLES_A_PIECE);
+    const tables = this.#tables.all(this.#checkedUpTo, TABLES_A_PIECE);
     for (const { id, layout } of tables) {
-      this.#lookedUpTo = id;
+      this.#checkedUpTo = id;
       const { trigramIndexes }: TableLayout = JSON.parse(layout);
       const indexes = Array.from({ length: trigramIndexes }, (_, number) => trigramTable(id, number));
       const [index] = indexes.filter((each) => this.#isDue(each));
       if (index === undefined) continue;
       this.#merging = { id, index };
-      // Negative: of all segments, not only where many are of one size.
+      // Negative: merges all segments, not only many of one size.
       await this.#merge(this.#merging, -PAGES_A_PIECE);
       return true;
     }
     if (tables.length === TABLES_A_PIECE) return true;
-    this.#lookedUpTo = 0;
+    this.#checkedUpTo = 0;
     this.#before = this.#now;
     this.#now = new Map();
     return false;
@@ -91,7 +91,7 @@ export class TrigramMerger {
   async #merge({ id, index }: Merging, pages: number): Promise<boolean> {
     const before = this.#changes.get() ?? 0;
     await inTransaction(this.#db, () => {
-      // A rebuild may have put another in its place, also while the transaction waited for its end.
+      // A rebuild may have replaced the table, also while this transaction waited for the rebuild's.
       if (this.#isServed.get(id) === undefined) return;
       this.#db.prepare<[number]>(`INSERT INTO ${index} (${index}, rank) VALUES ('merge', ?)`).run(pages);
     });
@@ -103,7 +103,7 @@ export class TrigramMerger {
 const SEGMENT_BITS = 37;
 const PAGE_BITS = 31;
 
-/** Pages of each segment, nearly: between the first and the last one. */
+/** Pages of each segment, about: the distance between its first and its last one. */
 export function segmentSizes(db: Database.Database, index: string): readonly number[] {
   const page = (which: 'min' | 'max'): string =>
     `(SELECT ${which}(d.id) FROM ${index}_data AS d

@@ -1,4 +1,4 @@
-/** The write side of the embedded read models: used by the one projector thread. */
+/** The write side of the embedded read models, for one projector thread. */
 
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
@@ -38,7 +38,7 @@ export async function openSqliteReadModelWriter({
   readonly file: string;
   /** Default: `SMALL_ROWS`. */
   readonly smallRows?: number;
-  /** With it a damaged file is set aside, and another one made, which is empty. Told the name that the damaged one has now. */
+  /** With it a damaged file is set aside and an empty one takes its place. Called with the damaged file's new name. */
   readonly onSetAside?: (aside: string) => void;
 }): Promise<ReadModelWriter & RebuildableReadModels> {
   const open = () => openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
@@ -72,20 +72,20 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #transactions: FairTransactions;
   readonly #walCopier: WalCopier;
   readonly #trigramMerger: TrigramMerger;
-  /** Moves with what other connections commit. */
+  /** Changes with each commit of another connection. */
   readonly #dataVersion: Database.Statement<[], number>;
   #lastVersion: number | undefined;
-  /** At first what was dropped before this opening may still be there. */
+  /** True at first: an earlier process may have left discarded rows. */
   #mayHoldDropped = true;
   readonly #parked: ParkedTable;
   readonly #ahead: AheadTable;
-  /** As stored, and as the open transaction changes it; undefined where it is not known. */
+  /** As stored and as the open transaction changes it; undefined while unknown. */
   #stored: Stored | undefined;
-  /** Of the open transaction. */
+  /** Applied by the open transaction. */
   #appliedAhead: OutOfOrder[] = [];
   readonly #checkpoints: Database.Statement<[], [string, Position]>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
-  readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
+  readonly #setAnchor: Database.Statement<[string | null, number, string | null]>;
 
   constructor(options: Options, db: Database.Database, channel: BroadcastChannel) {
     super(db, LIVE, options.smallRows);
@@ -101,7 +101,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#ahead = new AheadTable(db);
     this.#checkpoints = db.prepare<[], [string, Position]>('SELECT projection, position FROM checkpoints').raw();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
-    this.#setPlace = db.prepare(
+    this.#setAnchor = db.prepare(
       'INSERT OR REPLACE INTO log_anchor (only, log, position, event_id) VALUES (1, ?, ?, ?)',
     );
   }
@@ -144,7 +144,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     for (const [projection, position] of checkpoints) {
       if (stored.get(projection) !== position) this.#setCheckpoint.run(projection, position);
     }
-    if (place !== undefined) this.#setPlace.run(place.log ?? null, place.position, place.eventId ?? null);
+    if (place !== undefined) this.#setAnchor.run(place.log ?? null, place.position, place.eventId ?? null);
     if (this.#known().ahead.length > 0) {
       this.#ahead.removePassed();
       this.#stored = undefined;
