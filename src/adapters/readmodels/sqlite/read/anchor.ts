@@ -1,4 +1,4 @@
-/** The furthest place of the log that was projected, as it is stored. */
+/** The furthest event of the log that was projected, as it is stored. */
 import type { LogAnchor } from '../../../../ports/eventStore.js';
 
 export const PLACE = 'SELECT log, position, event_id FROM log_anchor';

@@ -1,4 +1,4 @@
-/** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
+/** Reads records by their ids, and the ids of records that clean-ups deleted: for the feed of changes. */
 import type { Revision } from '../../../../ports/eventStore.js';
 import type { RecordReads, TableRef } from '../../../../ports/readModels.js';
 import { PageRoom } from '../../shared/answerSize.js';
@@ -6,7 +6,7 @@ import { idBytes, idText } from '../rowFormat.js';
 import type { ReadConnection } from './readConnection.js';
 import { recordReader } from './recordReads.js';
 
-/** The records one a line, as one text is far cheaper to hand to another thread than many. */
+/** One record a line: one text is far cheaper to hand to another thread than many. */
 export type RecordLines = { readonly revision: Revision; readonly lines: string };
 
 const NONE = 'null';

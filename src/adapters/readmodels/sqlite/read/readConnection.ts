@@ -1,4 +1,4 @@
-/** A connection that answers queries: prepared statements kept, tables looked up in the catalog. */
+/** A connection for queries: keeps prepared statements, and looks up tables in the catalog. */
 import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
@@ -11,7 +11,7 @@ import { LIVE } from '../ddl.js';
 import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from '../layout.js';
 import { cleanedUpStorage, type StorageTable, storageOf, type TableStorage } from '../tableStorage.js';
 
-/** What can be bound to a statement. */
+/** A value that can be bound to a statement. */
 export type Cell = string | number | null | Buffer;
 
 /** A table as it is at the moment of a query. */
@@ -19,37 +19,37 @@ export type ReadTable = {
   readonly id: number;
   readonly tenant: string;
   readonly rowCount: number;
-  /** Of the rows that were ever there, all numbers are below it. */
+  /** Above the number of each row that there ever was. */
   readonly nextRow: number;
   readonly revision: Revision;
   readonly lastEventAt: string;
   /** Grows with each change of the table. */
   readonly changes: number;
-  /** The records that clean-ups deleted, where there are any. */
+  /** The records that clean-ups deleted, if there were clean-ups. */
   readonly cleanedUp?: StorageTable;
   readonly shape: TableShape;
 };
 
-/** See `RecordReads.tableState`. With the last event: the file may be deleted, and then its numbers begin anew. */
+/** See `RecordQueries.tableState`. It includes the last event, as ids and counts start again when the file is filled again. */
 export const stateOf = ({ id, shape, changes, revision, lastEventAt }: ReadTable): string =>
   `${id}.${shape.version}.${changes}.${revision}.${lastEventAt}`;
 
 export type TableIdentity = Pick<ReadTable, 'id' | 'shape'>;
 
-/** What stays the same until the asset type changes. */
+/** Stays the same until the asset type changes. */
 export type TableShape = {
   readonly version: number;
   readonly layout: TableLayout;
   /** Where its rows are. */
   readonly parts: TableStorage;
-  /** With the times of a record itself. */
+  /** Includes the record's own times. */
   readonly fields: ReadonlyMap<string, FieldLayout>;
-  /** Of the fields' values, in characters, where there is a limit. */
+  /** Of the values of fields that have a limit, in characters. */
   readonly maxLengths: ReadonlyMap<string, number>;
   readonly text: RecordText;
 };
 
-/** `made` is 0 until the first record: the table's own tables are not there yet. */
+/** `made` is 0 until the first record: the table's own tables do not exist yet. */
 type CatalogTuple = [
   id: number,
   version: number,
@@ -70,13 +70,13 @@ const STATEMENTS = 300;
 const LONGEST_KEPT = 8_000;
 const SHAPES = 500;
 
-/** Nobody waits for the answer any more. */
+/** The caller has cancelled. */
 class NoLongerWantedError extends Error {
   override readonly name = 'NoLongerWantedError';
 }
 
 type IsWanted = {
-  /** Asked before each statement, and within those that may take long (`STILL_WANTED`). */
+  /** Called before each statement, and within slow ones (`STILL_WANTED`). */
   readonly isWanted?: () => boolean;
 };
 
@@ -112,7 +112,7 @@ export class ReadConnection {
     return 1;
   }
 
-  /** Runs `work` on one moment's state of the file. */
+  /** Runs `work` on one snapshot of the file. */
   inSnapshot<Result>(work: () => Result): Result {
     this.#begin.run();
     try {
@@ -122,10 +122,10 @@ export class ReadConnection {
     }
   }
 
-  /** What `work` finds in a table's records, and how far the log was in them; `none` before the first record. */
+  /** @returns the result of `work` on the table, or `none` before its first record, with the table's revision in the same snapshot */
   read<Result>(ref: TableRef, none: Result, work: (table: ReadTable) => Result): Found<Result> {
     return this.inSnapshot(() => {
-      // As a tuple: to make an object of it would take longer than to read it, and every get comes by here.
+      // A tuple: to make an object takes longer than to read the row, and every get comes here.
       const row = this.tuples<CatalogTuple>(CATALOG_ROW).get(ref.tenant, ref.table);
       if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
       const [id, version, made, rowCount, nextRow, revision, lastEventAt, changes, cleanedUp] = row;
@@ -146,7 +146,7 @@ export class ReadConnection {
     });
   }
 
-  /** A table as a reading found it. It may have changed since, or be gone. */
+  /** The table as it was read last. It may have changed since, or be gone. */
   lastSeen({ tenant, table }: TableRef): TableIdentity | undefined {
     return this.#lastSeen.get(`${tenant} ${table}`);
   }
@@ -188,11 +188,11 @@ export class ReadConnection {
   }
 
   /**
-   * Tells the column `value` of each row, without keeping any: in a third of the time that to step through them takes.
-   * @throws what `visit` throws, which ends it
+   * Calls `visit` with the column `value` of each row: in a third of the time of an iterator.
+   * @throws what `visit` throws, which ends the query
    */
   forEach<Value>(sql: string, cells: readonly Cell[], visit: (value: Value) => void): void {
-    // The type is a claim about the text of the query, which only its caller knows.
+    // Only the caller knows the type, which follows from the text of the query.
     this.#visit = (value) => visit(value as Value);
     try {
       this.number(`SELECT sum(visit(value)) FROM (${sql})`, cells);
@@ -206,7 +206,7 @@ export class ReadConnection {
     return this.#prepare<number>(sql, 'column').get(...cells) ?? 0;
   }
 
-  /** A prepared statement whose rows come as arrays; for many runs of it in a row. */
+  /** A prepared statement whose rows are arrays, to be run many times. */
   tuples<Row>(sql: string): Database.Statement<Cell[], Row> {
     return this.#prepare<Row>(sql, 'tuples');
   }
@@ -215,12 +215,12 @@ export class ReadConnection {
     this.#checkWanted();
     const key = `${shape} ${sql}`;
     const known = this.#statements.get(key);
-    // The type is a claim about the text of the query, which only its caller knows.
+    // Only the caller knows the type, which follows from the text of the query.
     if (known !== undefined) return known as Database.Statement<Cell[], Row>;
     const statement = this.#db.prepare<Cell[], Row>(sql);
     if (shape === 'column') statement.pluck();
     if (shape === 'tuples') statement.raw();
-    // One of thousands of values takes much memory, and hardly ever comes again.
+    // A statement with thousands of values takes much memory, and is hardly ever asked again.
     if (sql.length <= LONGEST_KEPT) this.#statements.set(key, statement);
     return statement;
   }

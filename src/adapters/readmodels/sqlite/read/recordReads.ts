@@ -29,7 +29,7 @@ function recordText(
   return table.shape.text.json(head, { width, own }, order);
 }
 
-/** The records of these rows, as they are sent. @throws AnswerTooLargeError when they are too large for a page */
+/** The records of these rows as JSON text. @throws AnswerTooLargeError when they are too large for a page */
 export function recordTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
   const select = connection.tuples<RecordTuple>(recordQuery(table, 'row'));
   const size = new AnswerSize('page');
@@ -39,7 +39,7 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
   });
 }
 
-/** Reads one record after another, as it is sent. */
+/** Reads one record after another as JSON text. */
 export function recordReader(
   connection: ReadConnection,
   table: ReadTable,
@@ -74,7 +74,7 @@ const getOfTable: GetRecord = (connection, ref, id, order) => {
   return found.result;
 };
 
-/** In one statement instead of four, which asks as well whether the table is what it last was. Undefined says nothing. */
+/** Takes one statement instead of four. It checks as well that the table is as it was last; if not, it finds nothing. */
 const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
   const table = connection.lastSeen(ref);
   if (table === undefined) return undefined;
@@ -84,7 +84,7 @@ const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
     const tuple = connection.tuples<RecordTuple>(sql).get(table.shape.version, id);
     return tuple === undefined ? undefined : recordText(table, tuple, order);
   } catch {
-    // A rebuild may have taken its tables away; whatever else is wrong shows itself on the other way.
+    // A rebuild may have removed its tables. Any other failure shows up in `getOfTable`.
     return undefined;
   }
 };
@@ -95,7 +95,7 @@ function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, bat
   return writeStored(head, own);
 }
 
-/** The ids that keys without a record had before a clean-up deleted them. */
+/** The ids that the records of these keys had before clean-ups deleted them. */
 function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   if (table.cleanedUp === undefined) return found;
@@ -109,7 +109,7 @@ function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly 
   return found;
 }
 
-/** Records with one of these unique keys or ids, each once. @throws AnswerTooLargeError */
+/** See `DecisionReads`: records with one of these keys or ids, each once. @throws AnswerTooLargeError */
 export function readSnapshot(
   connection: ReadConnection,
   ref: TableRef,
@@ -140,7 +140,7 @@ export function readSnapshot(
   return { ...at, ...result };
 }
 
-/** See `DecisionReads`. The records as a text, for the way between threads. */
+/** See `DecisionReads`. The records are one text, for the way between threads. */
 export function deletedRecords(
   connection: ReadConnection,
   ref: TableRef,
@@ -152,7 +152,7 @@ export function deletedRecords(
   const found = connection.read<Found>(ref, none, (table) => {
     if (table.cleanedUp === undefined) return none;
     const cleanedUp = `${table.cleanedUp.rows} AS s`;
-    // With the plus, SQLite looks the later ones up by their key.
+    // The plus makes SQLite find later ones by their key.
     const ofCleanUp = `s.revision = ? AND NOT EXISTS (
       SELECT 1 FROM ${table.cleanedUp.rows} AS later WHERE later.u = s.u AND +later.revision > s.revision)`;
     const behind = idBytes(after ?? '') ?? Buffer.alloc(0);
@@ -176,7 +176,7 @@ export function deletedRecords(
   return found.result;
 }
 
-/** Records that have one of these values, exactly, in a field (or `id`). @throws AnswerTooLargeError */
+/** Records with exactly one of these values in a field (or `id`). @throws AnswerTooLargeError */
 export function findRecords(
   connection: ReadConnection,
   ref: TableRef,
@@ -187,7 +187,7 @@ export function findRecords(
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const size = new AnswerSize('decision');
     const texts: string[] = [];
-    // By themselves: a condition names columns of the records that the documents may have as well.
+    // A subquery: the condition names columns that the documents may have as well.
     const rows = `SELECT r.row FROM ${table.shape.parts.records.rows} AS r WHERE ${sql}`;
     const query = `${storedQuery(table, `r.row IN (${rows})`)} ORDER BY r.id`;
     for (const tuple of connection.tuples<StoredTuple>(query).iterate(...cells)) {
@@ -216,7 +216,7 @@ export function countOutsideBatch(
 const batchNumber = (connection: ReadConnection, batchId: string): number =>
   connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
 
-/** Some of the records that it would delete: the first ones to be stored. */
+/** The first records, in the order of creation, that such a clean-up would delete. */
 export function someOutsideBatch(
   connection: ReadConnection,
   ref: TableRef,

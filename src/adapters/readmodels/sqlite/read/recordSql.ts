@@ -1,4 +1,4 @@
-/** How records are read, as SQL: `r` is the table of records, `d` that of their documents. */
+/** SQL that reads records: `r` is the table of records, `d` that of their documents. */
 
 import { NO_BATCH } from '../ddl.js';
 import { hasHeads } from '../tableStorage.js';
@@ -6,7 +6,7 @@ import type { ReadTable, TableIdentity } from './readConnection.js';
 
 export type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 
-/** The table that a record's id and times are read from: that of its document, if they are there as well. */
+/** The table that a record's id and times are read from: the documents', if it has them. */
 const headOf = ({ shape }: TableIdentity): 'd' | 'r' => (hasHeads(shape.parts) ? 'd' : 'r');
 
 export function recordColumns(table: TableIdentity): string {
@@ -17,14 +17,14 @@ export function recordColumns(table: TableIdentity): string {
 export const records = ({ shape: { parts } }: TableIdentity): string =>
   `${parts.records.rows} AS r JOIN ${parts.docs.rows} AS d ON d.row = r.row`;
 
-/** The records of a row, or of an id. */
+/** Reads the record of a row, or of an id. */
 export function recordQuery(table: TableIdentity, by: 'row' | 'id'): string {
   const isInDocs = by === 'row' && hasHeads(table.shape.parts);
   const from = isInDocs ? `${table.shape.parts.docs.rows} AS d` : records(table);
   return `SELECT ${recordColumns(table)} FROM ${from} WHERE ${isInDocs ? 'd' : 'r'}.${by} = ?`;
 }
 
-/** The id as hexadecimal digits: an object for the bytes of each would cost more than to find the record. */
+/** The id is hexadecimal digits: to make a Buffer of each would cost more than to find the record. */
 export type StoredTuple = [
   id: string,
   createdAt: number,
@@ -45,7 +45,7 @@ function storedColumns(table: ReadTable): string {
 export const storedQuery = (table: ReadTable, where: string): string =>
   `SELECT ${storedColumns(table)} FROM ${records(table)} WHERE ${where}`;
 
-/** Records by many values, in one statement. @param value of the list's entries, as SQL */
+/** Reads records by many values in one statement. @param value of the list's entries, as SQL */
 export const listedQuery = (table: ReadTable, column: 'u' | 'id', value: string): string =>
   `SELECT ${storedColumns(table)}${table.shape.layout.unique === undefined ? '' : ', r.u'}
    FROM json_each(?) AS listed CROSS JOIN ${table.shape.parts.records.rows} AS r ON r.${column} = ${value}

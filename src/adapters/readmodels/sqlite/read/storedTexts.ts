@@ -1,4 +1,4 @@
-/** Stored records as lines of text, on their way from the thread that reads them to the one that decides. */
+/** Stored records as lines of text, for the way from a reader thread to the thread that decides. */
 import { type Fields, type FieldValue, ownValue } from '../../../../domain/assetTypes/fieldTypes.js';
 import type { StoredRecord } from '../../../../ports/readModels.js';
 import { mapWithPauses } from '../../../../supervision/waiting.js';
@@ -10,14 +10,14 @@ export const NO_RECORDS: StoredRecordsText = '';
 
 type Head = Pick<StoredRecord, 'id' | 'createdAt' | 'updatedAt' | 'batchId' | 'key'>;
 
-/** Parts of a line stand between tabs: in JSON text none stands as it is. @param own fields as JSON text, without braces */
+/** Tabs separate the parts of a line, as JSON text has none unescaped. @param own fields as JSON text, without braces */
 export const writeStored = ({ id, createdAt, updatedAt, batchId, key }: Head, own: string): string =>
   `${id}\t${createdAt}\t${updatedAt}\t${JSON.stringify(batchId)}\t${key === undefined ? '' : JSON.stringify(key)}\t{${own}}`;
 
-/** Of so many characters all records are parsed before one is asked for, with pauses: it takes longer than some milliseconds. */
+/** Texts of more characters are parsed at once, with pauses, as parsing takes more than some milliseconds. */
 const LONG = 524_288;
 
-/** They may be many megabytes. */
+/** @param text may be many megabytes */
 export function parseStored(text: StoredRecordsText): Promise<readonly StoredRecord[]> {
   const members = new MemberTexts();
   return mapWithPauses(text === NO_RECORDS ? [] : text.split('\n'), (line) => {
@@ -33,7 +33,7 @@ const parsed = (json: string): string => (json.includes('\\') ? String(JSON.pars
 
 const textOrNull = (json: string): string | null => (json === 'null' ? null : parsed(json));
 
-/** Its fields are parsed when they are asked for: most records of most batches are as they were, which their text tells. */
+/** Parses its fields when they are asked for. Most records of most batches have not changed, which their text tells. */
 class UnparsedRecord implements StoredRecord {
   readonly id: string;
   readonly createdAt: string;
@@ -76,12 +76,12 @@ class UnparsedRecord implements StoredRecord {
 export class MemberTexts {
   readonly #names = new Map<string, string>();
 
-  /** @returns true only where each of the fields stands in the text with its value, in this order; false says nothing */
+  /** @returns true only if the text has each field with its value, in this order; false means unknown */
   standIn(text: string, fields: Fields): boolean {
     let at = 0;
     for (const name of Object.keys(fields)) {
       const member = this.#named(name);
-      // Nothing else looks like this: within a value, a backslash stands before each quotation mark.
+      // Only a member looks like this: within a value, each quotation mark is escaped.
       const found = text.startsWith(member, at + 1) ? at + 1 : text.indexOf(member, at);
       if (found < 0) return false;
       const start = found + member.length;
@@ -101,12 +101,12 @@ export class MemberTexts {
   }
 }
 
-/** @returns where the value ends that begins there; -1 where it is another one, or cannot be told soon */
+/** @returns where the value that begins at `start` ends; -1 if it is another value, or takes long to compare */
 function endOfValue(text: string, start: number, value: FieldValue): number {
   if (typeof value === 'string') {
     const end = start + 1 + value.length;
     const isSame = text[start] === '"' && text.indexOf('"', start + 1) === end && text.startsWith(value, start + 1);
-    // What is written with a backslash may look like another text that has one.
+    // An escaped text may look like another text that has a backslash.
     return isSame && !value.includes('\\') ? end + 1 : -1;
   }
   const written = typeof value === 'number' ? String(value) : JSON.stringify(value);
