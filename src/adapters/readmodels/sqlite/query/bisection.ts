@@ -1,4 +1,4 @@
-/** The first index from `low` on, below `high`, for which this is true; `high` where there is none. It stays true behind it. */
+/** The first index from `low` on, below `high`, for which `isTrue`; `high` if there is none. It must be true for all later ones. */
 export function firstWhere(low: number, high: number, isTrue: (index: number) => boolean): number {
   let [from, to] = [low, high];
   while (from < to) {

@@ -7,15 +7,15 @@ import { trigramColumn } from '../ownTables.js';
 import type { Cell, ReadTable } from '../read/readConnection.js';
 import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
 
-/** What a record has to fulfil. */
+/** A test of records. */
 export type Condition = {
   /** True, false or NULL for a row. */
   readonly sql: string;
   readonly cells: readonly Cell[];
-  /** Column with an index that alone can answer `sql` (scanned), or finds the rows (looked up). */
+  /** Column of an index that answers `sql` without the row (when scanned), or finds the rows (when looked up). */
   readonly index?: string;
   readonly how: 'scan' | 'look up';
-  /** What the index answers, where that is not all: each row that it finds is tested by its document as well. */
+  /** The part that the index answers, if not all: each row that it finds is tested by its document as well. */
   readonly inIndex?: Pick<Condition, 'sql' | 'cells'>;
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: {
@@ -23,27 +23,27 @@ export type Condition = {
     readonly query: string;
     /** How many trigrams are looked up. */
     readonly size: number;
-    /** What the index finds is all that fulfils the condition, and no more. */
+    /** The index finds exactly the rows that fulfil the condition. */
     readonly isExact: boolean;
   };
 };
 
 /**
- * True for every row of `r`; where nobody waits for the answer any more it throws, which ends the query. Asked for one
- * row of 256: one look takes as long as testing a few rows.
+ * True for every row of `r`; when the question is cancelled it throws, which ends the query. Asked for one row of 256, as it
+ * takes as long as to test a few rows.
  */
 export const STILL_WANTED = '((r.row & 255) <> 0 OR still_wanted())';
 
-/** The same within one row, for text so long that to look into it takes longer than a look at whether it is wanted. */
+/** The same within one row, for text so long that to search it takes longer. */
 const wantedBeforeLong = (column: string): string => `(octet_length(${column}) < 65536 OR still_wanted())`;
-/** So many values are looked for in a long text between two looks. */
+/** So many values are searched for in a long text between two checks. */
 const LONG_TEXT_VALUES = 10;
 
 const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 
 /** Shorter text has no trigram. */
 const TRIGRAM = 3;
-/** So many characters of a text are looked up as trigrams: more hardly find fewer records, and each takes its time. */
+/** Only so many characters of a text are looked up as trigrams: more take time and hardly find fewer records. */
 const LOOKED_UP = 24;
 
 /** @throws ReadModelsWithheldError when the table has no such field yet */
@@ -75,7 +75,7 @@ function selected(selection: Selection<FieldLayout>, table: ReadTable): Conditio
 
 const isTime = ({ sort }: FieldLayout): boolean => sort !== undefined && TIME_COLUMNS.includes(sort);
 
-/** A value as the field's column to sort by has it. */
+/** A value as in the field's sort column. */
 const sortCell = (field: FieldLayout, value: FilterValue): Cell =>
   isTime(field) ? microseconds(String(value)) : sortValue(value);
 
@@ -99,7 +99,7 @@ const lookedUp = ({ sort, sortIndexed }: FieldLayout): Pick<Condition, 'how' | '
   ...(sort !== undefined && sortIndexed ? { index: sort } : {}),
 });
 
-/** To read each document takes long. */
+/** Reads each document, which is slow. */
 const byDocument = (sql: string, cells: readonly Cell[]): Condition => ({
   sql: `(${STILL_WANTED} AND ${sql})`,
   cells,
@@ -151,9 +151,8 @@ const inGroups = (tests: readonly string[], size: number): readonly (readonly st
 const ONLY_ASCII = /^[ -~]+$/;
 
 /**
- * Can a value contain the text only as its beginning? Then an index finds it: a year in a date, all of
- * a UUID or of a country's code. (A character of a value gives at most one of ASCII when folded, so that
- * text of ASCII as long as a value may be takes all of it.)
+ * Whether values can contain the text only at their beginning, where an index finds it: a year in a date, a whole UUID or
+ * country code. (A folded character gives at most one of ASCII, so ASCII text of the maximum length is a whole value.)
  */
 function onlyAtStart(field: FieldLayout, needle: string, table: ReadTable): boolean {
   if (field.match === undefined || !field.matchIndexed || field.match !== field.sort) return false;
@@ -195,21 +194,21 @@ function equals(field: FieldLayout, values: readonly FilterValue[], table: ReadT
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');
 
 /*
- * For fields without a column, values are taken out of the row's JSON text: slow, but right.
- * Each of these texts has one `?`, for `jsonPath(field)`.
+ * Values of fields without a column are read from the row's JSON text, which is slow. Each of these texts has one `?`, for
+ * `jsonPath(field)`.
  */
 const document = (table: ReadTable): string =>
   `(SELECT '{' || d.doc || '}' FROM ${table.shape.parts.docs.rows} AS d WHERE d.row = r.row)`;
 const extracted = (table: ReadTable): string => `(${document(table)} ->> ?)`;
 
-/** As a column of folded text would have it. */
+/** As in a match column. */
 const extractedMatch = (field: FieldLayout, table: ReadTable): string => {
   const json = `nullif(${document(table)} -> ?, 'null')`;
   if (field.type === 'List') return `fold_case(${json})`;
   return isTextType(field.type) ? `fold_case(${extracted(table)})` : json;
 };
 
-/** As a column to sort by would have it. */
+/** As in a sort column. */
 export const extractedSort = (field: FieldLayout, table: ReadTable): string =>
   isTextType(field.type) ? extractedMatch(field, table) : extracted(table);
 

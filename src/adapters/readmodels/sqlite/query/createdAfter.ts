@@ -1,4 +1,4 @@
-/** Finds the records behind another one in the order of their creation: at any depth for the cost of the first page. */
+/** Finds the records behind another one in the order of creation: any depth costs as much as the first page. */
 import type { CreationKey, ListBehind, RecordJson } from '../../../../ports/readModels.js';
 import { PageRoom } from '../../shared/answerSize.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
@@ -45,14 +45,14 @@ export function rowsBehind(search: Search, { direction, behind }: ListBehind, wa
   return connection.column<number>(collected, [...cells, ...start, wanted]);
 }
 
-/** How many rows may be passed over one by one; 0 where to collect all matches is cheaper. */
+/** How many rows a walk may test one by one; 0 if to collect all matches is cheaper. */
 function rowsToWalk({ table, costs }: Search, { cost, total }: Matches, wanted: number): number {
   const expected = (wanted * table.rowCount) / Math.max(1, total);
   const affordable = Math.ceil((cost * costs.walkShare) / costs.fetched);
   return expected > affordable ? 0 : affordable;
 }
 
-/** As many of the records of these rows as fit on a page. */
+/** The first of these records that fit on a page. */
 export function fittingTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
   const read = recordReader(connection, table, 'row');
   const room = new PageRoom();

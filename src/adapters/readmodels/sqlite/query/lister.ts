@@ -1,4 +1,4 @@
-/** Answers a query for one page of a table, with the exact total. */
+/** Answers queries for a page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { CreationKey, ListBehind, RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
 import type { Rankings } from '../ranking/rankings.js';
@@ -12,7 +12,7 @@ import { rowsOf } from './pageRows.js';
 import { bytesFor, hasRowBits } from './rowBits.js';
 import { reversed, termsOf } from './sortTerms.js';
 
-/** What matches is kept of so many filters, in so many bytes: as a list of rows, or as a bit for each row of the table. */
+/** Matches are kept for so many filters, in so many bytes: as a list of rows, or as a bit for each row of the table. */
 const KEPT_FILTERS = 64;
 const KEPT_BYTES = 8 * 2 ** 20;
 const BYTES_A_LISTED_ROW = 16;
@@ -23,7 +23,7 @@ type Page = { readonly records: readonly RecordJson[]; readonly total: number; r
 export class Lister {
   readonly #connection: ReadConnection;
   readonly #costs: Costs;
-  /** Pages of one filter are asked for one after another: what matches is found out once. */
+  /** Pages of one filter are mostly asked for one after another: its matches are found once. */
   readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS, maxSize: KEPT_BYTES });
   readonly #rankings: Rankings | undefined;
 
@@ -47,7 +47,7 @@ export class Lister {
     const { total } = matches;
     const wanted = Math.max(0, Math.min(query.limit, total - query.offset));
     const filters = total === table.rowCount ? [] : conditions;
-    // The far half is reached sooner from its end.
+    // A page in the second half is found sooner from the end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
     const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches, rankings: this.#rankings };
@@ -57,7 +57,7 @@ export class Lister {
   }
 
   #matchesOf(table: ReadTable, { filters }: Pick<RecordQuery, 'filters'>, conditions: readonly Condition[]): Matches {
-    // Not by its changes alone: a field that is added may move the rows of a small table.
+    // Not by its count of changes alone: an added field may make a small table large.
     const key = JSON.stringify([stateOf(table), filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {

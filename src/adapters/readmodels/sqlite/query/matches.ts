@@ -1,4 +1,4 @@
-/** How the records that fulfil a query's filters are found and counted. */
+/** Finds and counts the records that fulfil a query's filters. */
 
 import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
@@ -8,15 +8,15 @@ import { hasRowBits, RowBits } from './rowBits.js';
 import { RowSet } from './rowSet.js';
 import { allOf, allRows, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
 
-/** Row numbers as the text "12,7,103": as values they would cost twice that on their way out, and ten times on their way in. */
+/** Row numbers as the text "12,7,103": as values they would cost twice as much to read, and ten times as much to bind. */
 type Rows = { readonly count: number; readonly list: Buffer };
 
 export type Matches = {
   readonly total: number;
   readonly source: Source;
-  /** Microseconds to go through `source` and sort. */
+  /** Microseconds to read `source` and sort. */
   readonly cost: number;
-  /** The matches, where they are found without looking into rows. */
+  /** The matches, if they are found without reading rows. */
   readonly rows?: RowSet;
 };
 
@@ -27,7 +27,7 @@ type Search = {
   readonly costs: Costs;
 };
 
-/** Finds out how many records match, exactly, and how best to reach them. */
+/** Counts the records that match, exactly, and finds the best way to reach them. */
 export function findMatches(search: Search): Matches {
   const { table, conditions, costs } = search;
   if (conditions.length === 0) {
@@ -44,10 +44,10 @@ export function findMatches(search: Search): Matches {
 
 const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
 
-/** What the index of a look-up answers, without a look into documents. */
+/** The part of a look-up that its index answers, without documents. */
 const inIndex = (lookUp: Condition): Condition => ({ ...lookUp, ...lookUp.inIndex });
 
-/** The look-up that finds the fewest rows; undefined where each finds many that other conditions would have to test. */
+/** The look-up that finds the fewest rows; undefined if each finds many, which other conditions would have to test. */
 function bestLookUp({ connection, table, conditions, costs }: Search): Condition | undefined {
   let best: Condition | undefined;
   let most = Math.ceil(table.rowCount * costs.lookUpShare);
@@ -70,7 +70,7 @@ function bestLookUp({ connection, table, conditions, costs }: Search): Condition
   return best;
 }
 
-/** One query of a trigram index cannot be ended before it is answered: so many take half a second at 1,000,000 records. */
+/** A query of a trigram index cannot be cancelled: so many trigrams take half a second at 1,000,000 records. */
 const MOST_TRIGRAMS = 1_000;
 
 /** A query of one trigram index, and the conditions that it does not answer. */
@@ -97,19 +97,19 @@ function trigramQuery({ table, conditions }: Search): TrigramQuery | undefined {
 const trigramCount = ({ connection }: Search, { table, query }: TrigramQuery): number =>
   connection.number(`SELECT count(*) FROM ${table}(?)`, [query]);
 
-/** Is it cheaper to fetch what the look-up finds than to ask for each row of the trigrams whether the look-up finds it? */
+/** Whether to fetch the look-up's rows is cheaper than to test each row of the trigrams by the look-up. */
 function findsFewer(search: Search, lookUp: Condition, found: number): boolean {
   const most = Math.ceil((found * search.costs.probed) / search.costs.fetched);
   return countInIndex(search, lookUp, most + 1) <= most;
 }
 
-/** How many rows the index of a look-up finds, counted up to `most`. */
+/** How many rows the index of a look-up finds, at most `most`. */
 function countInIndex({ connection, table }: Search, lookUp: Condition, most: number): number {
   const { from, where, cells } = indexSource(table, [], inIndex(lookUp));
   return connection.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`, [...cells, most]);
 }
 
-/** All that the index finds is fetched and tested by the other conditions. */
+/** Fetches all rows that the index finds, and tests them by the other conditions. */
 function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Condition): Matches {
   const source = indexSource(table, conditions, lookUp);
   const total = countOf(connection, source);
@@ -123,7 +123,7 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   const { connection, table, costs } = search;
   const lookUps = trigrams.rest.filter((condition) => isGathered(search, trigrams, condition));
   const rest = trigrams.rest.filter((condition) => !lookUps.includes(condition) || condition.inIndex !== undefined);
-  // The plus keeps SQLite from asking the trigrams once for each row of the set.
+  // Without the plus SQLite would query the trigrams for each row of the set.
   const found = allOf(lookUps.map((lookUp) => isIn('+t.rowid', rowsInIndex(table, lookUp))));
   const indexed = `${trigrams.table}(?) AS t`;
   const inIndexes = { from: indexed, where: found.sql, cells: [trigrams.query, ...found.cells] };
@@ -134,14 +134,14 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
     cells: [...inIndexes.cells, ...tests.cells],
   };
   if (rest.length === 0) return byRowids(search, inIndexes, source);
-  // Few are listed: to ask the indexes again for the page may cost as much as the first time.
+  // Few matches are listed: to query the indexes again for the page may cost as much as the first time.
   const first = `SELECT t.rowid AS row FROM ${source.from} WHERE ${source.where} LIMIT ?`;
   const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
   if (rows.count < costs.listedRows) return listed(search, rows);
   return { total: countOf(connection, source), source, cost: countOf(connection, inIndexes) * costs.collected };
 }
 
-/** What the indexes find is what matches. Unless it is a large part of a very large table, it is put into memory as it is counted. */
+/** The indexes find exactly the matches. They are read into memory as they are counted, unless they are many of a very large table. */
 function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
   const { connection, table, costs } = search;
   const { from, where, cells } = inIndexes;
@@ -165,7 +165,7 @@ function bitsOf({ list }: Rows, { nextRow }: ReadTable): RowBits {
   return bits;
 }
 
-/** Are all that the look-up finds sooner put into a set than those of the trigrams fetched? */
+/** Whether to put the look-up's rows into a set is cheaper than to fetch those of the trigrams. */
 function isGathered(search: Search, trigrams: TrigramQuery, condition: Condition): boolean {
   const { costs } = search;
   if (!isLookUp(condition)) return false;
@@ -179,7 +179,7 @@ function rowsInIndex(table: ReadTable, lookUp: Condition): Pick<RowSet, 'sql' | 
 }
 
 /**
- * Scans the index of a single condition's column; where there is none, or several conditions, the table: to fetch what
+ * Scans the index of a single condition's column. Without one, or with several conditions, it scans the table: to fetch what
  * one of them finds takes longer, unless it is rare.
  */
 function byScan(search: Search): Matches {
@@ -204,7 +204,7 @@ function byScan(search: Search): Matches {
   return { total, source, cost: scan + total * costs.collected };
 }
 
-/** The scan goes on behind the last of these rows, and only counts. */
+/** Goes on behind the last of these rows, and only counts. */
 function countBehind({ connection, table }: Search, { from, where, cells }: Source, order: string, rows: Rows): number {
   const last = Number(rows.list.toString('latin1', rows.list.lastIndexOf(',') + 1));
   return connection.number(
@@ -214,13 +214,13 @@ function countBehind({ connection, table }: Search, { from, where, cells }: Sour
   );
 }
 
-/** Rows that lie together are fetched together. */
+/** Neighbouring rows are fetched together. */
 const inRowOrder = ({ count, list }: Rows): Rows => ({
   count,
   list: Buffer.from(Float64Array.from(list.toString('latin1').split(','), Number).sort().join()),
 });
 
-/** Matches that are known one by one. */
+/** The matches are a list of rows. */
 function listed({ table, costs }: Search, found: Rows): Matches {
   const { count, list } = found;
   const json = `[${list.toString('latin1')}]`;

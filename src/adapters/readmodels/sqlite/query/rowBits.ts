@@ -3,14 +3,14 @@ import type { ReadTable } from '../read/readConnection.js';
 const COMMA = 0x2c;
 const DIGIT_0 = 0x30;
 
-/** Numbers of rows that were deleted are not used again: where more than so many are numbered for each that is there, a set takes too much. */
+/** Numbers of deleted rows are not used again: with more than so many numbers for each row, a set takes too much memory. */
 const MOST_NUMBERS_A_ROW = 16;
 
-/** A set of row numbers, a bit for each number that the table has given: a million take 125 kB, and to ask for one a nanosecond. */
+/** A set of row numbers, with a bit for each number that the table has given: a million take 125 kB, and a test a nanosecond. */
 export class RowBits {
   readonly #bits: Uint8Array;
 
-  /** @param numbers all that are added are below it */
+  /** @param numbers above all that are added */
   constructor(numbers: number) {
     this.#bits = new Uint8Array(bytesFor(numbers));
   }
@@ -19,11 +19,11 @@ export class RowBits {
     this.#bits[row >>> 3] = this.#byte(row) | (1 << (row & 7));
   }
 
-  /** @param list numbers as SQLite's group_concat has them, "12,7,103" */
+  /** @param list numbers as SQLite's group_concat writes them, "12,7,103" */
   addList(list: Uint8Array): void {
     if (list.length === 0) return;
     let number = 0;
-    // By index: an iterator takes twice the time.
+    // An iterator takes twice the time.
     for (let index = 0; index <= list.length; index++) {
       const byte = list[index] ?? COMMA;
       if (byte === COMMA) {
@@ -42,8 +42,8 @@ export class RowBits {
   }
 }
 
-/** What a set of a table's rows takes. */
+/** The bytes of a set of so many numbers. */
 export const bytesFor = (numbers: number): number => Math.ceil(numbers / 8);
 
-/** Do sets of its rows take little? */
+/** Whether sets of its rows take little memory. */
 export const hasRowBits = ({ nextRow, rowCount }: ReadTable): boolean => nextRow <= rowCount * MOST_NUMBERS_A_ROW;

@@ -1,9 +1,9 @@
-/** Ways to reach rows of a table, and tests of them, as parts of SQL. */
+/** Parts of SQL that reach rows of a table and test them. */
 import type { Cell, ReadTable } from '../read/readConnection.js';
 import { type Condition, STILL_WANTED } from './conditions.js';
 import type { RowSet } from './rowSet.js';
 
-/** A way to reach the matching rows of the table, which goes by the name `r` in it. */
+/** A way to the matching rows of the table, which has the name `r`. */
 export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
 
 /** The table's rows as `r`. */
@@ -30,10 +30,10 @@ export const isIn = (row: string, { sql, cells }: Pick<RowSet, 'sql' | 'cells'>)
   cells,
 });
 
-/** Tests that end where nobody waits for the answer any more. */
+/** Tests that throw when the question is cancelled. */
 export const guarded = (sql: string): string => `${STILL_WANTED} AND ${sql}`;
 
-/** Tests of rows that are passed over one by one. For a few values a scan ends soon, and a guard would be a fifth of it. */
+/** Tests of rows one by one. With few values a scan ends soon, and a guard would take a fifth of its time. */
 export function scanTests(conditions: readonly Condition[]): ReturnType<typeof allOf> {
   const { sql, cells } = allOf(conditions);
   return { sql: cells.length > FEW_VALUES ? guarded(sql) : sql, cells };

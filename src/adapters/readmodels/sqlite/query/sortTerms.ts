@@ -1,4 +1,4 @@
-/** The order of a list as terms over columns, ties included. */
+/** The order of a list as terms over columns, ending with the id, which breaks ties. */
 import type { SortTerm } from '../../../../ports/readModels.js';
 import { notYet, sortTermsOf } from '../../shared/query.js';
 import type { Cell, ReadTable } from '../read/readConnection.js';
@@ -28,13 +28,13 @@ function columnOf(name: string, table: ReadTable): Omit<Term, 'descending'> {
 export const reversed = (terms: readonly Term[]): readonly Term[] =>
   terms.map((term) => ({ ...term, descending: !term.descending }));
 
-/** For ORDER BY; bind `cells` of each term. Null comes first when ascending, as SQLite has it. */
+/** For ORDER BY; bind `cells` of each term. Null comes first when ascending, as SQLite sorts it. */
 export const orderBy = (terms: readonly Term[]): string =>
   terms.map(({ sql, descending }) => `${sql}${descending ? ' DESC' : ''}`).join(', ');
 
 export const cellsOf = (terms: readonly Term[]): readonly Cell[] => terms.flatMap(({ cells }) => cells);
 
-/** Does one index give this order? True for `id` alone, and for an indexed column with ties by id in its direction. */
+/** Whether one index has this order: that of `id`, or of an indexed column with ties by id in its direction. */
 export function isOneIndex(terms: readonly Term[]): boolean {
   const [first, second] = terms;
   if (first === undefined || !first.indexed) return false;
