@@ -8,7 +8,7 @@ import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import { MAX_CHANGED_ROWS } from '#app/adapters/readmodels/sqlite/ranking/changedRows.js';
 import { BYTES_A_ROW, makeRanking } from '#app/adapters/readmodels/sqlite/ranking/makeRanking.js';
 import type { MadeRanking } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
-import { BYTES_OF_MOVES, RankingMaker } from '#app/adapters/readmodels/sqlite/ranking/rankingMaker.js';
+import { BYTES_OF_CHANGES, RankingMaker } from '#app/adapters/readmodels/sqlite/ranking/rankingMaker.js';
 import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/rankings.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
@@ -186,7 +186,7 @@ describe('the thread that makes them', () => {
     let told: (made: MadeRanking) => void = () => undefined;
     const maker = new RankingMaker({
       file: of,
-      maxBytes: (tables + 0.5) * (RECORDS * BYTES_A_ROW + BYTES_OF_MOVES),
+      maxBytes: (tables + 0.5) * (RECORDS * BYTES_A_ROW + BYTES_OF_CHANGES),
       onMade: (made) => told(made),
       onDropped: (name) => dropped.push(name),
     });

@@ -1,23 +1,23 @@
 /**
- * Which rows of large tables were changed or deleted lately, by the table's count of changes: who keeps a table's rows in an
- * order in memory (query/ranking.ts) goes on with them instead of reading all rows again.
+ * Notes which rows of large tables were changed or deleted, by the table's count of changes: so a ranking in memory
+ * (ranking.ts) follows its table without reading all rows again.
  */
 import type Database from 'better-sqlite3';
 
-/** So many are kept of each table, the latest ones: with more, to read all rows again is cheaper. */
+/** Only the latest are kept of each table: with more, to read all rows again is cheaper. */
 export const MAX_CHANGED_ROWS = 1_024;
-/** They are thinned out when so many are new: as many are deleted at once. */
+/** After so many notes, all but the latest are deleted. */
 const CHANGES_BETWEEN_THINNING = 4 * MAX_CHANGED_ROWS;
 
-/** Stands for all rows; those of a table begin at 1. */
+/** Stands for all rows: row numbers begin at 1. */
 export const ALL_ROWS = 0;
 
 export const ROWS_CHANGED_SINCE = 'SELECT row FROM changed_rows WHERE owner = ? AND change > ? LIMIT ?';
 
-/** A table as it counts its changes, and what was noted of it since its changed rows were last thinned out. */
+/** A table's count of changes, and how many rows were noted since old notes were deleted. */
 export type ChangingTable = { readonly id: number; changes: number; noted: number };
 
-/** Belongs to a table that is found anew: what was noted of it before is not known. */
+/** For a table that was just opened: how many rows were noted before is unknown. */
 export const NOT_KNOWN = CHANGES_BETWEEN_THINNING;
 
 export class ChangedRows {
@@ -32,7 +32,7 @@ export class ChangedRows {
     );
   }
 
-  /** As part of the change that is being applied. */
+  /** Part of the transaction that applies the change. */
   note(table: ChangingTable, row: number): void {
     this.#insert.run(table.id, table.changes + 1, row);
     table.noted += 1;

@@ -1,4 +1,4 @@
-/** Reads a ranking out of the index that has it. */
+/** Reads a ranking from its index. */
 
 import { LIVE } from '../ddl.js';
 import { indexOf, recordsTable } from '../ownTables.js';
@@ -6,18 +6,19 @@ import type { ReadConnection } from '../read/readConnection.js';
 import type { MadeRanking } from './ranking.js';
 import type { RankingName } from './rankings.js';
 
-/** Row numbers are kept in so many bytes: a table whose numbers need more has no ranking. */
+/** Bytes of a row number: a table whose numbers need more has no ranking. */
 export const BYTES_A_ROW = Uint32Array.BYTES_PER_ELEMENT;
 const MAX_ROW = 2 ** (8 * BYTES_A_ROW) - 1;
 
-/** Rows after which it is asked whether to go on. */
+/** `onPiece` is called after so many rows. */
 const ROWS_A_PIECE = 10_000;
 
 const STATE = `SELECT row_count, changes, next_row FROM catalog WHERE id = ? AND copy = ${LIVE} AND made = 1 AND small = 0`;
 
 /**
- * In one transaction, so of one moment. Undefined where the table has gone or has more than `mostRows` rows.
- * @param onPiece is called now and then; what it throws ends the work
+ * Reads one snapshot.
+ * @param onPiece may throw, which ends the work
+ * @returns undefined if the table is gone or has more than `mostRows` rows
  */
 export function makeRanking(
   connection: ReadConnection,

@@ -1,6 +1,6 @@
 /**
- * The row numbers of a large table in the order of one of its indexes, in memory: any page of that order, filtered or not, is
- * found without reading the index. It was true at one moment; rows that have changed since are kept beside it.
+ * A ranking: the row numbers of a large table in the order of one of its indexes, in memory. Any page of that order, filtered
+ * or not, is found without reading the index. It is of one moment; rows that changed since are kept beside it.
  */
 
 import { firstWhere } from '../query/bisection.js';
@@ -9,11 +9,11 @@ import { RowBits } from '../query/rowBits.js';
 import type { ReadConnection, ReadTable } from '../read/readConnection.js';
 import { ALL_ROWS, MAX_CHANGED_ROWS, ROWS_CHANGED_SINCE } from './changedRows.js';
 
-/** As it was made; all threads share it. */
+/** As it was made. All threads share its memory. */
 export type MadeRanking = {
   readonly tenant: string;
   readonly table: number;
-  /** Of the index: rows are in the order of (column, id), ascending. */
+  /** The index's column: rows are in the order of (column, id), ascending. */
   readonly column: string;
   readonly rows: Uint32Array<SharedArrayBuffer>;
   /** The largest row number. */
@@ -22,24 +22,24 @@ export type MadeRanking = {
   readonly changes: number;
 };
 
-/** The rows that match, of which a page is taken, and how many they are. */
+/** The rows that a page is taken from, and how many they are. */
 export type MatchingRows = { readonly rows: RowBits; readonly total: number };
 
-/** A row that has changed, and where it is now. */
+/** A changed row, and its place in the order now. */
 type Entry = { readonly row: number; readonly value: OrderedCell; readonly id: OrderedCell };
 
-/** Some rows in order, of which the caller asks for those that it needs. */
+/** Rows in order, which the caller asks for one by one. */
 type Sequence = { readonly length: number; readonly rowAt: (index: number) => number };
 
 export class Ranking {
   readonly #made: MadeRanking;
-  /** The changed rows of the table's changes up to this one, and the rows up to this one, are known. */
+  /** All changes of the table up to this count, and all rows up to this number, are known. */
   #changes: number;
   #lastRow: number;
-  /** Rows that were changed, added or deleted since it was made; `#entries` are those that are there, in order. */
+  /** Rows that were changed, added or deleted since it was made; `#entries` has those that exist, in order. */
   readonly #changed = new Set<number>();
   #entries: readonly Entry[] = [];
-  /** Where the rows that have changed were, ascending; undefined until it is needed. */
+  /** The positions that changed rows had, ascending; undefined until needed. */
   #gaps: readonly number[] | undefined = [];
 
   constructor(made: MadeRanking) {
@@ -48,7 +48,7 @@ export class Ranking {
     this.#lastRow = made.lastRow;
   }
 
-  /** Brings it to the table's state. @returns false where that takes more than to make it anew */
+  /** Brings it up to the table's state. @returns false if to make it again is cheaper */
   follow(connection: ReadConnection, table: ReadTable): boolean {
     if (table.changes === this.#changes) return true;
     const room = MAX_CHANGED_ROWS + 1 - this.#changed.size;
@@ -58,7 +58,7 @@ export class Ranking {
       `SELECT row FROM ${table.shape.parts.records.rows} WHERE row > ? ORDER BY row LIMIT ?`,
       [this.#lastRow, room],
     );
-    // Of changed rows only the latest are there: so many may not be all.
+    // Only the latest changed rows are kept: so many may not be all.
     if (changed.length === room || changed.includes(ALL_ROWS)) return false;
     const rows = new Set([...changed, ...added]);
     for (const row of rows) this.#changed.add(row);
@@ -82,8 +82,8 @@ export class Ranking {
   }
 
   /**
-   * The rows from one place of the ascending order up to another one; undefined where there are not so many.
-   * @param matching only these rows count; without it all
+   * The rows from one position of the ascending order up to another one; undefined if there are not so many.
+   * @param matching only these rows count; default: all
    */
   page(
     { connection, table }: { readonly connection: ReadConnection; readonly table: ReadTable },
@@ -102,7 +102,7 @@ export class Ranking {
       return firstWhere(0, entries.length, (at) => isBehind(entries[at], place));
     };
 
-    // Two lists in order, of which the page is merged: so many of the unchanged come before it, and all others are entries.
+    // The page is merged from two ordered lists. `next` unchanged rows come before it, and all others before it are entries.
     let next = firstWhere(
       Math.max(0, from - entries.length),
       Math.min(from, unchanged.length),
@@ -125,14 +125,14 @@ export class Ranking {
 
   #unchanged(): Sequence {
     const { rows } = this.#made;
-    this.#gaps ??= this.#positionsOfMoved();
+    this.#gaps ??= this.#positionsOfChanged();
     const gaps = this.#gaps;
     // Each gap before a row pushes it back by one.
     const gapsBefore = (index: number): number => firstWhere(0, gaps.length, (gap) => (gaps[gap] ?? 0) - gap > index);
     return { length: rows.length - gaps.length, rowAt: (index) => rows[index + gapsBefore(index)] ?? 0 };
   }
 
-  #positionsOfMoved(): readonly number[] {
+  #positionsOfChanged(): readonly number[] {
     const { rows, lastRow } = this.#made;
     const changed = new RowBits(lastRow + 1);
     for (const row of this.#changed) if (row <= lastRow) changed.add(row);
@@ -141,9 +141,9 @@ export class Ranking {
     return positions;
   }
 
-  /** Those that match, `from` some place on: sought from the end that is nearer. */
-  #matching({ rows: bits, total }: MatchingRows, { from, to }: Span, movedCount: number): Sequence {
-    const length = total - movedCount;
+  /** The unchanged rows that match, from a position on: searched from the nearer end. */
+  #matching({ rows: bits, total }: MatchingRows, { from, to }: Span, changedCount: number): Sequence {
+    const length = total - changedCount;
     const [first, end] = [Math.max(0, from), Math.min(to, length)];
     const isUnchanged = (row: number): boolean => bits.has(row) && !this.#changed.has(row);
     const found =

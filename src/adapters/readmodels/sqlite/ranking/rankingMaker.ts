@@ -1,4 +1,4 @@
-/** Makes the rankings that lists need, one after another, each in a thread of its own, and says which are kept in memory. */
+/** Makes the rankings that lists need, one after another, each in a thread of its own, and decides which are kept in memory. */
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { FairQueue, Tally } from '../../../../supervision/fairQueue.js';
@@ -12,27 +12,27 @@ export type RankingThreadData = {
   /** A table of more rows has no ranking. */
   readonly mostRows: number;
   readonly name: RankingName;
-  /** One cell: 1 as soon as it is to end what it does, else 0. */
+  /** One cell: 1 as soon as the thread must end, else 0. */
   readonly closing: Int32Array<SharedArrayBuffer>;
 };
 
-/** Tenants take turns. What is wanted beyond that is not made; whoever needs it says so again. */
+/** Tenants take turns. Requests beyond these limits are dropped: the next slow list asks again. */
 const WAITING = { waiting: 256, waitingOfGroup: 4 };
-/** Counted for each one beside its rows: what the threads that answer keep of those that have moved since. */
-export const BYTES_OF_MOVES = 2 ** 20;
+/** Memory beside the rows of each ranking: what reader threads keep of rows that changed since. */
+export const BYTES_OF_CHANGES = 2 ** 20;
 /**
- * After one that was made before, none is made for its tenant for so many times as long as it took: so tables that change all
- * the time, or more of them than are kept, cost a fifth of a thread.
+ * After a ranking is made for the second time, its tenant rests for so many times as long as that took. So tables that change
+ * all the time, or more rankings than fit in memory, cost a fifth of a thread.
  */
 const REST_SHARE = 4;
-/** So many are known to have been made before, and of so many tenants until when they rest. */
+/** Rankings that are known to have been made before, and tenants that rest. */
 const MOST_KNOWN = 1_000;
 
 export type RankingMakerOptions = {
   readonly file: string;
-  /** All that are kept, each 4 bytes for a record and `BYTES_OF_MOVES`. */
+  /** For all that are kept: each takes 4 bytes a record and `BYTES_OF_CHANGES`. */
   readonly maxBytes: number;
-  /** Of any thread that answers lists: this one was made, or is no longer kept. */
+  /** For all reader threads: this one was made, or is no longer kept. */
   readonly onMade: (made: MadeRanking) => void;
   readonly onDropped: (name: RankingName) => void;
 };
@@ -42,11 +42,11 @@ export class RankingMaker {
   readonly #closing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   #worker: Worker | undefined;
   readonly #turns = new FairQueue({ atOnce: 1, ...WAITING });
-  /** Those that wait, and the one that is being made. */
+  /** Waiting, or being made. */
   readonly #wanted = new Set<string>();
   readonly #madeBefore = new LRUCache<string, true>({ max: MOST_KNOWN });
   readonly #restsUntil = new LRUCache<string, number>({ max: MOST_KNOWN });
-  /** In the order in which they were made. */
+  /** In the order of making. */
   readonly #kept = new Map<string, MadeRanking>();
   #isOver = false;
 
@@ -54,7 +54,7 @@ export class RankingMaker {
     this.#options = options;
   }
 
-  /** Those that are kept. */
+  /** All that are kept. */
   all(): Iterable<MadeRanking> {
     return this.#kept.values();
   }
@@ -70,7 +70,7 @@ export class RankingMaker {
     try {
       await this.#turns.run(name.tenant, () => this.#make(name));
     } catch {
-      // Too many wait already, or no thread can be started: lists are only slower, and whoever needs it says so again.
+      // Too many wait, or no thread can be started: lists are only slower, and the next one asks again.
     }
   }
 
@@ -90,10 +90,10 @@ export class RankingMaker {
     return (this.#restsUntil.get(tenant) ?? 0) - performance.now();
   }
 
-  /** Of a thread that ends with it: rankings are made seldom, and its memory is free again. Undefined when it fails. */
+  /** Starts a thread for each one: rankings are made seldom, and its memory is freed. Undefined when it fails. */
   #ask(name: RankingName): Promise<MadeRanking | undefined> {
     const { file, maxBytes } = this.#options;
-    const mostRows = Math.floor((maxBytes - BYTES_OF_MOVES) / BYTES_A_ROW);
+    const mostRows = Math.floor((maxBytes - BYTES_OF_CHANGES) / BYTES_A_ROW);
     const worker = new Worker(new URL('./rankingThread.js', import.meta.url), {
       workerData: { file, mostRows, name, closing: this.#closing } satisfies RankingThreadData,
       resourceLimits: threadLimits(1),
@@ -104,7 +104,7 @@ export class RankingMaker {
     worker.on('message', (message: MadeRanking) => {
       made = message;
     });
-    // Without a ranking lists are only slower: whatever is wrong, who reads or verifies the file is told.
+    // Without a ranking lists are only slower. Damage is reported by reads and by the proof.
     worker.on('error', () => undefined);
     return new Promise((resolve) => {
       worker.on('exit', () => {
@@ -114,7 +114,7 @@ export class RankingMaker {
     });
   }
 
-  /** The tenant whose rankings take most makes room: the oldest goes first, and this one last. */
+  /** The tenant whose rankings take most makes room: its oldest goes first, and this one last. */
   #keep(made: MadeRanking): void {
     const { maxBytes, onMade, onDropped } = this.#options;
     this.#kept.delete(rankingKey(made));
@@ -138,7 +138,7 @@ export class RankingMaker {
 
   #bytes(): Tally {
     const bytes = new Tally();
-    for (const { tenant, rows } of this.#kept.values()) bytes.add(tenant, rows.byteLength + BYTES_OF_MOVES);
+    for (const { tenant, rows } of this.#kept.values()) bytes.add(tenant, rows.byteLength + BYTES_OF_CHANGES);
     return bytes;
   }
 

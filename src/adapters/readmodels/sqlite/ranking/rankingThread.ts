@@ -1,4 +1,4 @@
-/** Makes one ranking, and gives way to all other threads meanwhile. */
+/** The thread that makes one ranking. It gives way to all other threads. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from '../../../../supervision/threads.js';
 import { ReadConnection } from '../read/readConnection.js';
@@ -7,11 +7,11 @@ import type { RankingThreadData } from './rankingMaker.js';
 
 const { file, mostRows, name, closing }: RankingThreadData = workerData;
 
-/** Meanwhile the read models' write-ahead log cannot be begun anew. */
+/** In the meantime SQLite cannot start its write-ahead log again. */
 const MOST_MS = 10_000;
 const startedAt = performance.now();
 
-/** @throws Error when it is to end */
+/** @throws Error when the thread must end */
 function goOn(): void {
   if (Atomics.load(closing, 0) === 1) throw new Error('The read models are being closed.');
   if (performance.now() - startedAt > MOST_MS) throw new Error('It takes too long.');

@@ -1,8 +1,8 @@
-/** The rankings that a thread finds pages by, and which ones it would have needed. */
+/** The rankings of a reader thread, and its requests for others. */
 import type { ReadConnection, ReadTable } from '../read/readConnection.js';
 import { type MadeRanking, Ranking } from './ranking.js';
 
-/** Of which table, in the order of which column's index. */
+/** The table, and the column of the index. */
 export type RankingName = Pick<MadeRanking, 'tenant' | 'table' | 'column'>;
 
 export const rankingKey = ({ tenant, table, column }: RankingName): string => `${tenant} ${table} ${column}`;
@@ -11,7 +11,7 @@ export class Rankings {
   readonly #rankings = new Map<string, Ranking>();
   readonly #want: (name: RankingName) => void;
 
-  /** @param want is told of those that a slow page would have needed, each time */
+  /** @param want called with each ranking that would have made a slow page quick */
   constructor(want: (name: RankingName) => void) {
     this.#want = want;
   }
@@ -28,7 +28,7 @@ export class Rankings {
     this.#rankings.delete(rankingKey(name));
   }
 
-  /** As the table is now; undefined where there is none, or too much has changed since. */
+  /** Brought up to the table's state; undefined if there is none, or too much has changed. */
   get(connection: ReadConnection, table: ReadTable, name: RankingName): Ranking | undefined {
     const ranking = this.#rankings.get(rankingKey(name));
     if (ranking?.follow(connection, table) === false) {
