@@ -1,4 +1,4 @@
-/** Waits until a projection has reached a position, or has applied an event; commits in any thread of this process are announced on a channel. */
+/** Waits until a projection has reached a position, or has applied an event. The writer announces its commits on a channel. */
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../../ports/eventStore.js';
@@ -7,40 +7,40 @@ import { parkedKey } from '../write/parked.js';
 
 export type Checkpoints = ReadonlyMap<string, Position>;
 
-/** Where the writer announces what it has committed. The file must exist: its real path names the channel. */
+/** The channel on which the writer announces its commits. The file must exist: its real path names the channel. */
 export function openCheckpointChannel(file: string): BroadcastChannel {
   const channel = new BroadcastChannel(`dynamic-assets:readmodels:${realpathSync(file)}`);
   channel.unref();
   return channel;
 }
 
-/** What a commit has reached, as it is announced. */
+/** The announcement of a commit. */
 export type Reached = {
   /** Number of the file (`fileNumber`): another one may have taken its place. */
   readonly file: number | undefined;
   readonly checkpoints: Checkpoints;
   /** Events that are applied beyond the checkpoints. */
   readonly ahead: readonly Pick<OutOfOrder, 'projection' | 'position'>[];
-  /** Parts that are parked, by `partOf`: what is behind their own checkpoints is passed over. */
+  /** Parked tenants, by `parkedKey`: events behind their own checkpoints are passed over. */
   readonly parked: readonly string[];
 };
 
-/** What is stored, of a projection, about an event, about a tenant. */
+/** The stored progress of a projection, and whether it has applied an event and parked a tenant. */
 export type StoredProgress = {
   readonly checkpoint: Position;
   readonly isAhead: boolean;
   readonly isParked: boolean;
 };
 
-/** For what another process commits, which is not announced here. */
+/** For commits of other processes, which are not announced here. */
 const POLL_MS = 100;
 
 type Wanted = {
   readonly projection: string;
   readonly position: Position;
-  /** Whose events are waited for; undefined: nobody's in particular. */
+  /** The tenant of the awaited event; undefined: any. */
   readonly tenant?: string | undefined;
-  /** Nothing is waited for but this event, and what came before it in its stream. */
+  /** Only this event, and those before it in its stream, must be applied. */
   readonly alone?: boolean;
 };
 
@@ -54,14 +54,14 @@ export class CheckpointWatch {
   /** No Set: of one where things come and go all the time, V8 keeps what was in it until the next full collection. */
   readonly #waiters: Waiter[] = [];
   #poll: NodeJS.Timeout | undefined;
-  /** What was announced last. */
+  /** The last announcement. */
   #heard: Reached | undefined;
-  /** No event behind it was announced as applied beyond the checkpoints. */
+  /** The highest position that was announced as applied out of order. */
   #furthestAhead = 0;
 
   /**
-   * @param read what is stored at one moment
-   * @param onOtherFile called when something was committed to another file than this one, which has taken its place
+   * @param read reads one snapshot
+   * @param onOtherFile called when a commit went to another file, which has taken the place of this one
    */
   constructor(
     {
@@ -81,7 +81,7 @@ export class CheckpointWatch {
     channel.onmessage = (message: unknown) => this.#hear((message as { readonly data: Reached }).data);
   }
 
-  /** @returns false when the position is not reached within `timeoutMs`, or before `close`, or is passed over for the tenant */
+  /** @returns false if the position is not reached within `timeoutMs` or before `close`, or if the tenant is parked */
   async waitFor(wanted: Wanted, timeoutMs: number): Promise<boolean> {
     if (!this.#isToCome(wanted)) {
       const stored = this.#stored(wanted);
@@ -132,7 +132,7 @@ export class CheckpointWatch {
     }
   }
 
-  /** What is announced last says that it is not reached: there is no need to look at what is stored. */
+  /** By the last announcement it is not reached yet: no need to read the file. */
   #isToCome({ projection, position }: Wanted): boolean {
     if (this.#heard === undefined) return false;
     const { checkpoints, parked } = this.#heard;

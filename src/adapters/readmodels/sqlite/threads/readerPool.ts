@@ -1,4 +1,4 @@
-/** A few reader threads, so that no query holds the caller's event loop. */
+/** A few reader threads, so that no query blocks the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import {
@@ -23,18 +23,18 @@ type Thread = {
   job?: Job;
 };
 
-/** These may take long. All others are short, and decisions wait for them. */
+/** These may take long. All others are short, and decisions wait for their answers. */
 const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'approvals', 'deliveries'];
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
-/** What ends a question. */
+/** The replies that end a question. */
 type Answered = Exclude<Reply, { kind: 'ranking wanted' }>;
 
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
 
 /**
- * Short questions go first. The pool may have two threads more than its size, and starts those that it needs: long
- * questions may have one of them, so that lists of one tenant leave one for another's, and never have all threads.
+ * Short questions go first. The pool may start two threads more than its size when it needs them. Long questions may take one
+ * of these, so that lists of one tenant leave a thread for another tenant's, and never all threads.
  */
 export class ReaderPool {
   readonly #data: Omit<ReaderThreadData, 'unwanted'>;
@@ -45,7 +45,7 @@ export class ReaderPool {
   readonly #rankings: RankingMaker;
   #closed = false;
 
-  /** @param rankingBytes memory for rankings of large tables, shared by all threads */
+  /** @param rankingBytes memory for rankings, shared by all threads */
   constructor(
     data: Omit<ReaderThreadData, 'unwanted'>,
     { size, atFirst, rankingBytes }: { readonly size: number; readonly atFirst: number; readonly rankingBytes: number },
@@ -89,8 +89,8 @@ export class ReaderPool {
 
   /**
    * Asks the first thread that is free.
-   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed; the reason when
-   *   it is cancelled before there is an answer: the thread is free again by then
+   * @throws ReadModelsUnavailableError when the thread dies or the pool is closed; the reason when the question is
+   *   cancelled before its answer, not before the thread is free again
    */
   async ask<Kind extends Question['kind']>(
     question: Question & { readonly kind: Kind },
@@ -101,7 +101,7 @@ export class ReaderPool {
     let answered: (() => void) | undefined;
     try {
       return await new Promise<Answer<Kind>>((resolve, reject) => {
-        // A thread answers a question with the answer of its kind; the types of messages cannot say so.
+        // A thread's answer is of the question's kind, which the types of messages cannot say.
         const job: Job = { question, resolve: (answer) => resolve(answer as Answer<Kind>), reject, cancellation };
         answered = cancellation?.onCancel(() => this.#abandon(job));
         (isLong(job) ? this.#long : this.#short).push(job);
@@ -112,7 +112,7 @@ export class ReaderPool {
     }
   }
 
-  /** A job that waits is dropped; the thread of one in work is told to stop, and says when it has. */
+  /** Drops a waiting job. The thread of one in work is told to stop, and replies when it has. */
   #abandon(job: Job): void {
     const place = this.#long.indexOf(job);
     const thread = this.#threads.find((each) => each.job === job);
@@ -131,14 +131,14 @@ export class ReaderPool {
         if (thread === undefined || job === undefined) break;
         thread.job = job;
         Atomics.store(thread.unwanted, 0, 0);
-        // A thread at work keeps the process alive, an idle one does not.
+        // Only a thread at work keeps the process alive.
         thread.worker.ref();
         thread.worker.postMessage({ kind: 'ask', question: job.question } satisfies Request);
       }
     }
   }
 
-  /** One that is idle while fewer than `most` are at long questions, or another one where all are: short ones end soon. */
+  /** An idle thread, or a new one if all are at long questions. Undefined if `most` are at long questions: short ones end soon. */
   #freeThread(most: number): Thread | undefined {
     const long = this.#threads.filter(({ job }) => job !== undefined && isLong(job)).length;
     if (long >= most) return undefined;
@@ -158,7 +158,7 @@ export class ReaderPool {
     this.#next();
   }
 
-  /** A thread that has died is replaced when the next question needs it. */
+  /** A dead thread is replaced when the next question needs one. */
   #lose(thread: Thread, failure: unknown): void {
     this.#threads.splice(this.#threads.indexOf(thread), 1);
     thread.job?.reject(new ReadModelsUnavailableError('A reader thread has died.', { cause: failure }));

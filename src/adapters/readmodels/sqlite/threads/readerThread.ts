@@ -1,6 +1,6 @@
 /**
- * A worker thread with a connection of its own that answers questions one after another. Answers are texts, or bytes, cheap
- * to hand over.
+ * A worker thread with its own connection, which answers questions one after another. Answers are texts or bytes, which are
+ * cheap to hand over.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryQuery } from '../../../../ports/deliveryLog.js';
@@ -36,7 +36,7 @@ import {
   someOutsideBatch,
 } from '../read/recordReads.js';
 
-/** What is asked of a thread: functions of the port, and their arguments. */
+/** Questions: functions of the port, and their arguments. */
 type Asked = {
   list: [table: TableRef, query: RecordQuery];
   listBehind: [table: TableRef, query: ListBehind];
@@ -81,20 +81,20 @@ export type Answer<Kind extends Question['kind']> = Answers[Kind];
 
 export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'> & {
   readonly costs: Costs;
-  /** One cell: 1 as soon as the question in work is no longer wanted, else 0. Set by the thread that asks. */
+  /** One cell: 1 as soon as the question in work is cancelled, else 0. Set by the asking thread. */
   readonly unwanted: Int32Array<SharedArrayBuffer>;
 };
 export type Request =
   | { readonly kind: 'ask'; readonly question: Question }
-  /** To find pages by from now on, or no longer. */
+  /** Pages are found by it from now on, or no longer. */
   | { readonly kind: 'ranking'; readonly made: MadeRanking }
   | { readonly kind: 'no ranking'; readonly name: RankingName }
   | { readonly kind: 'close' };
 export type Reply =
-  /** Comes before the answer that was slow without it. */
+  /** Sent before the answer that was slow without it. */
   | { readonly kind: 'ranking wanted'; readonly name: RankingName }
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
-  /** Of their own, as an error that is sent to another thread keeps its message and loses its class. */
+  /** Kinds of their own, as an error that is sent to another thread loses its class. */
   | { readonly kind: 'too large' | 'withheld' | 'damaged'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
@@ -103,7 +103,7 @@ const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load
 const rankings = new Rankings((name) => send({ kind: 'ranking wanted', name }));
 const lister = new Lister(connection, costs, rankings);
 
-/** @returns the answer, and of what in it the memory is handed over instead of being copied */
+/** @returns the answer, and those of its buffers that are transferred instead of being copied */
 function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {
   switch (question.kind) {
     case 'list': {

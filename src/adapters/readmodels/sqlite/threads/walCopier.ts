@@ -1,7 +1,7 @@
 /**
- * Copies SQLite's write-ahead log (WAL) into the database file, which SQLite calls a checkpoint, in a thread of its own:
- * in the writer's it would take a quarter of the time of each batch. Meanwhile the writer goes on, so the thread never
- * copies all of it, and SQLite begins a WAL anew only when all of it is copied: the little that is left the writer does.
+ * Copies SQLite's write-ahead log (WAL) into the database file (a "checkpoint" of SQLite) in a thread of its own: in the
+ * writer's thread it would take a quarter of the time of each batch. The writer goes on meanwhile, so the thread never copies
+ * all of it, and SQLite reuses a WAL only when all of it is copied: the writer copies the small rest.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -14,20 +14,20 @@ export type WalCopierRequest = 'copy' | 'close';
 export type WalCopied = { readonly pages: number };
 
 /**
- * Between two copies: to wake the thread for each commit would take longer than some commits. Longer rests make larger
- * copies, and while the disk takes one in, appends to the log wait for it.
+ * The pause between two copies. To wake the thread for each commit would take longer than some commits; longer pauses make
+ * larger copies, and while the disk takes one, appends to the log wait.
  */
 const REST_MS = 10;
 
-/** A WAL of so many pages (16 MB) is begun anew as soon as it can be: reads look through all of it. */
+/** A WAL of so many pages (16 MB) is reused as soon as it can be, since reads search all of it. */
 const LONG_PAGES = 4_000;
 
-/** Copies what nobody reads any more. Where that fails (disk full), it stays in the WAL, and a later one copies it. */
+/** Copies pages that no reader needs in the WAL. When it fails (disk full) they stay there until a later copy. */
 export function copyWal(db: Database.Database): void {
   try {
     db.pragma('wal_checkpoint(PASSIVE)');
   } catch {
-    // As of SQLite's own after a commit: nothing is lost.
+    // Nothing is lost.
   }
 }
 
@@ -38,7 +38,7 @@ export class WalCopier {
   #hasNews = false;
   #isRestDue = false;
 
-  /** @param copyRest copies what the thread has left, on the writer's connection */
+  /** @param copyRest copies the rest on the writer's connection */
   constructor(data: WalCopierData, copyRest: () => void) {
     this.#copyRest = copyRest;
     this.#worker = new Worker(new URL('./walCopierThread.js', import.meta.url), {
@@ -52,14 +52,14 @@ export class WalCopier {
         if (this.#hasNews) this.#askThread();
       }, REST_MS).unref();
     });
-    // Without the thread, the limit that the writer itself sets still keeps the WAL bounded.
+    // Without the thread the writer's own limit still bounds the WAL.
     this.#worker.on('error', () => {
       this.#state = 'ended';
     });
     this.#worker.unref();
   }
 
-  /** Belongs after each commit. */
+  /** To be called after each commit. */
   committed(): void {
     if (this.#isRestDue) {
       this.#isRestDue = false;
@@ -68,7 +68,7 @@ export class WalCopier {
     this.#askThread();
   }
 
-  /** Of the thread alone, so at any time: the writer can copy nothing inside its transaction, or once it is closed. */
+  /** May be called at any time, as the thread copies; the writer cannot inside a transaction or once it is closed. */
   #askThread(): void {
     this.#hasNews = this.#state === 'busy';
     if (this.#state !== 'idle') return;

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from '../connections.js';
 import { copyWal, type WalCopied, type WalCopierData, type WalCopierRequest } from './walCopier.js';
 
-/** Fewer pages of 4 kB wait for more: a page that changes again soon is copied once. */
+/** Fewer pages of 4 kB wait for more, so that a page that changes again soon is copied once. */
 const MIN_PAGES = 1_000;
 
 const { file }: WalCopierData = workerData;
