@@ -1,4 +1,4 @@
-/** The proof of histories of orders and of delivery logs: each entry with the columns beside it. */
+/** The proof of histories of orders and of delivery logs: each entry and the columns beside it. */
 import type Database from 'better-sqlite3';
 import type { DeliveryLogEntry } from '../../../../ports/deliveryLog.js';
 import { instant } from '../../shared/deliveryLog.js';
@@ -7,7 +7,7 @@ import { type DeliveryRow, rowOf } from '../deliveries.js';
 
 export type HistoryRow = { readonly key: string; readonly entry: string };
 
-/** As long as any number of a revision, so that the keys sort as the rows do. */
+/** The digits of the largest revision, so that keys sort as rows do. */
 const REVISION_DIGITS = 16;
 
 export function* historyRows(db: Database.Database, history: number, after = ' '): Generator<HistoryRow> {
@@ -52,7 +52,7 @@ export function* deliveryRows(db: Database.Database, log: number, after = ''): G
   yield* statement.iterate(log, after);
 }
 
-/** @param droppedBefore those that ended before this time may be missing from what is served */
+/** @param droppedBefore deliveries that ended before this time may be missing from the served log */
 export const deliveryComparison = (droppedBefore: string | undefined): Comparison<StoredDelivery> => ({
   place: 'deliveries',
   nameOf: ({ id }) => id,
@@ -78,7 +78,7 @@ export type WebhookRow = {
   readonly failingSince: string | null;
 };
 
-/** How each webhook is doing: a few for each tenant. */
+/** The health of each webhook: a few for each tenant. */
 export const webhookRows = (db: Database.Database, log: number): readonly WebhookRow[] =>
   db
     .prepare<[number], WebhookRow>(

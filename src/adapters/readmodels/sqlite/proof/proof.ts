@@ -1,4 +1,4 @@
-/** The proof of what is served, or of a rebuild's copy, in the embedded read models. */
+/** The proof of the served copy, or of a rebuild's, in the embedded read models. */
 import type Database from 'better-sqlite3';
 import type {
   Difference,
@@ -40,7 +40,7 @@ export class SqliteProof implements ReadModelProof {
   readonly #copy: number;
   readonly #isAtOnePosition: () => boolean;
 
-  /** @param isAtOnePosition asked within a snapshot: are what is served and the copy at one position? */
+  /** @param isAtOnePosition asked within a snapshot: are the served copy and the other one at the same position? */
   constructor(db: Database.Database, scope: RebuildScope, copy: number, isAtOnePosition: () => boolean) {
     this.#db = db;
     this.#scope = scope;
@@ -88,7 +88,7 @@ export class SqliteProof implements ReadModelProof {
       );
     });
 
-  /** Ids of a tenant's histories, or of its delivery log, by the copy that they are of. */
+  /** Ids of a tenant's histories, or of its delivery log, by copy. */
   #listed({ tenant }: ProofPart): ReadonlyMap<number, number> {
     const rows = this.#db
       .prepare<[string, number], [copy: number, id: number]>(
@@ -118,7 +118,7 @@ export class SqliteProof implements ReadModelProof {
     const looked = question.subject === 'live' ? LIVE : this.#copy;
     const table = tables.get(looked) ?? tables.get(this.#copy);
     if (table === undefined) return { records: 0, differences: [] };
-    // `whole` says which.
+    // `whole` tells which.
     if ([...tables.values()].some((each) => each && missingTables(this.#db, each).length > 0)) {
       return { records: 0, differences: [] };
     }
@@ -129,7 +129,7 @@ export class SqliteProof implements ReadModelProof {
     return this.#sides(part, question, recordComparison(table), rowsOf, sizeOf);
   }
 
-  /** Undefined where it has had no record. */
+  /** Undefined if it never had a record. */
   #table(part: ProofPart, copy: number): StoredTable | undefined {
     const row = this.#catalogRow(part, copy);
     return row?.made === 1 ? { id: row.id, layout: layoutIn(row) } : undefined;
@@ -156,7 +156,7 @@ export class SqliteProof implements ReadModelProof {
   #wholeTable(part: ProofPart, { subject }: Pick<ProofQuestion, 'subject'>): Slice {
     const copy = this.#catalogRow(part, this.#copy);
     const live = subject === 'live' ? this.#catalogRow(part, LIVE) : copy;
-    // Made since the copy was filled, or removed meanwhile: there is nothing of it to compare.
+    // Made since the copy was filled, or removed meanwhile: nothing to compare.
     if (live === undefined && copy === undefined) return { records: 0, differences: [] };
     const about = (kind: Difference['kind'], detail: string) => [{ place: 'catalog', record: null, kind, detail }];
     const differences =
@@ -192,7 +192,7 @@ export class SqliteProof implements ReadModelProof {
     );
   };
 
-  /** In the transaction that is open, or in one that only reads. */
+  /** Runs in the open transaction, or in one that only reads. */
   async #inSnapshot(work: () => Promise<Slice>): Promise<ProofSlice> {
     const isHeld = this.#db.inTransaction;
     if (!isHeld) this.#db.exec('BEGIN');

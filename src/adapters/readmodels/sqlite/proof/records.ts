@@ -1,4 +1,4 @@
-/** The proof of a table of records: each record with all that is stored of it beside its document. */
+/** The proof of a table of records: each record, and all that is stored beside its document. */
 import type Database from 'better-sqlite3';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
@@ -20,7 +20,7 @@ type Fixed = [
   doc: string | null,
   batchNumber: number | null,
   batchId: string | null,
-  /** 1 where the document's id or times are others than the record's. */
+  /** 1 if the id or times beside the document differ from the record's. */
   isOthers: number | null,
 ];
 const FIXED = 'r.row, r.id, r.created_at, r.updated_at, d.width, d.doc, b.batch, n.batch';
@@ -35,20 +35,20 @@ export type StoredRow = {
   readonly batchId: string | null;
   readonly batchNumber: number | null;
   readonly doc: string | null;
-  /** No fields where the document is missing or is no JSON. */
+  /** Empty if the document is missing or is no JSON. */
   readonly fields: Fields;
   readonly isReadable: boolean;
-  /** The id or times beside the document are another record's. */
+  /** The id or times beside the document differ from the record's. */
   readonly isOthers: boolean;
   readonly cells: readonly CellValue[];
-  /** How many pieces of text each trigram index holds, as it stores that; null where it has no entry. */
+  /** The number of trigrams that each index has of the record, as FTS5 stores it; null if it has no entry. */
   readonly trigrams: readonly (Buffer | null)[];
 };
 
 const trigramsOf = ({ layout }: StoredTable): readonly number[] =>
   Array.from({ length: layout.trigramIndexes }, (_, index) => index);
 
-/** In the order of their ids, behind the one given. */
+/** In the order of ids, behind `after`. */
 export function* storedRows(
   db: Database.Database,
   table: StoredTable,
@@ -103,7 +103,7 @@ const fieldsOf = (text: RecordText, width: number, doc: string): Fields | undefi
 
 export const sizeOf = ({ doc }: StoredRow): number => (doc?.length ?? 0) + 200;
 
-/** @param table the one whose rows are looked at by themselves: what is served, or the copy where it stands alone */
+/** @param table whose rows are proven by themselves: the served one, or a copy alone */
 export function recordComparison(table: StoredTable): Comparison<StoredRow> {
   const columns = cellColumns(table.layout);
   const { records, docs, batches } = storageOf(table);
@@ -116,7 +116,7 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
     nameOf: ({ key }) => key,
     changed(live, copy) {
       if (!live.isReadable) return [];
-      // Of a batch that is missing more is said below.
+      // `itself` reports a missing batch.
       return changedFields(live.batchNumber === null ? { ...live, batchId: copy.batchId } : live, copy);
     },
     itself(row) {

@@ -1,11 +1,11 @@
-/** The proof of what is not of one record: are all tables and indexes there and sound, and do the counts agree? */
+/** The proof beyond single records: do all tables and indexes exist, are they sound, and do the counts agree? */
 import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
 import { indexOf, trigramTable } from '../ownTables.js';
 import { type StorageTable, type StoredTable, storageOf } from '../tableStorage.js';
 
-/** Of one kind in one table. */
+/** Findings of one kind in one table. */
 const MOST_NAMED = 100;
 
 const trigramTables = ({ id, layout }: StoredTable): readonly string[] =>
@@ -23,7 +23,7 @@ const about = (place: string, kind: Finding['kind'], detail: string): Finding =>
   detail,
 });
 
-/** Tables without which no record can be looked at. */
+/** Missing tables, without which no record can be proven. */
 export function missingTables(db: Database.Database, table: StoredTable): readonly Finding[] {
   const trigrams = trigramTables(table).flatMap((name) => [name, `${name}_docsize`]);
   const wanted = [...partsIn(table).map((part) => part.table), ...trigrams];
@@ -35,7 +35,7 @@ function missing(db: Database.Database, type: 'table' | 'index', names: readonly
   return names.filter((name) => find.get(type, name) === undefined);
 }
 
-/** What takes no longer than to count: the rows beside the records, and the indexes that there should be. */
+/** The quick part: counts the rows beside the records, and finds missing indexes. */
 export function wholeCopy(db: Database.Database, table: StoredTable): readonly Finding[] {
   const { records, docs, batches } = storageOf(table);
   const count = (name: string): number => db.prepare<[], number>(`SELECT count(*) FROM ${name}`).pluck().get() ?? 0;
@@ -60,7 +60,7 @@ export function wholeTable(db: Database.Database, table: StoredTable, rowCount: 
     ...missingIndexes(db, table),
     ...[docs, batches].flatMap((part) => strayRows(db, part.table, part.rows, 'row', records.rows)),
     ...trigramTables(table).flatMap((name) => strayRows(db, name, `${name}_docsize`, 'id', records.rows)),
-    // Those that small tables share are looked at once (`shared`).
+    // The shared tables of small ones are proven once (`shared`).
     ...[...own.map((part) => part.table), ...trigramTables(table)].flatMap((name) => unsound(db, name)),
   ];
 }
@@ -75,7 +75,7 @@ function indexNames({ id, layout }: StoredTable): readonly string[] {
   return [...columns, ...indexed.map(({ name }) => name)].map((column) => indexOf(id, column));
 }
 
-/** Rows beside the records that are of none. */
+/** Rows beside the records that belong to none. */
 function strayRows(
   db: Database.Database,
   place: string,
@@ -93,7 +93,7 @@ function strayRows(
   return rows.map((row) => about(place, 'unexpected', `Its row ${row} is of no record.`));
 }
 
-/** What SQLite itself finds in a table and its indexes: entries that are missing, out of order or of other values. */
+/** SQLite's own check of a table and its indexes: entries that are missing, out of order or have other values. */
 export function unsound(db: Database.Database, table: string): readonly Finding[] {
   const found = db.prepare<[], string>(`PRAGMA integrity_check('${table}')`).pluck().all();
   return found.filter((text) => text !== 'ok').map((text) => about(table, 'different', text));

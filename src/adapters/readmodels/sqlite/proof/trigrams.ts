@@ -1,9 +1,9 @@
-/** How many trigrams a full-text index (FTS5) holds of a record: it stores the number for each column. */
+/** The number of trigrams that a full-text index (FTS5) has of a record, which it stores for each column. */
 
-/** FTS5 reads a text up to a NUL. */
+/** FTS5 reads texts up to a NUL. */
 const NUL = '\0';
 
-/** Does an entry, as it is stored, have as many trigrams as the texts of its columns have? */
+/** Whether a stored entry has as many trigrams as the texts of its columns. */
 export function tokensOf(entry: Buffer, texts: readonly (string | number | null)[]): boolean {
   const stored = varints(entry);
   if (stored.length !== texts.length) return false;
