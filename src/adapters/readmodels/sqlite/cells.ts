@@ -1,4 +1,4 @@
-/** What a row of a table of records holds beside id and times: what is sorted and filtered by. */
+/** The cells of a row beside id and times, by which lists are sorted and filtered. */
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';

@@ -1,4 +1,4 @@
-/** A damaged file of read models: nothing is lost with it, since it is filled again from the log. */
+/** Damaged files of read models. Nothing is lost: they are filled again from the log. */
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { isDamage, markDamaged } from '../../damagedFiles.js';
 
@@ -13,7 +13,7 @@ export class ReadModelsDamagedError extends ReadModelsUnavailableError {
   }
 }
 
-/** What a use of the file threw. Damage is marked, so that whoever projects makes a new file. */
+/** Marks the file if the error is damage, so that the projector replaces it. @returns the error to throw */
 export function namingDamage(file: string, error: unknown): unknown {
   if (error instanceof ReadModelsDamagedError) return error;
   if (!isDamage(error)) return error;

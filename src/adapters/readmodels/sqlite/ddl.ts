@@ -1,12 +1,12 @@
 /** The tables that all tenants share. */
 
-/** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
+/** The `copy` of served rows; those of a rebuild have its id, discarded ones `-id`. */
 export const LIVE = 0;
 
-/** The number that stands for "no batch id" in the batches of records. */
+/** Stands for "no batch id" in the batches of records. */
 export const NO_BATCH = 0;
 
-/** So many columns a shared table has for the fields of a small table. */
+/** Columns of the shared table for the fields of a small one. */
 export const SMALL_CELLS = 24;
 
 const CELLS = Array.from({ length: SMALL_CELLS }, (_, index) => `v${index}`);
@@ -44,8 +44,8 @@ export const SHARED_TABLES = `
     PRIMARY KEY (projection, position)
   ) WITHOUT ROWID;
 
-  -- One row for each table of records, \`made\` with its first record. The tables of a large one: r<id> holds what is sorted
-  -- and filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
+  -- One row for each table of records; \`made\` is 1 from its first record on. The tables of a large one: r<id> has the columns
+  -- to sort and filter by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as each sync changes them),
   -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. \`cleaned_up\`
   -- is 1 once a clean-up has come: cleaned_up_records may have records of it.
   CREATE TABLE catalog (
@@ -55,7 +55,7 @@ export const SHARED_TABLES = `
     copy INTEGER NOT NULL,
     asset_type TEXT NOT NULL,
     layout TEXT NOT NULL,
-    -- Counts the changes of asset_type, and of the records.
+    -- Count the changes of asset_type, and of the records.
     version INTEGER NOT NULL DEFAULT 1,
     changes INTEGER NOT NULL DEFAULT 0,
     made INTEGER NOT NULL DEFAULT 0,
@@ -67,7 +67,7 @@ export const SHARED_TABLES = `
     last_event_at TEXT NOT NULL DEFAULT '',
     UNIQUE (tenant, name, copy)
   );
-  -- The rows of small tables; \`owner\` is the table's id. Without names, v0 to v${SMALL_CELLS - 1} are in the order of its columns.
+  -- The rows of small tables; \`owner\` is the table's id. v0 to v${SMALL_CELLS - 1} have the values of its columns, in their order.
   CREATE TABLE small_records (
     owner INTEGER NOT NULL,
     row INTEGER NOT NULL,
@@ -85,7 +85,7 @@ export const SHARED_TABLES = `
     row INTEGER NOT NULL,
     width INTEGER NOT NULL,
     doc TEXT NOT NULL,
-    -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and documents may be longer.
+    -- No table WITHOUT ROWID: it keeps about 1,000 bytes of a row in place, and documents may be longer.
     UNIQUE (owner, row)
   );
   CREATE TABLE small_batches (
@@ -95,7 +95,7 @@ export const SHARED_TABLES = `
     PRIMARY KEY (owner, row)
   ) WITHOUT ROWID;
 
-  -- Records that clean-ups deleted, of each id the last time. \`revision\` and \`at\` are those of the clean-up.
+  -- Records that clean-ups deleted: of each id the last one. \`revision\` and \`at\` are those of the clean-up.
   CREATE TABLE cleaned_up_records (
     row INTEGER PRIMARY KEY,
     owner INTEGER NOT NULL,
@@ -111,7 +111,7 @@ export const SHARED_TABLES = `
   CREATE INDEX cleaned_up_records_u ON cleaned_up_records (owner, u);
   CREATE INDEX cleaned_up_records_revision ON cleaned_up_records (owner, revision, id);
 
-  -- Rows of large tables that were changed or deleted, by their table's \`changes\`: the latest ones. Row 0 is all of them.
+  -- The latest changed or deleted rows of large tables, by their table's \`changes\`. Row 0 stands for all rows.
   CREATE TABLE changed_rows (
     owner INTEGER NOT NULL,
     change INTEGER NOT NULL,
@@ -119,7 +119,7 @@ export const SHARED_TABLES = `
     PRIMARY KEY (owner, change, row)
   ) WITHOUT ROWID;
 
-  -- Batch ids as numbers: a sync moves one on every record.
+  -- Batch ids as numbers, as a sync writes one for every record.
   CREATE TABLE batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
 
   CREATE TABLE histories (
@@ -133,11 +133,11 @@ export const SHARED_TABLES = `
     order_id TEXT NOT NULL,
     revision INTEGER NOT NULL,
     entry TEXT NOT NULL,
-    -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and entries are longer.
+    -- No table WITHOUT ROWID: it keeps about 1,000 bytes of a row in place, and entries are longer.
     UNIQUE (history, order_id, revision)
   );
 
-  -- One row for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
+  -- One row for each tenant's delivery log, for each webhook of a log, and for each delivery to it.
   CREATE TABLE delivery_logs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -167,7 +167,7 @@ export const SHARED_TABLES = `
     entry TEXT NOT NULL,
     UNIQUE (log, id)
   );
-  -- The columns behind the position are tested without fetching the row.
+  -- The columns behind the position are tested without the row.
   CREATE INDEX deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
   CREATE INDEX deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
   CREATE INDEX deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;

@@ -1,4 +1,4 @@
-/** The delivery logs: of one copy (what is served, or what a rebuild fills) as they are written, and as they are read. */
+/** Writes the delivery logs of one copy (the served one, or the one that a rebuild fills), and reads the served ones. */
 import type Database from 'better-sqlite3';
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
@@ -25,7 +25,7 @@ export class DeliveryTable {
     return entry === undefined ? undefined : JSON.parse(entry);
   }
 
-  /** An entry that is stored at the same or a later revision stays as it is. */
+  /** Does nothing if the entry is stored at the same or a later revision. */
   put(tenant: string, entry: DeliveryLogEntry): void {
     const { findLog, addLog, revision, write } = this.#statements;
     const log = findLog.get(tenant, this.#copy) ?? Number(addLog.run(tenant, this.#copy).lastInsertRowid);
@@ -33,7 +33,7 @@ export class DeliveryTable {
     write.run(rowOf(entry, log, this.#webhook(log, entry)));
   }
 
-  /** The webhook's number in its log, with its health brought up to this entry. */
+  /** Brings the webhook's health up to this entry. @returns its number in the log */
   #webhook(log: number, entry: DeliveryLogEntry): number {
     const { findWebhook, addWebhook, setHealth } = this.#statements;
     const webhook = findWebhook.get(log, entry.webhookId) ?? {
@@ -88,7 +88,7 @@ function prepare(db: Database.Database) {
   };
 }
 
-/** Drops at most `limit` entries that ended before this time; one that is open has no end. @returns how many */
+/** Drops at most `limit` entries that ended before this time; open ones have no end. @returns how many */
 export function dropDeliveries(db: Database.Database, endedBefore: string, limit: number): number {
   const dropped = db
     .prepare<[number, number]>(
@@ -127,7 +127,7 @@ export function listDeliveries(connection: ReadConnection, tenant: string, query
   });
 }
 
-/** Conditions that the index does not look up are tested on its entries, without fetching rows: 100 ms at 1,000,000. */
+/** Other conditions are tested on the entries of the index, without fetching rows: 100 ms at 1,000,000. */
 function pageOf(
   webhook: number,
   { state, kind, orderId, since, until, order, after, limit }: DeliveryQuery,

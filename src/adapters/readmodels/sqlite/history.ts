@@ -1,4 +1,4 @@
-/** The history of orders: of one copy (what is served, or what a rebuild fills) as it is written, and as it is read. */
+/** Writes the history of orders of one copy (the served one, or the one that a rebuild fills), and reads the served one. */
 import type Database from 'better-sqlite3';
 import type { HistoryEntry, HistoryReads } from '../../../ports/orderHistory.js';
 import { AnswerSize } from '../shared/answerSize.js';
@@ -47,7 +47,7 @@ export function readHistory(
   });
 }
 
-/** All approvals of these orders: of each the id, and the entry as JSON text, oldest first. */
+/** All approvals of these orders, oldest first: the order's id, and the entry as JSON text. */
 export const readApprovals = (
   connection: ReadConnection,
   tenant: string,

@@ -1,13 +1,13 @@
-/** Which columns, indexes and trigram index a table of an asset type gets. */
+/** The columns and indexes that a table gets for the fields of its asset type. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type FieldRules, fieldRules, fieldsAfter, hasOutdatedField, isTextType } from '../shared/fieldRules.js';
 
 export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
-  /** Column with the value in its sort order: folded text, or a number (booleans 0 and 1). */
+  /** Column to sort by: folded text, or a number (booleans 0 and 1). */
   readonly sort?: string;
-  /** Column with the folded text that filters look into; for text the same as `sort`. */
+  /** Column with the folded text that filters search; for text the same as `sort`. */
   readonly match?: string;
-  /** Is there an index over (sort, id), and over (match, id)? */
+  /** Whether there is an index over (sort, id), and over (match, id). */
   readonly sortIndexed: boolean;
   readonly matchIndexed: boolean;
   /** Number of the trigram index that holds `match`. */
@@ -16,7 +16,7 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
 
 export const TIME_COLUMNS = ['created_at', 'updated_at'];
 
-/** The times of a record itself, in columns that every table has: microseconds since 1970. */
+/** The record's own times, in columns that every table has: microseconds since 1970. */
 export const timesOf = ({ isSmall }: TableLayout): readonly FieldLayout[] =>
   TIME_COLUMNS.map((name) => ({
     name,
@@ -28,13 +28,13 @@ export const timesOf = ({ isSmall }: TableLayout): readonly FieldLayout[] =>
   }));
 
 export type TableLayout = {
-  /** It has few records: of its indexes only those of id and unique field are there yet. */
+  /** It has few records, and only the indexes of id and unique field. */
   readonly isSmall?: boolean;
-  /** In the order in which the table got them, which is that of the documents; columns go by it. */
+  /** In the order in which the table got them, which is that of the documents and numbers the columns. */
   readonly fields: readonly FieldLayout[];
-  /** Name of the unique index field; its exact text is in column `u`. */
+  /** Name of the unique field; its exact text is in column `u`. */
   readonly unique?: string;
-  /** How many trigram indexes there are: one for the first fields, one for each later set of fields. */
+  /** How many trigram indexes: one for the first fields, and one for each later addition of fields. */
   readonly trigramIndexes: number;
 };
 
@@ -68,12 +68,12 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
 }
 
 /**
- * With so many records a table gets its indexes. To test all of fewer takes a fraction of a millisecond; and each connection
- * reads the definitions of all tables and indexes of all tenants anew whenever one is made.
+ * With more records a table gets indexes. To test all records of a smaller one takes a fraction of a millisecond; and whenever
+ * a table or index is created, each connection reads the definitions of those of all tenants again.
  */
 export const SMALL_ROWS = 1_000;
 
-/** What is there of a layout while its table is small. */
+/** The part of a layout that a small table has. */
 export const withoutIndexes = (layout: TableLayout): TableLayout => ({
   ...layout,
   isSmall: true,
@@ -81,7 +81,7 @@ export const withoutIndexes = (layout: TableLayout): TableLayout => ({
   trigramIndexes: 0,
 });
 
-/** A layout as the catalog has it: that which the table has once it is no longer small. */
+/** A layout in the catalog: that of the table as a large one. */
 export type StoredLayout = { readonly layout: string; readonly small: number };
 
 export const layoutIn = ({ layout, small }: StoredLayout): TableLayout =>

@@ -1,4 +1,4 @@
-/** The tables and indexes that a table of records has for itself, and how they are named, made and removed. */
+/** The own tables and indexes of a large table of records: their names, and statements that create and drop them. */
 import { columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './layout.js';
 
 export const recordsTable = (id: number): string => `r${id}`;
@@ -7,7 +7,7 @@ export const batchTable = (id: number): string => `b${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
-/** A trigram index's column for a column of the records; named apart, as the two are joined. */
+/** The trigram index's column for a column of the records. Its name differs, as the two are joined. */
 export const trigramColumn = (column: string): string => `t${column}`;
 
 /** The columns of the records that one trigram index covers. */
@@ -16,14 +16,14 @@ export const trigramColumns = (fields: readonly FieldLayout[], index: number): r
 
 const HEADS = 'id BLOB NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,';
 
-/** The statements that make a table's own tables and indexes. */
+/** Creates a table's own tables and indexes. */
 export const tableStatements = (id: number, layout: TableLayout): readonly string[] => [
   ...bareStatements(id, layout),
   ...timeIndexes(id),
   ...fieldStatements(id, layout),
 ];
 
-/** The same without what `indexStatements` makes. */
+/** Creates them without those of `indexStatements`. */
 export function bareStatements(id: number, layout: TableLayout): readonly string[] {
   const table = recordsTable(id);
   const columns = [
@@ -49,7 +49,7 @@ export function bareStatements(id: number, layout: TableLayout): readonly string
 const timeIndexes = (id: number): readonly string[] =>
   TIME_COLUMNS.map((name) => `CREATE INDEX ${indexOf(id, name)} ON ${recordsTable(id)} (${name}, id)`);
 
-/** The statements that make the indexes, from the records that are there. */
+/** Creates the other indexes, and fills them from the records. */
 export function indexStatements(id: number, layout: TableLayout): readonly string[] {
   const filled = Array.from({ length: layout.trigramIndexes }, (_, index) => {
     const columns = trigramColumns(layout.fields, index);
@@ -60,7 +60,7 @@ export function indexStatements(id: number, layout: TableLayout): readonly strin
   return [...timeIndexes(id), ...fieldStatements(id, layout), ...filled];
 }
 
-/** The statements that add fields to a table that is there. */
+/** Adds fields to a table that exists. */
 export function addedFieldStatements(id: number, before: TableLayout, after: TableLayout): readonly string[] {
   const added = after.fields.slice(before.fields.length);
   return [
@@ -81,11 +81,11 @@ function fieldStatements(id: number, { fields, trigramIndexes }: TableLayout): r
     const columns = trigramColumns(fields, index);
     if (columns.length === 0) continue;
     const table = trigramTable(id, index);
-    // Without content: the row has it. Fed with folded text, so a quoted phrase finds exactly what contains it.
+    // Without content, which the row has. The text is folded, so a quoted phrase finds exactly the texts that contain it.
     trigrams.push(
       `CREATE VIRTUAL TABLE ${table} USING fts5 (
          ${columns.map(trigramColumn).join(', ')}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
-      // Percent of a segment: made anew at a tenth, as it would be, it takes a third of the time of a clean-up.
+      // Percent of a segment. With the default of ten, merges would take a third of the time of a clean-up.
       `INSERT INTO ${table} (${table}, rank) VALUES ('deletemerge', 50)`,
     );
   }
@@ -109,7 +109,7 @@ export function ownObjects(id: number, layout: TableLayout): readonly OwnObject[
   ];
 }
 
-/** The statements that remove a table's records, each of bounded work. */
+/** Drops a table's own tables and indexes, one in each statement. */
 export const dropStatements = (id: number, layout: TableLayout): readonly string[] =>
   ownObjects(id, layout).map(dropStatement);
 

@@ -1,10 +1,10 @@
-/** How ids and times are stored in a row. */
+/** Ids and times as rows store them. */
 import { storedId } from '../shared/recordText.js';
 
-/** No character comes behind it: text that begins with `start` lies between `start` and `start` with this. */
+/** The highest character: text that begins with `start` lies between `start` and `start` followed by this. */
 export const LAST_CHARACTER = '\u{10ffff}';
 
-/** The 16 bytes of a UUID; undefined when the text is none. */
+/** The 16 bytes of a UUID; undefined if the text is none. */
 export function idBytes(id: string): Buffer | undefined {
   return storedId(id) === undefined ? undefined : Buffer.from(id.replaceAll('-', ''), 'hex');
 }

@@ -24,13 +24,13 @@ import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './write/parked.
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
 const CALLER_CACHE_MEGABYTES = 8;
-/** For rankings of large tables (query/ranking.ts), of all threads together: 16 of a million records. */
+/** For rankings of large tables (ranking/ranking.ts) of all threads together: 16 of a million records. */
 const RANKING_MEGABYTES = 64;
 
 const PROGRESS = `SELECT
   ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_AHEAD}), (${IS_PARKED})`;
 
-/** Up to so many records are read on the calling thread: to ask another thread takes longer. */
+/** Up to so many records are read on the calling thread, as to ask another one takes longer. */
 const MAX_READ_BY_CALLER = 8;
 
 type Options = {
@@ -42,8 +42,8 @@ type Options = {
 };
 
 /**
- * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
- * lists, histories, counts and large look-ups in `readers` threads (default 2), of which `atFirst` (default: all) are started now.
+ * Opens the read side. Single records, deliveries and checkpoints are read on the calling thread, in microseconds; lists,
+ * histories, counts and large look-ups in `readers` threads (default 2). `atFirst` of them (default: all) start now.
  * A file that takes the place of a damaged or outdated one is read as soon as it is there; until then reads are refused.
  *
  * @throws ReadModelsUnavailableError when the file cannot be opened, unless it is damaged or of another schema version
@@ -68,13 +68,13 @@ export async function openSqliteReadModels(options: Options): Promise<ReadModels
 const isReplacedSoon = (failure: unknown): boolean =>
   failure instanceof ReadModelsDamagedError || failure instanceof OtherSchemaVersionError;
 
-/** How often the file is looked for that may have taken the place of this one; a commit to it tells sooner. */
-const LOOK_MS = 500;
+/** Checks so often whether another file has taken the place of this one. A commit to that one tells sooner. */
+const CHECK_MS = 500;
 
 class FollowedFile {
   replaced = 0;
   readonly #options: Options;
-  readonly #looking: NodeJS.Timeout;
+  readonly #checking: NodeJS.Timeout;
   #number: number | undefined;
   #opened: ReadModels | undefined;
   #failure: unknown;
@@ -83,7 +83,7 @@ class FollowedFile {
     this.#options = options;
     this.#open();
     if (this.#opened === undefined && !isReplacedSoon(this.#failure)) throw this.#failure;
-    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#checking = setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
   /** @throws what opening the file threw */
@@ -93,13 +93,13 @@ class FollowedFile {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#looking);
+    clearInterval(this.#checking);
     await this.#opened?.close();
   }
 
   #open(): void {
     try {
-      this.#opened = openOnFile(this.#options, () => this.#look());
+      this.#opened = openOnFile(this.#options, () => this.#check());
     } catch (error) {
       this.#opened = undefined;
       this.#failure = error;
@@ -107,14 +107,14 @@ class FollowedFile {
     this.#number = fileNumber(this.#options.file);
   }
 
-  #look(): void {
+  #check(): void {
     const number = fileNumber(this.#options.file);
-    // None is there for a moment.
+    // While a file is set aside there is none for a moment.
     if (number === undefined || number === this.#number) return;
     const before = this.#opened;
     this.replaced += 1;
     this.#open();
-    // Answers in work are still given; the file's new name is of no matter to them.
+    // Questions in work are still answered, from the file that was replaced.
     void before?.close().catch(() => undefined);
   }
 }
@@ -151,7 +151,7 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     listBehind: (table, query, cancellation) => pool.ask({ kind: 'listBehind', asked: [table, query] }, cancellation),
 
     async byIds(table, ids, cancellation) {
-      // How far the table is: soon said.
+      // Only the revision is asked for.
       if (ids.length === 0) return recordsOf(readByIds(connection, table, ids));
       return recordsOf(await pool.ask({ kind: 'byIds', asked: [table, ids] }, cancellation));
     },

@@ -1,6 +1,6 @@
 /**
- * Where a table of records has its rows: in tables of its own, or, while it is small, in those that all small tables of the
- * file share (docs/decisions/0037). Who selects from the `rows` of a part need not know which.
+ * Where a table of records has its rows: in its own tables or, while it is small, in those that all small tables of the file
+ * share (docs/decisions/0037). Queries that select from `rows` are the same for both.
  */
 import { cellColumns } from './cells.js';
 import { SMALL_CELLS } from './ddl.js';
@@ -10,12 +10,12 @@ import { bareStatements, batchTable, docTable, indexOf, indexStatements, records
 export type StoredTable = { readonly id: number; readonly layout: TableLayout };
 
 export type StorageTable = {
-  /** To write to; `of` begins each condition on its rows. */
+  /** Name to write to; `of` begins each condition on its rows. */
   readonly table: string;
   readonly of: string;
-  /** Whose rows they are, where the table is shared. */
+  /** In a shared table: the id of the table that the rows belong to. */
   readonly owner?: number;
-  /** To select from: columns have the names that they have in a table of its own. */
+  /** Table or query to select from. Its columns have the names of an own table's. */
   readonly rows: string;
 };
 
@@ -25,9 +25,9 @@ export type TableStorage = {
   readonly batches: StorageTable;
   /** The columns of `docs.rows`; in a table of its own with the record's id and times, so that a page is read from one table. */
   readonly docColumns: readonly string[];
-  /** The column in `records.table` for one of `rows`. */
+  /** The column in `records.table` for a column of `rows`. */
   column(name: string): string;
-  /** Behind `records.rows`, to have SQLite go by this column's index. */
+  /** To be put behind `records.rows`: SQLite then uses this column's index. */
   indexedBy(column: string): string;
 };
 
@@ -45,11 +45,11 @@ export function storageOf({ id, layout }: StoredTable): TableStorage {
 }
 
 const DOC_COLUMNS = ['row', 'width', 'doc'];
-/** What each record has that is no field of it. */
+/** The columns of a record that are not its fields. */
 export const HEAD_COLUMNS = ['id', 'created_at', 'updated_at'];
 const OWN_DOC_COLUMNS: readonly string[] = [...DOC_COLUMNS, ...HEAD_COLUMNS];
 
-/** Are they beside each document, as in a large table? */
+/** Whether they are beside each document, as in a large table. */
 export const hasHeads = ({ docColumns }: TableStorage): boolean => docColumns === OWN_DOC_COLUMNS;
 
 function ownParts(id: number): TableStorage {
@@ -69,7 +69,7 @@ const CLEANED_UP_COLUMNS = ['row', 'u', 'id', 'revision', 'batch', 'width', 'doc
 
 export const cleanedUpStorage = (id: number): StorageTable => sharedPart(id, CLEANED_UP_RECORDS, CLEANED_UP_COLUMNS);
 
-/** Every small table has these columns of the shared one, whatever its fields. */
+/** Columns of the shared table that every small table uses. */
 const FIXED = ['row', ...HEAD_COLUMNS, 'u'];
 
 const fieldColumns = (layout: TableLayout): readonly string[] => cellColumns(layout).filter((name) => name !== 'u');
@@ -87,7 +87,7 @@ function sharedParts(id: number, layout: TableLayout): TableStorage {
   };
 }
 
-/** A statement that inserts a row, with a value bound for each of these columns. */
+/** Inserts a row. Each of these columns has a bound value. */
 export const insertStatement = (part: StorageTable, columns: readonly string[]): string =>
   `INSERT INTO ${part.table} (${owned(part, 'owner', columns)}) VALUES (${owned(
     part,
@@ -96,8 +96,8 @@ export const insertStatement = (part: StorageTable, columns: readonly string[]):
   )})`;
 
 /**
- * Begins a statement that inserts what is selected.
- * @param expressions one for each column, of what the caller names behind FROM
+ * Begins a statement that inserts selected rows.
+ * @param expressions one for each column; the caller adds FROM
  */
 export const insertSelected = (
   part: StorageTable,
@@ -113,17 +113,17 @@ const owned = <First>(
   columns: readonly string[],
 ): readonly (First | string)[] => (owner === undefined ? columns : [first, ...columns]);
 
-/** Has the shared table columns enough for it? */
+/** Whether the shared table has enough columns for it. */
 export const fitsSmall = (layout: TableLayout): boolean => fieldColumns(layout).length <= SMALL_CELLS;
 
 /** The shared tables of records. */
 export const SMALL_TABLES = ['small_records', 'small_docs', 'small_batches'];
 
-/** The statements that remove a table's rows from the shared ones. */
+/** Deletes a small table's rows. */
 export const removeStatements = (id: number): readonly string[] =>
   SMALL_TABLES.map((table) => `DELETE FROM ${table} WHERE owner = ${id};`);
 
-/** The statements that give a small table its own tables and indexes. @param layout that of a large one */
+/** Moves a small table's rows to its own tables, and creates its indexes. @param layout as a large table */
 export const growStatements = (id: number, layout: TableLayout): readonly string[] => [
   ...bareStatements(id, layout),
   ...copyStatements(sharedParts(id, layout), ownParts(id), layout),
