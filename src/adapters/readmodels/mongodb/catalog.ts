@@ -1,4 +1,4 @@
-/** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
+/** The catalog: the tables, histories and delivery logs, the collection of each, and its revision. */
 import { type Collection, type Document, MongoServerError, ObjectId, type OptionalUnlessRequiredId } from 'mongodb';
 import type { LogAnchor, Position, Revision } from '../../../ports/eventStore.js';
 import type { Parked } from '../../../ports/projectionProgress.js';
@@ -10,7 +10,7 @@ import type { RecordDocument } from './recordDocument.js';
 
 export type Kind = 'records' | 'history' | 'deliveries';
 
-/** What each projection's collections are. */
+/** The kind of each projection's collections. */
 export const KINDS: { readonly [projection in RebuildScope['projection']]: Kind } = {
   records: 'records',
   order_history: 'history',
@@ -18,69 +18,69 @@ export const KINDS: { readonly [projection in RebuildScope['projection']]: Kind 
 };
 
 /**
- * One table of one tenant, or (with the table '') the history of a tenant's orders, or its delivery log. A reader
- * who finds an entry the same before and after a query, and not `applying`, has seen whole commits only.
+ * A table of a tenant or, with the table '', the history of its orders or its delivery log. A reader that finds an entry the
+ * same before and after a query, and not `applying`, has seen whole commits only.
  */
 export type CatalogEntry = {
   readonly _id: string;
   readonly kind: Kind;
   readonly tenant: string;
   readonly table: string;
-  /** Which rebuild fills it; null for what is served. */
+  /** The rebuild that fills it; null if it is served. */
   readonly rebuild: string | null;
   readonly collection: string;
   /**
-   * Where deleted records are kept; missing or null until a clean-up has deleted something. It need not be fenced
-   * off: what a late writer adds does not take the place of what is later.
+   * The collection of deleted records; missing or null until a clean-up has deleted some. It needs no fencing: a late
+   * writer does not overwrite later records.
    */
   readonly swept?: string | null;
-  /** False until the first record: the collection and its indexes are not there yet. */
+  /** False until the first record: the collection and its indexes do not exist yet. */
   readonly made: boolean;
   /** Fencing token of the lease whose holder may change it; see lease.ts. */
   readonly fence: number;
   /** Grows with every change of this entry, and so of the records. */
   readonly version: number;
-  /** Changes are being written: records may be ahead of `revision`. */
+  /** Changes are being written: records may be newer than `revision`. */
   readonly applying: boolean;
-  /** The name the collection is about to get, while it is renamed. */
+  /** While the collection is renamed: its new name. */
   readonly moving: string | null;
-  /** Of the last event whose changes are all there. */
+  /** Revision of the last event whose changes are all written. */
   readonly revision: Revision;
   readonly lastEventAt: string;
   readonly count: number;
-  /** Grows with the asset type. */
+  /** Grows with each change of the asset type. */
   readonly shape: number;
-  /** Its records have n-grams. An earlier release reads it. */
+  /** Its records have n-grams. Read by earlier releases. */
   readonly grams: true;
 };
 
-/** As it is stored; asset type and layout are long and seldom change, so they are read apart. */
+/** Asset type and layout are long and seldom change, so most reads leave them out. */
 export type StoredEntry = CatalogEntry & {
   readonly assetType: string;
   /**
-   * How the records are laid out. Where an earlier release has written the entry, it is missing, or is not for this asset
-   * type: then they are laid out in the order of the asset type.
+   * The layout of the records. An earlier release left it out, or left that of an earlier asset type: then the records are
+   * laid out in the order of the asset type.
    */
   readonly layout?: StoredLayout;
 };
 
-/** How far the projections are. */
+/** The progress of the projections. */
 export type State = {
   readonly _id: 'state';
   /** Fencing token of the lease whose holder may commit. */
   readonly fence: number;
   readonly checkpoints: readonly Checkpoint[];
-  /** The checkpoints that the last commit leads to: beyond `checkpoints` while it is written, and after a crash. */
+  /** The checkpoints of the last commit: beyond `checkpoints` while it is written, and after a crash. */
   readonly until: readonly Checkpoint[];
-  /** The furthest place of the log that was projected; earlier releases keep none. */
+  /** The furthest event that was projected, by which the log is known again. Missing in earlier releases. */
   readonly place?: StoredPlace;
-  /** Those parts of projections that do not go on with the others; earlier releases know of none. */
+  /** Parked tenants. Missing in earlier releases. */
   readonly parked?: readonly StoredParked[];
 };
 
-/** Where a tenant's part of a projection is parked. */
+/** A tenant's part of a projection that is parked. */
 export type StoredParked = Omit<Parked, 'retryAsked'> & {
-  /** The checkpoint that the last commit leads to: beyond `checkpoint` where some of its changes may be there already. */
+  /** The checkpoint of the last commit: beyond `checkpoint` if some of its changes may be written already. */
   readonly until: Position;
 };
 
@@ -121,7 +121,7 @@ export const recordsOf = (db: LaneDb, { collection }: CatalogEntry): Collection<
 export const historyOf = (db: LaneDb, { collection }: CatalogEntry): Collection<HistoryDocument> =>
   db.collection<HistoryDocument>(collection);
 
-/** Names of collections are made up: nothing that a user chose gets into them. */
+/** Names of collections are random: they hold nothing that a user chose. */
 export const newCollectionName = (kind: Kind | 'swept'): string => `${kind}_${new ObjectId().toHexString()}`;
 export const COLLECTION_NAME = /^(records|history|deliveries|swept)_[0-9a-f]{24}$/;
 
@@ -152,8 +152,8 @@ export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 
 /**
- * Inserts by a chosen _id: of several who try, the server lets one.
- * @returns false when there is a document with this _id
+ * Inserts a document with a chosen _id: when several try, one succeeds.
+ * @returns false if there is a document with this _id
  */
 export async function insertOnce<Schema extends Document>(
   collection: Collection<Schema>,

@@ -1,4 +1,4 @@
-/** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
+/** The writer's view of the catalog. It keeps entries in memory, since nobody else changes them meanwhile. */
 import { LRUCache } from 'lru-cache';
 import type { Collection, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
@@ -23,11 +23,10 @@ import { shapeOf, type TableShape } from './recordDocument.js';
 export type OpenTable = {
   entry: StoredEntry;
   shape: TableShape;
-  /** The very object that the table was last found to be defined by. */
+  /** The asset type object that the table was defined by last: the same object needs no comparison. */
   definedBy?: AssetType;
 };
 
-/** Nobody has ever defined the table. */
 export class UndefinedTableError extends Error {
   override readonly name = 'UndefinedTableError';
   constructor({ tenant, table }: TableRef) {
@@ -36,12 +35,12 @@ export class UndefinedTableError extends Error {
 }
 
 export class CatalogWriter {
-  /** Null for what is served. */
+  /** Null for the served copy. */
   readonly #rebuild: string | null;
   readonly #open = new Map<string, OpenTable>();
-  /** Deliveries that go on soon, as they were written last. */
+  /** Open deliveries that were written last: more of their events come soon. */
   readonly #deliveries = new LRUCache<string, DeliveryLogEntry>({ max: 2_000 });
-  /** Of the lease; undefined where no lease is needed, since nobody else knows of this rebuild's tables. */
+  /** The lease's token; undefined in a rebuild, whose tables nobody else knows. */
   fencingToken: number | undefined;
 
   constructor(rebuild: string | null) {
@@ -67,7 +66,7 @@ export class CatalogWriter {
     return this.#insert(db, { _id, kind, tenant, table: '', assetType: NO_ASSET_TYPE });
   }
 
-  /** Makes the table or brings it to another version of its asset type. */
+  /** Creates the table, or brings it to another version of its asset type. */
   async define(db: LaneDb, ref: TableRef, assetType: AssetType): Promise<void> {
     const _id = this.#id(recordsEntryId(ref));
     const known = await this.#find(db, _id);
@@ -79,17 +78,17 @@ export class CatalogWriter {
     }
     const { entry, shape } = known;
     if (entry.assetType !== text) {
-      // A table without records is laid out anew.
+      // A table without records gets the layout that a new one would get.
       const layout = layoutOf(assetType, entry.made ? shape.layout.fields : undefined);
       const changed = { assetType: text, layout: storedLayout(text, layout), shape: entry.shape + 1 };
-      // Before the catalog knows of them: a crash in between leaves indexes that the next attempt finds.
+      // Before the catalog names them: after a crash in between, the next attempt finds the indexes.
       if (entry.made) await createIndexes(db, entry, shapeOf({ ...entry, ...changed }));
       await this.change(db, known, changed);
     }
     known.definedBy = assetType;
   }
 
-  /** Makes the collection with the first record: many tables stay empty, and each index is a file of the server. */
+  /** Creates the collection with the first record, since many tables stay empty, and each index is a file of the server. */
   async make(db: LaneDb, table: OpenTable): Promise<void> {
     if (table.entry.made) return;
     const { entry } = table;
@@ -97,10 +96,10 @@ export class CatalogWriter {
     await this.change(db, table, { made: true });
   }
 
-  /** Where the records that a clean-up deletes are kept; made where it is missing. */
+  /** The collection of records that clean-ups deleted; created if missing. */
   async cleanedUpRecords(db: LaneDb, table: OpenTable): Promise<Collection<CleanedUpRecord>> {
     const name = table.entry.swept ?? newCollectionName('swept');
-    // In the catalog first: what it does not name may be dropped.
+    // First in the catalog: a collection that it does not name may be dropped.
     if (name !== table.entry.swept) await this.change(db, table, { swept: name });
     const swept = cleanedUpIn(db, name);
     await swept.createIndexes([...CLEANED_UP_INDEXES]);
@@ -118,7 +117,7 @@ export class CatalogWriter {
     if ($set.assetType !== undefined) table.shape = shapeOf(table.entry);
   }
 
-  /** The collections that the entries name are nobody's then. */
+  /** Removes the entries; their collections are dropped later. */
   async dropTenant(db: LaneDb, kind: Kind, tenant: string): Promise<void> {
     const fence = this.fencingToken === undefined ? {} : { fence: { $lte: this.fencingToken } };
     await catalogOf(db).deleteMany({ rebuild: this.#rebuild, kind, tenant, ...fence });
@@ -129,13 +128,13 @@ export class CatalogWriter {
     return this.#deliveries.get(`${tenant}.${id}`);
   }
 
-  /** Nothing more happens to a delivery that has ended. */
+  /** Ended deliveries get no more events. */
   keepDelivery(tenant: string, entry: DeliveryLogEntry): void {
     if (entry.state === 'open') this.#deliveries.set(`${tenant}.${entry.id}`, entry);
     else this.#deliveries.delete(`${tenant}.${entry.id}`);
   }
 
-  /** Forgets what is kept: after a failure, or when another has written. */
+  /** To be called after a failure, and when another process has written. */
   forget(): void {
     this.#open.clear();
     this.#deliveries.clear();
@@ -168,7 +167,7 @@ export class CatalogWriter {
       shape: 1,
       grams: true,
     };
-    // Another process defined it just now; this one's writes will find that they have lost the lease.
+    // Another process has just defined it, so this one has lost the lease.
     if (!(await insertOnce(catalogOf(db), entry))) throw new LeaseLostError();
     return this.#opened(entry);
   }
@@ -181,7 +180,7 @@ export class CatalogWriter {
 }
 
 const NO_ASSET_TYPE = '{"fields":[]}';
-/** Their keys are those of HistoryDocument (catalog.ts) and DeliveryDocument (deliveries.ts). */
+/** Keys as in HistoryDocument (catalog.ts) and DeliveryDocument (deliveries.ts). */
 const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly IndexDescription[] } = {
   history: [{ name: 'order', key: { o: 1, n: 1 } }],
   deliveries: [
@@ -196,7 +195,7 @@ const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly In
 export const indexesFor = ({ kind }: CatalogEntry, { layout }: TableShape): readonly IndexDescription[] =>
   kind === 'records' ? indexesOf(layout) : TENANT_INDEXES[kind];
 
-/** Makes the collection and those of its indexes that are missing. */
+/** Creates the collection and its missing indexes. */
 async function createIndexes(db: LaneDb, entry: CatalogEntry, shape: TableShape): Promise<void> {
   await db.collection(entry.collection).createIndexes([...indexesFor(entry, shape)]);
 }

@@ -1,4 +1,4 @@
-/** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
+/** Reads records by their ids, and the ids of records that clean-ups deleted: for the feed of changes. */
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, RecordReads } from '../../../ports/readModels.js';
 import { PageRoom } from '../shared/answerSize.js';
@@ -7,12 +7,12 @@ import type { whileWanted } from './connection.js';
 import { recordJson, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import type { ReadTable } from './tableReader.js';
 
-/** Each may have megabytes. */
+/** Records may have megabytes. */
 const RECORDS_AT_ONCE = 50;
 
 type Wanted = ReturnType<typeof whileWanted>;
 
-/** The records of the first ids, as many as fit on a page. */
+/** The records of the first ids, up to a page. */
 export async function readByIds(
   { records, text }: ReadTable,
   ids: readonly string[],

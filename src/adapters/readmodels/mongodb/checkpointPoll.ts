@@ -1,4 +1,4 @@
-/** Waits until a projection has reached a position: asks the server, more and more seldom, while anybody waits. */
+/** Waits until a projection has reached a position: asks the server, with growing pauses, while a caller waits. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
@@ -6,11 +6,11 @@ import { positionOf, type State } from './catalog.js';
 
 type Progress = Pick<State, 'checkpoints' | 'parked'>;
 
-/** Those who ask within so long share one read. */
+/** Callers that ask within so long share one read. */
 const SHARED_READ_MS = 3;
 const LONGEST_PAUSE_MS = 50;
-/** What a single look may take, where no time is given to wait, in milliseconds. */
-const LOOK_MS = 1_000;
+/** The time limit of a single read, if the caller gives no time to wait. */
+const READ_MS = 1_000;
 
 export class CheckpointPoll {
   readonly #read: () => Promise<Progress | undefined>;
@@ -22,13 +22,13 @@ export class CheckpointPoll {
   }
 
   /**
-   * @returns false when it was not reached in time, or before `close`, or is passed over for the tenant
+   * @returns false if it was not reached in time or before `close`, or if the tenant is parked
    * @throws what reading the checkpoints throws
    */
   async waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean> {
     try {
-      // A server that hangs is noticed by the driver after seconds only.
-      const limitMs = Math.max(timeoutMs, LOOK_MS);
+      // The driver notices a server that hangs only after seconds.
+      const limitMs = Math.max(timeoutMs, READ_MS);
       return await withTimeout(
         limitMs,
         'MongoDB does not answer.',
@@ -58,7 +58,7 @@ export class CheckpointPoll {
     }
   }
 
-  /** Begins after all who share it have asked. */
+  /** Begins after all callers that share it have asked. */
   #readSoon(): Promise<Progress | undefined> {
     this.#next ??= delay(SHARED_READ_MS).then(() => {
       this.#next = undefined;

@@ -1,4 +1,4 @@
-/** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
+/** The records that clean-ups deleted: a key that comes back gets its former id, and a clean-up can be undone. */
 import type { AnyBulkWriteOperation, Collection, Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import { forgottenBefore } from '../../../domain/referenceTable/deletionHistory.js';
@@ -9,7 +9,7 @@ import { isDuplicateKey } from './catalog.js';
 import type { LaneDb } from './laneDb.js';
 import type { RecordDocument } from './recordDocument.js';
 
-/** A deleted record: its id, its key, revision and time of the clean-up, and what it was (see RecordDocument). */
+/** A deleted record: its id and key, revision and time of the clean-up, and its document (see RecordDocument). */
 export type CleanedUpRecord = {
   readonly _id: string;
   readonly k: string;
@@ -31,8 +31,8 @@ const RECORDS_AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 4_000_000;
 
 /**
- * Keeps the records that are about to be deleted. It leaves the same behind when it is repeated; and where a writer that has
- * lost its lease is late with it, what a later clean-up has deleted stays.
+ * Stores the records that are about to be deleted. It is idempotent; and when a writer that has lost its lease is late, it
+ * does not overwrite the records of a later clean-up.
  */
 export async function keepRecords(
   cleanedUp: Collection<CleanedUpRecord>,
@@ -56,18 +56,18 @@ export async function keepRecords(
   await put(cleanedUp, some);
 }
 
-/** What was deleted longer ago than it is kept, at the time of a clean-up; with it all that was deleted before. */
+/** Removes records that expired before this clean-up. */
 export async function forgetRecords(cleanedUp: Collection<CleanedUpRecord>, at: string): Promise<void> {
   const options = { sort: { t: -1 }, projection: { r: 1 } } as const;
   const last = await cleanedUp.findOne({ t: { $lt: forgottenBefore(at) } }, options);
   if (last !== null) await cleanedUp.deleteMany({ r: { $lte: last.r } });
 }
 
-/** Those that a later clean-up has deleted again are left as they are. */
+/** Leaves records that a later clean-up has deleted again. */
 async function put(cleanedUp: Collection<CleanedUpRecord>, records: readonly CleanedUpRecord[]): Promise<void> {
   const [first] = records;
   if (first === undefined) return;
-  // In two calls: not every server finds what an upsert is about without looking through the collection, for each anew.
+  // Two calls, as some servers search the whole collection for each upsert.
   await cleanedUp.deleteMany({ _id: { $in: records.map(({ _id }) => _id) }, r: { $lte: first.r } });
   try {
     await cleanedUp.insertMany([...records], { ordered: false });
@@ -85,7 +85,7 @@ async function putEach(cleanedUp: Collection<CleanedUpRecord>, records: readonly
   try {
     await cleanedUp.bulkWrite(writes, { ordered: false });
   } catch (error) {
-    // One is there with a later revision; and not every server goes on with the others.
+    // One exists with a later revision, and some servers stop there.
     if (!isDuplicateKey(error)) throw error;
     const later = new Set<string>();
     const there = cleanedUp.find({ _id: { $in: records.map(({ _id }) => _id) } }, { projection: { r: 1 } });
@@ -98,7 +98,7 @@ async function putEach(cleanedUp: Collection<CleanedUpRecord>, records: readonly
   }
 }
 
-/** By these keys, those of which there are any: the id that each had when a clean-up deleted it last. */
+/** The ids that the records of these keys had before clean-ups deleted them. */
 export async function formerIds(
   cleanedUp: Collection<CleanedUpRecord>,
   keys: readonly string[],

@@ -1,28 +1,27 @@
-/** The way to the server: connects when it is needed, and says in the port's terms when it is away. */
+/** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
 import { MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { LaneDb } from './laneDb.js';
 
-/** Where the read models are. */
 export type DatabaseLocation = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
-  /** What the names of its collections begin with; nothing where unset. */
+  /** Prefix of its collections' names; default none. */
   readonly prefix?: string;
 };
 
 export type ConnectionOptions = DatabaseLocation & {
-  /** An operation that has had no answer, or no connection, for so long is given up. */
+  /** Operations without an answer or a connection end after so long. */
   readonly socketTimeoutMs: number;
 };
 
-/** For writers: deleting or counting in a very large table takes its time. */
+/** For writers, as to delete or count in a very large table takes long. */
 export const WRITER_SOCKET_TIMEOUT_MS = 300_000;
 
 const DEFAULT_DATABASE = 'dynamic_assets';
 const SELECTION_TIMEOUT_MS = 2_000;
-/** After a failure everything fails at once for so long, rather than each caller waiting for the time-out again. */
+/** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
 const FAIL_FAST_MS = 500;
 
 export class MongoConnection {
@@ -49,7 +48,7 @@ export class MongoConnection {
     }
   }
 
-  /** A client whose first connect failed is of no more use, so the next caller makes another. */
+  /** After a failed connect the client cannot be used again, so the next caller creates another. */
   #open(): Promise<MongoClient> {
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = undefined;
@@ -83,7 +82,7 @@ export class MongoConnection {
   }
 }
 
-/** The driver's URLs may name several hosts, which `URL` does not parse. */
+/** The URLs of the driver may have several hosts, which `URL` does not parse. */
 const databaseOf = (url: string): string => {
   const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
   return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
@@ -92,7 +91,7 @@ const databaseOf = (url: string): string => {
 /** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown, …: another server takes over soon. */
 const AWAY_CODES: readonly unknown[] = [89, 91, 189, 10107, 11600, 11602, 13435, 13436];
 
-/** A socket's own errors: one that the server has just closed is written to before the driver has seen its end. */
+/** Errors of sockets that the server has just closed, before the driver has noticed. */
 const SOCKET_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'];
 
 function isUnavailable(error: unknown): error is Error {
@@ -113,7 +112,7 @@ const AWAY_ERRORS: ReadonlySet<string> = new Set([
   'MongoClientClosedError',
 ]);
 
-/** The server ends a query that the client could not tell it to end: a setting of the API ends lists sooner. */
+/** The server ends queries that the client could not cancel. A setting of the API ends lists sooner. */
 const LONGEST_QUERY_MS = 60_000;
 
 /** Options of a query that ends when it is cancelled. */

@@ -1,6 +1,6 @@
 /**
- * Gathers the changes of a transaction in memory and writes them to one copy: to what is served, or to what a rebuild
- * fills. Every write leaves the same behind when it is repeated after a crash.
+ * Collects the changes of a transaction in memory and writes them to one copy: the served one, or the one that a rebuild
+ * fills. Every write is idempotent, as it is repeated after a crash.
  */
 import type { AnyBulkWriteOperation } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
@@ -21,7 +21,7 @@ type TableChanges = {
   /** Set when the transaction defines the table. */
   assetType?: AssetType;
   readonly steps: TableStep[];
-  /** The last event that changes come from; undefined when none came. */
+  /** The last event with changes; undefined if there was none. */
   last?: { readonly revision: Revision; readonly at: string };
 };
 
@@ -114,7 +114,7 @@ export class CopyWriter {
   protected async dropFromCopy(projection: RebuildScope['projection'], tenant: string): Promise<void> {
     const { tables, histories, deliveries, dropped } = this.#changes;
     const kind = KINDS[projection];
-    // What this transaction would have written of it is not written first.
+    // Changes of the tenant in this transaction are dropped as well.
     if (kind === 'records') for (const [key, { ref }] of tables) if (ref.tenant === tenant) tables.delete(key);
     if (kind === 'history') histories.delete(tenant);
     if (kind === 'deliveries') deliveries.delete(tenant);
@@ -130,7 +130,7 @@ export class CopyWriter {
     return getOrMake(this.#changes.deliveries, tenant, () => ({ put: new Map(), states: [], dropped: new Set() }));
   }
 
-  /** Defines tables, and makes the collections that get their first record. */
+  /** Defines tables, and creates the collections that get their first record. */
   protected async prepareCollections(db: LaneDb): Promise<void> {
     const { catalog } = this;
     const { tables, histories, deliveries } = this.#changes;
@@ -164,18 +164,18 @@ export class CopyWriter {
     const writer = new RecordWriter(collection, shape, repeated, () => catalog.cleanedUpRecords(db, table));
     await catalog.change(db, table, { applying: true });
     try {
-      // Nothing to clean up where nothing was ever written.
+      // Nothing was ever written, so there is nothing to clean up.
       if (entry.made) await writer.write(steps);
     } catch (error) {
       if (!(error instanceof RecordMismatchError)) throw error;
       throw new MismatchError({ ...ref, projection: 'records', position: error.position }, { cause: error });
     }
-    // After a crash in the middle nobody knows how many records had been added before it.
+    // After a crash it is unknown how many records were added before.
     const count = repeated !== 'not' ? await collection.countDocuments({}) : entry.count + writer.added;
     await catalog.change(db, table, { revision: last.revision, lastEventAt: last.at, count, applying: false });
   }
 
-  /** An entry that is there already is left alone. */
+  /** Existing entries stay as they are. */
   async #writeHistory(db: LaneDb, tenant: string, orders: readonly OrderEntries[]): Promise<void> {
     const { entry: history } = await this.catalog.ofTenant(db, 'history', tenant);
     const writes = orders.flatMap(({ orderId, entries }) =>

@@ -1,4 +1,4 @@
-/** The delivery log of a tenant: how it is stored (a document for each delivery and each webhook), written and read. */
+/** Writes and reads the delivery log of a tenant: a document for each delivery and each webhook. */
 import type { Collection, Filter } from 'mongodb';
 import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../../ports/deliveryLog.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
@@ -18,7 +18,7 @@ type DeliveryDocument = {
   readonly k: string;
   readonly s: string;
   readonly o: string | null;
-  /** When it was requested and when it ended, in microseconds; null while it is open. */
+  /** Times of the request and the end, in microseconds; the end is null while it is open. */
   readonly a: number;
   readonly x: number | null;
   /** The entry as JSON text. */
@@ -28,12 +28,12 @@ type DeliveryDocument = {
 type WebhookDocument = {
   /** `w.<webhook id>` */
   readonly _id: string;
-  /** Its last success, and since when it has been failing. */
+  /** Times of its last success, and since when it has been failing. */
   readonly ok: string | null;
   readonly bad: string | null;
 };
 
-/** One collection, seen as what is looked for. */
+/** One collection, by the type of its documents. */
 const deliveriesOf = (db: LaneDb, { collection }: CatalogEntry): Collection<DeliveryDocument> =>
   db.collection<DeliveryDocument>(collection);
 const webhooksOf = (db: LaneDb, { collection }: CatalogEntry): Collection<WebhookDocument> =>
@@ -60,16 +60,16 @@ const entryOf = ({ e }: Pick<DeliveryDocument, 'e'>): DeliveryLogEntry => JSON.p
 const healthOf = (document: WebhookDocument | null | undefined) =>
   document ? { lastSuccessAt: document.ok, failingSince: document.bad } : UNTRIED;
 
-/** What one transaction changes of a tenant's delivery log. */
+/** The changes of one transaction in a tenant's delivery log. */
 export type DeliveryChanges = {
-  /** By id, as they are at the end. */
+  /** By id, in their last state. */
   readonly put: Map<string, DeliveryLogEntry>;
-  /** All states that they went through, in order: how a webhook is doing depends on it. */
+  /** All their states, in order: the health of webhooks follows from them. */
   readonly states: DeliveryLogEntry[];
   readonly dropped: Set<string>;
 };
 
-/** Every write leaves the same behind when it is repeated. */
+/** Every write is idempotent. */
 export async function writeDeliveries(
   db: LaneDb,
   catalog: CatalogWriter,
@@ -85,8 +85,8 @@ export async function writeDeliveries(
 }
 
 /**
- * The health of webhooks first, in order: an entry that a crash has left behind is not put again, so what it says
- * of the webhook must be there before it.
+ * The health of webhooks comes first: an entry that was written before a crash is not written again, so its effect on the
+ * webhook's health must be stored before it.
  */
 async function putEntries(
   db: LaneDb,
@@ -119,7 +119,7 @@ const upsert = <Stored extends { readonly _id: string }>(replacement: Stored) =>
   replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
 });
 
-/** An entry as the writer last wrote it. */
+/** An entry as the writer wrote it last. */
 export async function writtenDelivery(
   db: LaneDb,
   catalog: CatalogWriter,
@@ -133,12 +133,12 @@ export async function writtenDelivery(
   return found === null ? undefined : entryOf(found);
 }
 
-/** Each is asked by itself, while nothing is projected: so many in one go, a millisecond or two each. */
+/** Delivery logs are asked one by one, while nothing is projected: so many in one call, a millisecond or two each. */
 const TENANTS_ASKED = 50;
 
 /**
- * Ids of at most `limit` entries that ended before this time, by tenant; of some tenants only.
- * @param after where the call before has ended
+ * Ids of at most `limit` entries that ended before this time, by tenant; looks at some tenants only.
+ * @param after where the call before ended
  * @returns `next` for the next call
  */
 export async function endedDeliveries(
@@ -166,7 +166,7 @@ export async function endedDeliveries(
       );
     }
     left -= ended.length;
-    // It may have more.
+    // This log may have more.
     if (left === 0) return { ended: found, next };
     next = log._id;
   }
@@ -175,7 +175,7 @@ export async function endedDeliveries(
 
 /** The reads of the delivery log. */
 export function deliveryReads(connection: MongoConnection, tables: TableReader): Omit<DeliveryLog, 'waitFor'> {
-  /** Undefined where nothing was ever written. */
+  /** Undefined if nothing was ever written. */
   const read = async <Result>(tenant: string, work: (db: LaneDb, log: CatalogEntry) => Promise<Result>) =>
     (await tables.read(tenantEntryId('deliveries', tenant), ({ db, entry }) => work(db, entry)))?.result;
 

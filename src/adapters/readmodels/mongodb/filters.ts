@@ -1,4 +1,4 @@
-/** Filters and sort terms of a query, as MongoDB has them. */
+/** Filters and sort terms as queries of MongoDB. */
 import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, FilterValue, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
@@ -8,14 +8,14 @@ import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;
 
-/** Many alternatives are one expression, and no longer than MongoDB's limit of 32,764 bytes allows. */
+/** Alternatives are joined in one expression, up to MongoDB's limit of 32,764 bytes. */
 const LONGEST_EXPRESSION = 8_000;
-/** So many alternatives are looked up in the index of n-grams; more are found by one pass over the records. */
+/** Up to so many alternatives are looked up in the index of n-grams; more take one scan of the records. */
 const MOST_LOOK_UPS = 20;
 
 /**
- * All filters of a query; undefined when nothing can match.
- * @throws ReadModelsWithheldError when the table has no such field yet, or none that can be searched
+ * All filters of a query; undefined if nothing can match.
+ * @throws ReadModelsWithheldError if the table does not have the field yet, or not searchable
  */
 export function filterOf(filters: readonly Filter[], layout: TableLayout): RecordFilter | undefined {
   const conditions: RecordFilter[] = [];
@@ -29,7 +29,7 @@ export function filterOf(filters: readonly Filter[], layout: TableLayout): Recor
   return others.length === 0 ? (only ?? {}) : { $and: conditions };
 }
 
-/** The times of a record itself. */
+/** The record's own times. */
 const TIMES: ReadonlyMap<string, FieldLayout> = new Map(
   [['created_at', 'c'] as const, ['updated_at', 'u'] as const].map(([name, sort]) => [
     name,
@@ -37,7 +37,7 @@ const TIMES: ReadonlyMap<string, FieldLayout> = new Map(
   ]),
 );
 
-/** As it is stored to be sorted by. */
+/** The value as it is stored for sorting. */
 const storedValue = ({ name }: FieldLayout, value: FilterValue): string | number | null =>
   TIMES.has(name) ? String(value) : sortValue(value);
 
@@ -102,8 +102,8 @@ function equals(field: FieldLayout, values: readonly FilterValue[], layout: Tabl
 }
 
 /**
- * The field with this value in a record's JSON text. It occurs nowhere else there: inside a string
- * every quotation mark follows a backslash, and here the one before the colon does not.
+ * The field with this value in a record's JSON text. It occurs nowhere else: inside a string each quotation mark is escaped,
+ * and the one before the colon is not.
  */
 const inDocument = (name: string, value: string | number | boolean): string =>
   `(?:^|,)${escaped(`${JSON.stringify(name)}:${JSON.stringify(value)}`)}(?:,|$)`;
@@ -132,8 +132,8 @@ const SYSTEM_KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The order of a list. Null comes first when ascending, as MongoDB has it.
- * @throws ReadModelsWithheldError when the table has no such field yet, or none that can be sorted by
+ * The order of a list. Null comes first when ascending, as MongoDB sorts it.
+ * @throws ReadModelsWithheldError if the table does not have the field yet, or not sortable
  */
 export function sortOf(sort: RecordQuery['sort'], layout: TableLayout): Record<string, 1 | -1> {
   return Object.fromEntries(

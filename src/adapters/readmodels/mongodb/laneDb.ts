@@ -1,4 +1,4 @@
-/** The collections of one lane, of those in the database: their names begin with what the lane's begin with. */
+/** The collections of one lane: their names begin with the lane's prefix. */
 import type { Collection, Db, Document } from 'mongodb';
 
 export class LaneDb {
@@ -27,7 +27,7 @@ export class LaneDb {
     await this.#db.dropCollection(this.#prefix + name);
   }
 
-  /** The clock that leases are measured by, which all processes share. */
+  /** The server's clock, which all processes use for leases. */
   async serverTime(): Promise<Date> {
     const { localTime } = await this.#db.command({ hello: 1 });
     return localTime;

@@ -1,4 +1,4 @@
-/** Under which keys a record's fields are stored, and which indexes its collection gets. */
+/** The keys under which a record's fields are stored, and the indexes of its collection. */
 import { createHash } from 'node:crypto';
 import type { IndexDescription } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
@@ -14,26 +14,26 @@ import {
   uniqueText,
 } from '../shared/fieldRules.js';
 
-/** Of runs of characters of a text, by which an index finds the records that may contain another text. */
+/** Lengths of n-grams, by which an index finds the records that may contain a text. */
 type NgramLengths = readonly number[];
 
-/** Names of fields are the tenant's choice, so no key is made from them: `f3` and `m3` belong to the fourth field. */
+/** Tenants choose the names of fields, so keys are numbered: `f3` and `m3` belong to the fourth field. */
 export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
-  /** Key of the value in its sort order: folded text, or a number (booleans 0 and 1). */
+  /** Key of the value to sort by: folded text, or a number (booleans 0 and 1). */
   readonly sort?: string;
-  /** Key of the folded text that filters look into; for text the same as `sort`. */
+  /** Key of the folded text that filters search; for text the same as `sort`. */
   readonly match?: string;
-  /** Is there an index over (sort, _id)? */
+  /** Whether there is an index over (sort, _id). */
   readonly isIndexed: boolean;
-  /** What the field's n-grams begin with in the record's array of all n-grams, and how long they are. */
+  /** Prefix of the field's n-grams in the record's array of all n-grams, and their lengths. */
   readonly ngrams?: { readonly prefix: string; readonly lengths: NgramLengths };
 };
 
 export type TableLayout = {
-  /** In the order in which the table got them, which is that of the documents' text; keys go by it. */
+  /** In the order in which the table got them, which is that of the documents' text and numbers the keys. */
   readonly fields: readonly FieldLayout[];
   readonly byName: ReadonlyMap<string, FieldLayout>;
-  /** Name of the unique index field; its exact text is under `k`. */
+  /** Name of the unique field; its exact text is under `k`. */
   readonly unique?: string;
 };
 
@@ -74,7 +74,7 @@ export type StoredLayout = {
   readonly fields: string;
 };
 
-/** What a table's records look like, as the catalog has it: the asset type as JSON text. */
+/** Asset type (JSON text) and layout of a table's records, as the catalog stores them. */
 export type StoredShape = { readonly assetType: string; readonly layout?: StoredLayout };
 
 const hashOf = (assetType: string): string => createHash('sha256').update(assetType).digest('hex');
@@ -84,7 +84,7 @@ export const storedLayout = (assetType: string, { fields }: TableLayout): Stored
   fields: JSON.stringify(fields),
 });
 
-/** Of what an earlier release has written: in the order of the asset type. */
+/** None if an earlier release has written the entry: then the fields are in the order of the asset type. */
 export function storedFields({ assetType, layout }: StoredShape): readonly FieldLayout[] {
   return layout?.assetTypeHash === hashOf(assetType) ? JSON.parse(layout.fields) : [];
 }
@@ -96,7 +96,7 @@ export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boole
 const storageOf = ({ type, sort, match, isIndexed, ngrams }: FieldLayout): string =>
   [isTextType(type), sort !== undefined, match !== undefined, isIndexed, ngrams?.lengths].join();
 
-/** What lists sort by and filters look into, by key. */
+/** The values to sort by and to search, by key. */
 export type IndexedValues = { readonly [key: string]: string | number | null | readonly string[] };
 
 export function indexedValues(layout: TableLayout, fields: Fields): IndexedValues {
@@ -116,12 +116,12 @@ export function indexedValues(layout: TableLayout, fields: Fields): IndexedValue
   return { ...values, g: ngrams };
 }
 
-/** MongoDB allows 64 indexes on a collection; those of fields beyond that are left out. */
+/** MongoDB allows 64 indexes on a collection; further fields have none. */
 const MOST_INDEXES = 64;
 
 /**
- * Each sort index ends with the id, which breaks ties, so one index serves both directions. The unique field's
- * index is not a unique one: the log guards uniqueness, and two records may swap their keys in one commit.
+ * Each sort index ends with the id, which breaks ties, so one index serves both directions. The unique field's index is not
+ * unique: the log guards uniqueness, and two records may swap their keys in one commit.
  */
 export function indexesOf(layout: TableLayout): readonly IndexDescription[] {
   const others: IndexDescription[] = [
@@ -134,7 +134,7 @@ export function indexesOf(layout: TableLayout): readonly IndexDescription[] {
   const sorts = layout.fields.flatMap(({ sort, isIndexed }): IndexDescription[] =>
     sort !== undefined && isIndexed ? [{ name: sort, key: { [sort]: 1, _id: 1 } }] : [],
   );
-  // One place is taken by the index over _id.
+  // The index over _id counts as well.
   return [...others, ...sorts].slice(0, MOST_INDEXES - 1);
 }
 
@@ -150,10 +150,10 @@ function ngramsOf(text: string, lengths: NgramLengths, prefix: string): readonly
   return [...ngrams];
 }
 
-/** More than so many make the query planner work without finding fewer records. */
+/** More of them take planning time without finding fewer records. */
 const MOST_NGRAMS = 8;
 
-/** Some n-grams that every text containing `needle` has; none when the needle is too short. */
+/** Some n-grams that every text containing `needle` has; none if the needle is too short. */
 export function ngramsToFind(needle: string, lengths: NgramLengths, prefix: string): readonly string[] {
   const longest = lengths.toReversed().find((length) => length <= [...needle].length);
   if (longest === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * Who may write. Each lease has a fencing token, higher than that of the one before. It is taken by inserting
- * a document with that number as _id, which the server lets one of many do; a lease that has run out, was given
- * back, or has to make way for a rebuild is followed by the next number.
+ * The lease of the process that may write. Each has a fencing token, one higher than the lease before. A process takes a
+ * lease by inserting a document with the token as _id, which one of many can do, when the lease before has expired, was
+ * released, or has to make way for a rebuild.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
@@ -11,7 +11,7 @@ import { type CatalogEntry, COLLECTION_NAME, catalogOf, insertOnce, newCollectio
 import type { MongoConnection } from './connection.js';
 import type { LaneDb } from './laneDb.js';
 
-/** Another holder has taken over: what was about to be written must not be. */
+/** Another holder has taken over: nothing more may be written. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
   constructor() {
@@ -33,7 +33,7 @@ type LeaseDocument = {
   readonly released: boolean;
 };
 
-/** How long a lease lasts without renewal, where nothing else is asked for. */
+/** The default time for which a lease lasts without renewal. */
 export const LEASE_MS = 5_000;
 
 const POLL_MS = 20;
@@ -52,7 +52,7 @@ export class Lease {
 
   /**
    * @param lastsMs how long it holds without renewal; it is renewed in the background
-   * @param owner does not wait for a lease of its own, such as one that it could not give back
+   * @param owner does not wait for its own lease, such as one that it could not release
    */
   constructor(connection: MongoConnection, mode: Mode, lastsMs: number, owner = new ObjectId().toHexString()) {
     this.#owner = owner;
@@ -61,7 +61,7 @@ export class Lease {
     this.#lastsMs = lastsMs;
   }
 
-  /** Undefined while it is not held. */
+  /** Undefined while the lease is not held. */
   get fencingToken(): number | undefined {
     return this.#fencingToken;
   }
@@ -109,7 +109,7 @@ export class Lease {
     });
   }
 
-  /** A renewal that fails does no harm: the next may succeed, and a write without the lease fails by its token. */
+  /** A failed renewal does no harm: the next may succeed, and a write without the lease fails by its token. */
   #keepAlive(token: number): void {
     const renew = (): void => {
       this.#connection
@@ -119,13 +119,13 @@ export class Lease {
     this.#renewal = setInterval(renew, this.#lastsMs / 4).unref();
   }
 
-  /** Stops renewing it, without giving it back: the next holder has to wait until it has run out. */
+  /** Stops to renew it without release: the next holder waits until it expires. */
   forget(): void {
     clearInterval(this.#renewal);
     this.#fencingToken = undefined;
   }
 
-  /** Gives it back, so that the next need not wait. */
+  /** Ends the lease, so that the next holder need not wait. */
   async release(db: LaneDb): Promise<void> {
     const token = this.#fencingToken;
     this.forget();
@@ -134,13 +134,12 @@ export class Lease {
 }
 
 /**
- * What a new holder does before it writes: it shuts out every earlier one. Its fencing token goes into the state and
- * each entry of the catalog. A writer announces each commit, and each table it is about to change, by an update that
- * insists on its own token, so an earlier holder can announce nothing more. What it had announced before, and may still
- * be writing (a request can be late by any time), is told by `applying`: such a collection gets a new name, and late
- * writes go to the old name, where nobody reads.
+ * Fences off earlier holders, before a new holder writes. Its token goes into the state and each entry of the catalog. A
+ * writer announces each commit, and each table that it is about to change, by an update that requires its own token, so an
+ * earlier holder can announce nothing more. Tables that it had announced before, and may still be writing (a request can be
+ * late by any time), are `applying`: their collections are renamed, and late writes go to the old name, which nobody reads.
  *
- * @throws LeaseLostError when a later holder was faster
+ * @throws LeaseLostError if a later holder was faster
  */
 async function fenceOff(db: LaneDb, token: number): Promise<void> {
   await insertOnce(stateOf(db), { _id: 'state', fence: 0, checkpoints: [], until: [] });
@@ -155,7 +154,7 @@ async function fenceOff(db: LaneDb, token: number): Promise<void> {
   await dropUnreferenced(db);
 }
 
-/** Renames a collection. When a holder died over it, `moving` is set, and it has one of the two names. */
+/** Renames a collection. If a holder died meanwhile, `moving` is set and the collection has one of both names. */
 async function move(db: LaneDb, entry: CatalogEntry, token: number): Promise<void> {
   const names = await db.collectionNames();
   const from = entry.moving !== null && names.includes(entry.moving) ? entry.moving : entry.collection;
@@ -168,7 +167,7 @@ async function move(db: LaneDb, entry: CatalogEntry, token: number): Promise<voi
 }
 
 /**
- * Collections are listed first: one that was made meanwhile has been in the catalog before.
+ * Drops collections that the catalog does not name. It lists them first: one created meanwhile was in the catalog before.
  * @param most how many are dropped at most
  * @returns whether there may be more
  */

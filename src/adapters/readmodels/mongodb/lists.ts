@@ -1,4 +1,4 @@
-/** Lists of a table's records: by page, and behind a record in the order of their creation. */
+/** Lists of a table's records: by page, and behind a record in the order of creation. */
 import type { FindCursor } from 'mongodb';
 import type { CreationKey, ListBehind, RecordPage, RecordQuery, RecordsBehind } from '../../../ports/readModels.js';
 import { AnswerSize, PageRoom, pageText } from '../shared/answerSize.js';
@@ -10,10 +10,10 @@ import type { ReadTable } from './tableReader.js';
 
 type Wanted = ReturnType<typeof whileWanted>;
 
-/** Behind so many records a page is found in the index alone before its records are read. */
+/** Behind so many records, a page is found in the index alone, and its records are read afterwards. */
 const FAR = 1_000;
 
-/** @throws AnswerTooLargeError, before the rest of the page is asked of the server */
+/** @throws AnswerTooLargeError before the rest of the page is read from the server */
 export async function listRecords(
   { entry, records, layout, text }: ReadTable,
   query: RecordQuery,
@@ -40,7 +40,7 @@ export async function listRecords(
   return { records: pageText(page), total };
 }
 
-/** A page that is not full is the last one, and tells how many there are. */
+/** A page that is not full is the last one, which tells the total. */
 async function totalOf(
   records: ReadTable['records'],
   filter: RecordFilter,
@@ -80,7 +80,7 @@ export async function recordsBehind(
   return { records: pageText(page) };
 }
 
-/** The first condition bounds the index; of those with the same time the second leaves out what has been. */
+/** The first condition bounds the index; the second leaves out earlier records of the same time. */
 function rangeOf(direction: ListBehind['direction'], behind: CreationKey | undefined): RecordFilter {
   if (behind === undefined) return {};
   const { createdAt } = behind;

@@ -1,6 +1,6 @@
 /**
- * Where parts of projections stand that do not go on with the others: in the state, and so committed with the checkpoints.
- * That a retry is asked for stands apart, since whoever asks has no lease.
+ * Parked tenants: they are part of the state, and so committed with the checkpoints. Requests for retries are documents of
+ * their own, since the process that asks has no lease.
  */
 import type { Collection } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
@@ -16,7 +16,7 @@ const parkedKey = ({ tenant, projection }: Named): string => `${projection}.${te
 type RetryDocument = { readonly _id: string };
 const retriesOf = (db: LaneDb): Collection<RetryDocument> => db.collection<RetryDocument>('retries');
 
-/** What one transaction changes; undefined where a part goes on with the others. */
+/** The changes of one transaction; undefined for a tenant that is no longer parked. */
 export class ParkedChanges {
   readonly #changes = new Map<string, Parked | undefined>();
 
@@ -28,17 +28,17 @@ export class ParkedChanges {
     this.#changes.set(parkedKey(named), undefined);
   }
 
-  /** Of parts that stay where they were when some of a commit's changes may have been written. */
+  /** Whether a failed commit may have written some changes of the changed tenants. */
   isUnfinished({ parked = [] }: State): boolean {
     return parked.some((each) => this.#changes.has(parkedKey(each)) && each.until > each.checkpoint);
   }
 
-  /** Whether the changes of a commit that failed went further than this one's. `reaches`: this one's checkpoints. */
+  /** Whether a failed commit went further than this one. `reaches`: this one's checkpoints. */
   isBeyond({ parked = [] }: State, reaches: (projection: string) => Position): boolean {
     return parked.some((each) => this.#changes.has(parkedKey(each)) && each.until > this.#next(each, reaches));
   }
 
-  /** Before the changes are written: how far they will lead. `reaches`: the commit's checkpoints. */
+  /** The state before the changes are written, with the checkpoints that they lead to. `reaches`: the commit's checkpoints. */
   announced(state: State, reaches: (projection: string) => Position): Pick<State, 'parked'> {
     if (this.#changes.size === 0) return {};
     const parked = (state.parked ?? []).map((each) =>
@@ -47,12 +47,12 @@ export class ParkedChanges {
     return { parked };
   }
 
-  /** Who goes on with the others is where they are. */
+  /** A tenant that is no longer parked is at the common checkpoint. */
   #next(each: StoredParked, reaches: (projection: string) => Position): Position {
     return this.#changes.get(parkedKey(each))?.checkpoint ?? reaches(each.projection);
   }
 
-  /** After the changes were written. `until`: how far changes of a commit that failed may have been written, by projection. */
+  /** The state after the changes were written. `until`: how far a failed commit may have written, by projection. */
   written({ parked = [] }: State, until: (projection: string) => Position): Pick<State, 'parked'> {
     if (this.#changes.size === 0) return {};
     const before = new Map(parked.map((each) => [parkedKey(each), each]));
@@ -66,7 +66,7 @@ export class ParkedChanges {
     return { parked: [...stay, ...moved] };
   }
 
-  /** Those who asked are answered by what was committed. */
+  /** Removes requests for retries that the commit has fulfilled. */
   async settleRetries(db: LaneDb): Promise<void> {
     const settled = [...this.#changes].flatMap(([key, next]) => (next?.retryAsked === true ? [] : [key]));
     if (settled.length > 0) await retriesOf(db).deleteMany({ _id: { $in: settled } });
@@ -81,8 +81,8 @@ export async function parkedOf(db: LaneDb, state: Pick<State, 'parked'> | undefi
 }
 
 /**
- * Around a rebuild that puts a copy in place: before, since a crash in between leaves some of it in place; and after it, when
- * the rebuilt parts go on with the others. @returns what the state's `parked` becomes
+ * The state's `parked` around the swap of a rebuild: before it, as a crash may leave a part of the copy in place; and after
+ * it, when the rebuilt tenants go on with the others.
  */
 export function parkedAroundSwap(
   { parked = [], checkpoints }: State,

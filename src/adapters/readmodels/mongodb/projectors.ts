@@ -1,4 +1,4 @@
-/** What processes that share a database agree on: how many lanes there are, and who projects. */
+/** The agreement of processes that share a database: the number of lanes, and which processes project. */
 import type { Collection } from 'mongodb';
 import type { Projectors } from '../../../ports/projectors.js';
 import { insertOnce, readState } from './catalog.js';
@@ -14,7 +14,7 @@ type ProjectorDocument = {
   readonly seenAt: Date;
 };
 
-/** Shorter than a lease lasts: when that of a dead process has run out, others have been waiting for it. */
+/** Shorter than a lease lasts: when the lease of a dead process expires, others wait for it already. */
 const GONE_AFTER_MS = 3_000;
 const FORGOTTEN_AFTER_MS = 60_000;
 const TIMEOUT_MS = 5_000;
@@ -22,7 +22,7 @@ const TIMEOUT_MS = 5_000;
 const lanesOf = (db: LaneDb): Collection<LanesDocument> => db.collection<LanesDocument>('lanes');
 const projectorsOf = (db: LaneDb): Collection<ProjectorDocument> => db.collection<ProjectorDocument>('projectors');
 
-/** Whether the server can be reached or not: each use connects when it is needed. */
+/** The server need not be reachable: each use connects when needed. */
 export async function openMongoProjectors(url: string): Promise<Projectors> {
   const connection = new MongoConnection({ url, socketTimeoutMs: TIMEOUT_MS });
   return {
@@ -37,7 +37,7 @@ export async function openMongoProjectors(url: string): Promise<Projectors> {
   };
 }
 
-/** What was made before there were lanes goes on with one. */
+/** Read models from before there were lanes have one. */
 async function settle(db: LaneDb, wanted: number): Promise<number> {
   const settled = async () => (await lanesOf(db).findOne({ _id: 'lanes' }))?.count;
   const known = await settled();

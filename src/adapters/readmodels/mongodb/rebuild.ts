@@ -1,4 +1,4 @@
-/** A second copy of read models, filled beside what is served, that takes its place in one step. */
+/** A second copy of read models: it is filled beside the served one, and takes its place in one step. */
 import { ObjectId } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../ports/readModelProof.js';
@@ -12,7 +12,7 @@ import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { parkedAroundSwap } from './parked.js';
 import { MongoProof } from './proof/proof.js';
 
-/** A rebuild that has given no sign of life for so long is taken for dead. */
+/** A rebuild without a heartbeat for so long counts as dead. */
 const ABANDONED_AFTER_MS = 60_000;
 const HEARTBEAT_MS = 10_000;
 
@@ -22,7 +22,7 @@ const rebuildsOf = (db: LaneDb) => db.collection<RebuildDocument>('rebuilds');
 type RebuildOptions = DatabaseLocation & { readonly leaseMs?: number };
 
 /**
- * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
+ * Starts a rebuild over a connection of its own. Removes the copies of dead ones first.
  * @throws RebuildInProgressError while another rebuild is at work
  */
 export async function beginRebuild(options: RebuildOptions, scope: RebuildScope): Promise<ReadModelRebuild> {
@@ -62,7 +62,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #heartbeat: NodeJS.Timeout;
   readonly proof: ReadModelProof;
   #isHeld = false;
-  /** While it is held: a commit up to here was cut short, if that is beyond the checkpoint. */
+  /** While the live copy is held: if this is beyond the checkpoint, a commit up to here was interrupted. */
   #until: Position = 0;
   #position: Position = 0;
 
@@ -81,7 +81,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
       });
     this.proof = new MongoProof({ run, heldUntil: () => (this.#isHeld ? this.#until : undefined) }, scope, id);
     const touch = (): void => {
-      // One that fails is followed by the next; a rebuild that was cleared away notices at its next commit.
+      // The next may succeed; a rebuild whose copy was removed notices at its next commit.
       connection.run((db) => this.#touch(db)).catch(() => undefined);
     };
     this.#heartbeat = setInterval(touch, HEARTBEAT_MS).unref();
@@ -115,7 +115,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     return this.#position;
   }
 
-  /** Takes the lease from the projector, which then waits for it. */
+  /** Takes the lease from the projector, which waits for its release. */
   async holdLive(): Promise<Position> {
     return this.connection.run(async (db) => {
       await this.#lease.acquire(db);
@@ -136,7 +136,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     this.#position = position;
   }
 
-  /** Table by table: both copies of each show the same position. */
+  /** Swaps table by table, as both copies of each are at the same position. */
   async swap(): Promise<void> {
     await this.connection.run(async (db) => {
       await this.#write(db);
@@ -151,7 +151,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     await this.#close();
   }
 
-  /** A part of one table's goes on being parked. */
+  /** After a rebuild of one table its tenant stays parked. */
   async #setParked(db: LaneDb, parked: readonly StoredParked[]): Promise<void> {
     if (this.#scope.table !== undefined) return;
     const fence = this.#lease.fencingToken ?? -1;
@@ -170,7 +170,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
         { $set: { swept: null, ...copy, applying: false, moving: null }, $inc: { version: 1 } },
       );
       if (matchedCount === 1) continue;
-      // An entry that is there all the same belongs to a later holder of the lease.
+      // If the entry exists nevertheless, it is a later lease holder's.
       const live = { ...copy, _id: liveId, rebuild: null, fence, version: 0 };
       if (!(await insertOnce(catalog, live))) throw new LeaseLostError();
     }

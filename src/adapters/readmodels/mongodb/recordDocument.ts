@@ -1,4 +1,4 @@
-/** How a record is stored, put together again, and changed. */
+/** The document of a record: how it is written, read and changed. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
@@ -14,29 +14,29 @@ import {
   type TableLayout,
 } from './layout.js';
 
-/** Beside these a document has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
+/** A document also has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
 export type RecordDocument = {
   /** The UUID, in lower case. */
   _id: string;
-  /** Revision of the last event applied to it, in the one stream that it belongs to. */
+  /** Revision of the last event applied to it, in its stream. */
   r: number;
   /** created_at, updated_at. */
   c: string;
   u: string;
   /** Batch id. */
   b: string | null;
-  /** How many fields of the layout `d` covers: fewer than there are when some were added later. */
+  /** How many fields of the layout `d` has: fewer than all if some were added later. */
   w: number;
   /** The record's own fields as JSON text without braces: `"name":"Rotterdam","notes":null`. */
   d: string;
   [indexed: string]: IndexedValues[string];
 };
 
-/** The keys that make up the record itself. */
+/** The keys of the record itself. */
 export const WHOLE_RECORD = { r: 1, c: 1, u: 1, b: 1, w: 1, d: 1 } as const;
 export type WholeRecord = Pick<RecordDocument, '_id' | keyof typeof WHOLE_RECORD>;
 
-/** How records of one table look. */
+/** The asset type and layout of a table's records. */
 export type TableShape = {
   readonly assetType: AssetType;
   readonly layout: TableLayout;
@@ -60,12 +60,12 @@ export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeReco
 export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord, order?: FieldOrder): RecordJson =>
   text.json({ id: _id, createdAt: c, updatedAt: u }, { width: w, own: d }, order);
 
-/** A change names a record that is not there, or makes one that is: the records are not what the log says. */
+/** A change names a record that is missing, or creates one that exists: the records are not those of the log. */
 export class RecordMismatchError extends Error {
   override readonly name = 'RecordMismatchError';
   constructor(
     message: string,
-    /** Of the event that the change comes from. */
+    /** Position of the change's event. */
     readonly position: Position | undefined,
     options?: ErrorOptions,
   ) {
@@ -73,13 +73,13 @@ export class RecordMismatchError extends Error {
   }
 }
 
-/** Whether changes may have been written before, as a whole or in part: those of this commit, or of one that went further. */
+/** Whether changes may have been written before, all or some: by this commit, or by one that went further. */
 export type Repeated = 'not' | 'of this' | 'of more';
 
-/** Where a change comes from. */
+/** The event of a change. */
 export type StepEvent = { readonly revision: Revision; readonly position?: Position };
 
-/** A change of one record, and the event it comes from. */
+/** A change of one record, and its event. */
 export type RecordStep = StepEvent &
   (
     | Extract<RecordChange, { kind: 'insert' | 'patch' | 'delete' }>
@@ -91,11 +91,10 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
 /**
  * The record after these changes.
  * @param stored the record as it is; undefined when there is none
- * @param repeated the changes may have been written before, as a whole or in part: then what the record has seen
- *   (its revision tells) is left out
- * @param goneLater such changes may have been followed by one that deleted the record: one that is missing has gone by it
- * @returns undefined when nothing is left to do
- * @throws RecordMismatchError when a change does not fit the record
+ * @param repeated the changes may have been written before, all or some: then those up to the record's revision are left out
+ * @param goneLater such changes may have been followed by a deletion of the record: so it may be missing
+ * @returns undefined if nothing is left to do
+ * @throws RecordMismatchError if a change does not fit the record
  */
 export function evolveRecord(
   { layout, text }: TableShape,

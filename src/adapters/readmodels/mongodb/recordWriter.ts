@@ -1,4 +1,4 @@
-/** Writes changes of one collection of records. Every write leaves the same behind when it is repeated. */
+/** Writes changes of one collection of records. Every write is idempotent. */
 import { type Collection, MongoBulkWriteError } from 'mongodb';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
@@ -16,12 +16,12 @@ import {
   type WholeRecord,
 } from './recordDocument.js';
 
-/** Changes of single records stand in any order between two isCleanUp, each record's own in theirs. */
+/** Between two clean-ups, changes of different records have no order; those of one record keep theirs. */
 export type TableStep =
   | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
   | { readonly kind: 'cleanUp'; readonly batchId: string; readonly revision: Revision; readonly at: string };
 
-/** Puts a change behind those that came before it. */
+/** Adds a change behind earlier ones. */
 export function addStep(
   steps: TableStep[],
   change: RecordChange,
@@ -43,7 +43,7 @@ export function addStep(
   }
 }
 
-/** At most so many ids are named in one query. */
+/** Ids in one query. */
 const IDS_AT_ONCE = 1_000;
 
 export class RecordWriter {
@@ -51,7 +51,7 @@ export class RecordWriter {
   readonly #shape: TableShape;
   readonly #repeated: Repeated;
   readonly #cleanedUp: () => Promise<Collection<CleanedUpRecord>>;
-  /** By how many records there are more now. */
+  /** How many records there are more now. */
   added = 0;
 
   constructor(
@@ -66,7 +66,7 @@ export class RecordWriter {
     this.#repeated = repeated;
   }
 
-  /** Steps in order. @throws RecordMismatchError when a change does not fit the records */
+  /** Writes the steps in order. @throws RecordMismatchError if a change does not fit the records */
   async write(steps: readonly TableStep[]): Promise<void> {
     const lastCleanUp = steps.findLastIndex(({ kind }) => kind === 'cleanUp');
     for (const [index, step] of steps.entries()) {
@@ -78,7 +78,7 @@ export class RecordWriter {
     return this.#repeated !== 'not';
   }
 
-  /** @param goneLater the changes of a commit that failed may have gone on to delete what is changed here */
+  /** @param goneLater a failed commit may already have deleted records that are changed here */
   async #write(step: TableStep, goneLater: boolean): Promise<void> {
     if (step.kind === 'cleanUp') return this.#deleteOutside(step);
     const seen = new Map<string, SeenGroup>();
@@ -94,7 +94,7 @@ export class RecordWriter {
   }
 
   async #deleteOutside({ batchId, revision, at }: TableStep & { kind: 'cleanUp' }): Promise<void> {
-    // What later events touched has outlived this clean-up already, when it is repeated.
+    // When the clean-up is repeated, records that later events touched have outlived it.
     const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
     if (this.#shape.layout.unique !== undefined) {
       const cleanedUp = await this.#cleanedUp();
@@ -195,7 +195,7 @@ function addTo(groups: Map<string, SeenGroup>, id: string, step: Extract<RecordS
   getOrMake(groups, key, () => ({ ...event, ids: [] })).ids.push(id);
 }
 
-/** What the map has under this key, made where it is missing. */
+/** The map's value for this key; created if missing. */
 export function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {

@@ -29,17 +29,17 @@ import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './reco
 import { type ReadTable, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** At most so many values are named in one query. */
+/** Values in one query. */
 const VALUES_AT_ONCE = 200;
 
 const NO_IDS: ReadonlyMap<string, string> = new Map();
 
-/** Opens the read side, whether the server can be reached or not: each use connects when it is needed. */
+/** Opens the read side. The server need not be reachable: each use connects when needed. */
 export async function openMongoReadModels({
   timeoutMs = DEFAULT_TIMEOUT_MS,
   ...place
 }: DatabaseLocation & {
-  /** A read without an answer for so long is given up. Default 30,000 ms. */
+  /** Reads without an answer end after so long. Default 30,000 ms. */
   readonly timeoutMs?: number;
 }): Promise<ReadModels> {
   const connection = new MongoConnection({ ...place, socketTimeoutMs: timeoutMs });
@@ -69,7 +69,7 @@ export async function openMongoReadModels({
       return page?.result ?? { records: '', total: 0 };
     },
 
-    // A list is not read in one moment there, so no state could be said to be its own.
+    // A list is not read in one snapshot, so it has no state of its own.
     tableState: async () => undefined,
 
     tableFigures: (asked) => connection.run((db) => figuresOf(db, asked)),
@@ -213,7 +213,7 @@ export async function openMongoReadModels({
   };
 }
 
-/** How far the log was in what was read. */
+/** The revision and time of the last event in what was read. */
 const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
   revision: read?.entry.revision ?? -1,
   lastEventAt: read?.entry.lastEventAt ?? '',

@@ -1,4 +1,4 @@
-/** Reads a table's records as the catalog has it at that moment. */
+/** Reads a table's records from the collection that the catalog names. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Collection, MongoServerError } from 'mongodb';
@@ -14,12 +14,12 @@ export type ReadTable = TableShape & {
   readonly records: Collection<RecordDocument>;
 };
 
-/** The result is undefined where nothing was ever written. */
+/** The result is undefined if nothing was ever written. */
 type Found<Result> = { readonly entry: CatalogEntry; readonly result: Result | undefined };
 
-/** A reader waits so long for a moment when no commit is half written; then it takes what is there. */
+/** A reader waits so long for a moment without a half-written commit; then it reads nevertheless. */
 const WHOLE_COMMITS_MS = 150;
-/** A collection is renamed or replaced in far less. */
+/** Collections are renamed or replaced much more quickly. */
 const READ_TIMEOUT_MS = 5_000;
 const POLL_MS = 5;
 /** QueryPlanKilled and NamespaceNotFound: the collection was renamed or dropped under the query. */
@@ -34,16 +34,15 @@ export class TableReader {
   }
 
   /**
-   * Runs `work` on the table, and once more when the table changed meanwhile: so that it sees whole commits
-   * where possible, and in any case the collection that was served all the while.
+   * Runs `work` on the table, and again if the table changed meanwhile: so it sees whole commits if possible, and in any
+   * case the collection that was served all the time.
    *
-   * What `work` returns with the entry's revision holds at least every change up to that revision: the writer
-   * moves it in the catalog only after all of them were written, and here it was read before the records. It may
-   * hold changes of later events. A decision made from those is safe too: these events are in the log already,
-   * so an append that insists on the older revision conflicts.
+   * The result has at least every change up to the entry's revision: the writer stores the revision after all of them, and
+   * here it was read before the records. It may have changes of later events. A decision made from those is safe too: these
+   * events are in the log already, so an append that expects the older revision conflicts.
    *
-   * @param isFinal for results that a second look would not change
-   * @returns undefined when there is no such table, or nothing was ever written to it
+   * @param isFinal for results that a second reading would not change
+   * @returns undefined if there is no such table, or nothing was ever written to it
    */
   read<Result>(
     entryId: string,

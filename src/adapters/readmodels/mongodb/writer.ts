@@ -27,13 +27,13 @@ import { beginRebuild } from './rebuild.js';
 const COLLECTIONS_A_STEP = 10;
 
 export type WriterOptions = DatabaseLocation & {
-  /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
+  /** A dead projector is replaced after so many milliseconds; default 5,000. */
   readonly leaseMs?: number;
-  /** Writers of one owner come one after the other, and need not wait for each other's lease; unset: its own. */
+  /** Writers of one owner follow each other and need not wait for the lease of the one before; default: an owner of its own. */
   readonly owner?: string;
 };
 
-/** Opens the write side, whether the server can be reached or not: each use connects when it is needed. */
+/** Opens the write side. The server need not be reachable: each use connects when needed. */
 export async function openMongoReadModelWriter(
   options: WriterOptions,
 ): Promise<ReadModelWriter & RebuildableReadModels> {
@@ -43,13 +43,13 @@ export async function openMongoReadModelWriter(
 class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #options: WriterOptions;
   readonly #lease: Lease;
-  /** After a failed commit its requests may still be under way: a new lease shuts them out. */
+  /** After a failed commit its requests may still be in flight: a new lease fences them off. */
   #mustAcquire = true;
-  /** Where the projections stood when the open transaction began. */
+  /** The progress when the open transaction began. */
   #state: State | undefined;
-  /** Whoever takes the lease clears away what was dropped before. */
+  /** A new holder of the lease drops the collections that the one before has left. */
   #mayHoldDropped = false;
-  /** The last tenant's delivery log that was asked for entries to drop. */
+  /** The tenant whose delivery log was asked last for entries to drop. */
   #askedForEnded = '';
   #parked = new ParkedChanges();
 
@@ -90,8 +90,8 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   /**
-   * A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit, as it left the checkpoints
-   * alone; not so where it has filled anew what was parked.
+   * A rebuild may have taken the lease meanwhile. After its release the changes still fit, as it left the checkpoints alone,
+   * unless it has filled parked tenants.
    */
   async #commitUnderLease(db: LaneDb, checkpoints: ReadonlyMap<string, Position>, place?: LogAnchor): Promise<void> {
     if (this.#state === undefined) throw new Error('No transaction has been begun.');
@@ -100,7 +100,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
         await this.#write(db, this.#state, checkpoints, place);
         return;
       } catch (error) {
-        // Whatever goes wrong after another has taken over, such as a collection that is gone, comes of that.
+        // Any failure after another holder took over, such as a missing collection, is caused by that.
         if ((await readState(db))?.fence === this.#lease.fencingToken) throw error;
         this.#mustAcquire = true;
         const state = await this.#underLease(db);
@@ -181,7 +181,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return true;
   }
 
-  /** MongoDB's are trees. */
+  /** MongoDB's indexes are trees, which need no merging. */
   async mergeIndexes(): Promise<boolean> {
     return false;
   }
@@ -200,7 +200,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   async checkpoint(projection: string): Promise<Position> {
-    // Nobody else moves it while this process may write, and the commit finds out when it may not any more.
+    // Only the lease holder changes it, and the commit notices a lost lease.
     const state = this.#state ?? (await this.connection.run(readState));
     return positionOf(state?.checkpoints, projection);
   }
@@ -217,12 +217,12 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   readonly outdatedTables: RebuildableReadModels['outdatedTables'] = (tenant) =>
     this.connection.run((db) => outdatedTables(db, tenant));
 
-  /** Gives the lease back, so that another projector may go on at once. */
+  /** Releases the lease, so that another projector can go on at once. */
   async close(): Promise<void> {
     try {
       if (this.#lease.fencingToken !== undefined) await this.connection.run((db) => this.#lease.release(db));
     } catch (error) {
-      // It runs out by itself.
+      // It expires by itself.
       if (!(error instanceof ReadModelsUnavailableError)) throw error;
     } finally {
       this.#lease.forget();
@@ -231,10 +231,10 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 }
 
-/** Where everything stands that a transaction is made for. */
+/** The progress that a transaction is made for. */
 const standing = ({ checkpoints, parked = [] }: State): string => JSON.stringify([checkpoints, parked]);
 
-/** A commit was begun and its end not reached: some of its changes may be there. */
+/** A commit was interrupted: some of its changes may be written. */
 const isUnfinished = ({ checkpoints, until }: State, name: string): boolean =>
   positionOf(until, name) > positionOf(checkpoints, name);
 

@@ -1,4 +1,4 @@
-/** The proof of histories of orders and of delivery logs: each entry with the keys beside it. */
+/** The proof of histories of orders and of delivery logs: each entry and the keys beside it. */
 import type { Collection } from 'mongodb';
 import type { DeliveryLogEntry } from '../../../../ports/deliveryLog.js';
 import { instant } from '../../shared/deliveryLog.js';
@@ -6,11 +6,11 @@ import { type Comparison, isStored, parsed, saySame } from '../../shared/proof.j
 import type { HistoryDocument } from '../catalog.js';
 import { documentOf } from '../deliveries.js';
 
-/** As it is stored: what a document has may have been damaged. */
+/** A stored document, which may be damaged. */
 export type EntryDocument = { readonly _id: string; readonly [name: string]: unknown };
 export type EntryRow = { readonly key: string; readonly document: EntryDocument };
 
-/** In the order of their ids, behind the one given. */
+/** In the order of ids, behind `after`. */
 export async function* entryRows(collection: Collection<EntryDocument>, after = ''): AsyncGenerator<EntryRow> {
   const found = collection.find({ _id: { $gt: after } }, { sort: { _id: 1 }, batchSize: 500 });
   for await (const document of found) yield { key: document._id, document };
@@ -20,7 +20,7 @@ const textOf = ({ document }: EntryRow): string => String(document.e ?? '');
 
 export const sizeOf = (row: EntryRow): number => textOf(row).length + 100;
 
-/** Keys of the document that are not what its entry says. */
+/** Keys of the document that differ from its entry. */
 function mismatches({ document }: EntryRow, expected: object): readonly string[] {
   return Object.entries(expected).flatMap(([name, value]) =>
     name === 'e' || isStored(value, document[name]) ? [] : [name],
@@ -53,7 +53,7 @@ export const historyComparison = (place: string): Comparison<EntryRow> => ({
 
 const isWebhook = ({ key }: EntryRow): boolean => key.startsWith('w.');
 
-/** A delivery log has deliveries and, in the same collection, how each webhook is doing. */
+/** A delivery log has deliveries and, in the same collection, the health of each webhook. */
 export const deliveryComparison = (place: string, droppedBefore: string | undefined): Comparison<EntryRow> => ({
   place,
   nameOf: ({ key }) => key.slice('d.'.length),

@@ -1,4 +1,4 @@
-/** The proof of what is served, or of a rebuild's copy, on MongoDB. */
+/** The proof of the served copy, or of a rebuild's, on MongoDB. */
 import { MongoServerError } from 'mongodb';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
@@ -31,9 +31,9 @@ import { recordComparison, recordRows, sizeOf as sizeOfRecord } from './records.
 type Entries = { readonly live?: StoredEntry | undefined; readonly copy?: StoredEntry | undefined };
 
 type Access = {
-  /** Runs what looks, on what was applied so far. */
+  /** Runs reads, after all that was applied so far is written. */
   readonly run: <Result>(work: (db: LaneDb) => Promise<Result>) => Promise<Result>;
-  /** While what is served is held still: the position up to which some changes are there. */
+  /** While the served copy is held: the position up to which some changes are written. */
   readonly heldUntil: () => Position | undefined;
 };
 
@@ -115,7 +115,7 @@ export class MongoProof implements ReadModelProof {
     size: (row: Row) => number,
   ): Promise<ProofSlice> {
     if (subject === 'copy') {
-      // One reading of the collection: some servers read all of it for each slice.
+      // Reads the collection once, as some servers read all of it for each slice.
       return { ...(await lookThrough(part, copy?.made ? rowsOf(copy) : [], comparison)), exact: true };
     }
     const side = async (entry: StoredEntry | undefined): Promise<Side<Row>> =>

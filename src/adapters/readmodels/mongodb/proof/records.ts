@@ -1,4 +1,4 @@
-/** The proof of a collection of records: each document with the values that are derived from its record. */
+/** The proof of a collection of records: each document, and the values derived from its record. */
 import type { Collection } from 'mongodb';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, isStored, parsed } from '../../shared/proof.js';
@@ -7,14 +7,14 @@ import type { RecordDocument, TableShape } from '../recordDocument.js';
 
 export type RecordRow = {
   readonly key: string;
-  /** As it is stored: what it has may have been damaged. */
+  /** The stored document, which may be damaged. */
   readonly document: RecordDocument & Partial<Pick<RecordDocument, 'd'>>;
-  /** None where the document's text is no JSON. */
+  /** Undefined if the document's text is no JSON. */
   readonly fields: Fields;
   readonly isReadable: boolean;
 };
 
-/** In the order of their ids, behind the one given. */
+/** In the order of ids, behind `after`. */
 export async function* recordRows(
   collection: Collection<RecordDocument>,
   { text }: TableShape,
@@ -29,7 +29,7 @@ export async function* recordRows(
 
 export const sizeOf = ({ document }: RecordRow): number => 3 * (document.d?.length ?? 0) + 200;
 
-/** @param shape of the side whose documents are looked at by themselves */
+/** @param shape of the side whose documents are proven by themselves */
 export const recordComparison = (place: string, { layout }: TableShape): Comparison<RecordRow> => ({
   place,
   nameOf: ({ key }) => key,
