@@ -1,4 +1,4 @@
-/** Adds up an answer while it is read, so that reading stops where it becomes too large. */
+/** Limits the size of answers while they are read. */
 import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '../../../domain/limits.js';
 import { AnswerTooLargeError, type RecordJson, type RecordPage } from '../../../ports/readModels.js';
 
@@ -22,9 +22,9 @@ export class AnswerSize {
   }
 
   /**
-   * Counts characters, of which each has one byte or more: to count bytes would take as long as to read a short record.
-   * @returns the text, which is part of the answer
-   * @throws AnswerTooLargeError when it is too much
+   * Counts characters, which have one byte or more: to count bytes would take as long as to read a short record.
+   * @returns the text
+   * @throws AnswerTooLargeError when the answer becomes too large
    */
   add(text: string): string {
     this.#characters += text.length;
@@ -33,11 +33,11 @@ export class AnswerSize {
   }
 }
 
-/** Tells how much fits on a page, in bytes; one text does in any case. */
+/** The bytes left on a page; the first text fits in any case. */
 export class PageRoom {
   #bytes = 0;
 
-  /** Is there room for it? It takes it. */
+  /** Takes the room if there is enough. @returns whether there was */
   take(text: string): boolean {
     const isFirst = this.#bytes === 0;
     // Between two records is a comma.
@@ -47,10 +47,10 @@ export class PageRoom {
 }
 
 const utf8 = new TextEncoder();
-/** A text of fewer characters is handed to another thread, and sent, sooner than its bytes. */
+/** A shorter text is handed to another thread, and sent, more quickly as text than as bytes. */
 const SHORT_PAGE = 65_536;
 
-/** The records of a page as the port hands them over. @throws AnswerTooLargeError */
+/** The records of a page as the port returns them. @throws AnswerTooLargeError */
 export function pageText(records: readonly RecordJson[]): RecordPage['records'] {
   const text = records.join();
   if (text.length < SHORT_PAGE) return text;

@@ -1,4 +1,4 @@
-/** What is kept of a delivery log beside its entries: their times as numbers, and how each webhook is doing. */
+/** Values stored beside the entries of a delivery log: times as numbers, and the health of each webhook. */
 import type { DeliveryLogEntry, WebhookHealth } from '../../../ports/deliveryLog.js';
 
 /** Microseconds since 1970 of an ISO 8601 time in any zone, with up to six digits of a second's fraction. */
@@ -10,7 +10,7 @@ export function instant(time: string): number {
 
 export const UNTRIED: WebhookHealth = { lastSuccessAt: null, failingSince: null };
 
-/** After one more state of an entry. The same entry again, or an earlier state of it, changes nothing. */
+/** The health after one more state of an entry. The same state again, or an earlier one, changes nothing. */
 export function healthAfter(health: WebhookHealth, entry: DeliveryLogEntry): WebhookHealth {
   const lastSuccessAt = later(health.lastSuccessAt, entry.state === 'succeeded' ? entry.endedAt : null);
   const failures = [health.failingSince, ...entry.attempts.map((each) => (each.reason === null ? null : each.endedAt))]

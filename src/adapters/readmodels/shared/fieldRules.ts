@@ -1,4 +1,4 @@
-/** Which fields can be sorted by and searched, and as what values: the same on every engine, which adds its own names. */
+/** Which fields can be sorted and searched, and by which values: the same on each engine, which adds its own names. */
 import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
@@ -11,15 +11,15 @@ export type FieldRules = {
   readonly isText: boolean;
   /** Its values are short enough for an index that holds them whole. */
   readonly isShort: boolean;
-  /** It has a value in its sort order: folded text, or a number (booleans 0 and 1). */
+  /** It has a value to sort by: folded text, or a number (booleans 0 and 1). */
   readonly hasSort: boolean;
   /** The sort order is kept in an index, with ties by id. */
   readonly isSortIndexed: boolean;
-  /** It has a text that filters look into. For text it is the same as the value to sort by. */
+  /** It has a text that filters search. For text it is the same as the value to sort by. */
   readonly hasMatch: boolean;
   /** Parts of its text are found through an index of n-grams. */
   readonly hasNgrams: boolean;
-  /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
+  /** No two values differ only in case, so to compare folded text is exact. */
   readonly exactWhenFolded: boolean;
 };
 
@@ -43,7 +43,7 @@ export function fieldRules(field: AssetField): FieldRules {
     hasSort,
     isSortIndexed: hasSort && (sortable || isShort),
     hasMatch: filterable,
-    // N-grams pay where values are many and various. Of UUIDs whole ones are asked for.
+    // N-grams pay for many different values. UUIDs are searched as a whole.
     hasNgrams: filterable && field.format !== 'uuid' && !FEW_VALUES.includes(field.type),
     exactWhenFolded: !isText || field.oneOf !== undefined || type === 'Date' || type === 'DateTime',
   };
@@ -52,10 +52,9 @@ export function fieldRules(field: AssetField): FieldRules {
 type KeptField = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'>;
 
 /**
- * The fields of a table that has records, once its asset type is this one. They are told apart by name: those that are
- * there stay, in their order, with what their values were stored for, also where the asset type has them no more; added
- * ones follow, wherever the asset type has them.
- * @param add a field that has not been there, and its number among all
+ * The fields of a table with records after a change of its asset type. They are identified by name. Existing ones keep their
+ * order and storage, also if the asset type has them no more; added ones follow, wherever the asset type has them.
+ * @param add makes the layout of a new field, by its number among all
  */
 export function fieldsAfter<Field extends KeptField>(
   before: readonly Field[],
@@ -71,9 +70,9 @@ export function fieldsAfter<Field extends KeptField>(
 }
 
 /**
- * Would a table that is made now lay out a field of the asset type otherwise?
- * @param make a field's layout, by its number among all
- * @param storageOf what of a layout counts, as one text: columns or keys, and indexes
+ * Whether a new table would lay out a field of the asset type otherwise.
+ * @param make makes a field's layout, by its number among all
+ * @param storageOf the storage of a layout as a text to compare: columns or keys, and indexes
  */
 export const hasOutdatedField = <Field extends KeptField>(
   assetType: AssetType,
@@ -86,7 +85,7 @@ export const hasOutdatedField = <Field extends KeptField>(
     return field !== undefined && storageOf(kept) !== storageOf(make(field, number));
   });
 
-/** Only what holds of the values of before and of now. */
+/** The rules that hold for old and new values. */
 function keptField<Field extends KeptField>(kept: Field, field: AssetField | undefined): Field {
   if (field === undefined) return kept;
   const { type, isText, exactWhenFolded } = fieldRules(field);
@@ -94,19 +93,19 @@ function keptField<Field extends KeptField>(kept: Field, field: AssetField | und
   return { ...kept, type, exactWhenFolded: kept.exactWhenFolded && exactWhenFolded };
 }
 
-/** A value as lists are sorted by it. */
+/** The value to sort by. */
 export function sortValue(value: FieldValue): string | number | null {
   if (value === null || typeof value === 'number') return value;
   return typeof value === 'boolean' ? Number(value) : matchText(value);
 }
 
-/** A value as filters look into it: what is not text matches on its JSON text. */
+/** The text that filters search; for values other than text it is their JSON text. */
 export function matchText(value: FieldValue): string | null {
   if (value === null) return null;
   return foldCase(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** A unique field's value as it is stored and asked for. */
+/** A unique field's value as it is stored and queried. */
 export function uniqueText(value: FieldValue): string | null {
   return value === null || typeof value === 'string' ? value : JSON.stringify(value);
 }

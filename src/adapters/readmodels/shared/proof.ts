@@ -1,19 +1,19 @@
-/** The proof of stored records: two sides in the order of their keys, and what of a record is not what it should be. */
+/** The proof of stored records: compares two sides in the order of keys, and each record with the values beside it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { Difference, ProofPart, ProofSlice } from '../../../ports/readModelProof.js';
 
-/** Of one side in one slice. */
+/** Limits for one side of a slice. */
 const MAX_ROWS = 1_000;
 const MAX_CHARACTERS = 8_000_000;
 
 export type Keyed = { readonly key: string };
 
-/** Rows of one side in the order of their keys. `whole`: there are no more behind them. */
+/** Rows of one side in the order of keys. `whole`: no more follow. */
 export type Side<Row extends Keyed> = { readonly rows: readonly Row[]; readonly whole: boolean };
 
-/** Takes rows until they are enough for a slice. @param size characters of a row */
+/** Reads rows for one slice. @param size characters of a row */
 export async function sideOf<Row extends Keyed>(
   rows: AsyncIterable<Row> | Iterable<Row>,
   size: (row: Row) => number,
@@ -32,7 +32,7 @@ export const NO_ROWS = { rows: [], whole: true } as const;
 
 type Pair<Row> = { readonly live?: Row; readonly copy?: Row };
 
-/** The rows of both sides by their keys, as far as both have been read; and the key to go on behind. */
+/** Pairs the rows of both sides by key, as far as both were read. `next` is the key to go on behind. */
 function paired<Row extends Keyed>(live: Side<Row>, copy: Side<Row>): { pairs: Pair<Row>[]; next: string | undefined } {
   const ends = [live, copy].flatMap(({ rows, whole }) => (whole ? [] : [rows.at(-1)?.key ?? '']));
   const next = ends.sort()[0];
@@ -46,7 +46,7 @@ function paired<Row extends Keyed>(live: Side<Row>, copy: Side<Row>): { pairs: P
   return { pairs: [...byKey.values()], next };
 }
 
-/** What a difference says beside the part that it is in. */
+/** A difference without its part. */
 export type Finding = Omit<Difference, keyof ProofPart>;
 
 export const inPart = (part: ProofPart, findings: readonly Finding[]): readonly Difference[] =>
@@ -54,18 +54,18 @@ export const inPart = (part: ProofPart, findings: readonly Finding[]): readonly 
 
 /** How rows are compared. */
 export type Comparison<Row> = {
-  /** Where the records of the live side lie. */
+  /** Where the records of the live side are stored. */
   readonly place: string;
   readonly nameOf: (row: Row) => string;
-  /** What of it is not the same in both, by name. */
+  /** Names of the values that differ. */
   readonly changed: (live: Row, copy: Row) => readonly string[];
-  /** What is stored beside a record, and does not fit it. */
+  /** Values stored beside a record that do not fit it. */
   readonly itself: (row: Row) => readonly Finding[];
-  /** May it be missing from what is served? */
+  /** Whether the served side may lack it. */
   readonly mayBeMissing?: (copy: Row) => boolean;
 };
 
-/** @param live where it is undefined, the copy is looked at by itself */
+/** @param live if undefined, the copy is proven by itself */
 export function compareSides<Row extends Keyed>(
   part: ProofPart,
   live: Side<Row> | undefined,
@@ -95,7 +95,7 @@ export function compareSides<Row extends Keyed>(
   return { records: pairs.length, differences: inPart(part, findings), next };
 }
 
-/** All rows by themselves. At most so many findings are kept. */
+/** Findings of one pass through all rows. */
 const MAX_FINDINGS = 100;
 
 export async function lookThrough<Row extends Keyed>(
@@ -119,7 +119,7 @@ export type ProvenRecord = {
   readonly fields: Fields;
 };
 
-/** The names of what two records do not have in common. Null and absent are the same. */
+/** Names of the values that differ between two records. Null and absent are the same. */
 export function changedFields(one: ProvenRecord, other: ProvenRecord): readonly string[] {
   const names = new Set([...Object.keys(one.fields), ...Object.keys(other.fields)]);
   return [
@@ -132,11 +132,11 @@ export function changedFields(one: ProvenRecord, other: ProvenRecord): readonly 
   ];
 }
 
-/** JSON texts that say the same, whatever the order of their keys. */
+/** Whether two JSON texts are equal, in any order of keys. */
 export const saySame = (one: string, other: string): boolean =>
   one === other || isDeepStrictEqual(parsed(one), parsed(other));
 
-/** What is stored may have been damaged. @returns undefined where it is no JSON */
+/** Stored texts may be damaged. @returns undefined if it is no JSON */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -145,7 +145,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** A derived value as it is stored: what no text of an engine can hold is replaced (a half of a surrogate pair). */
+/** Whether a derived value is stored. Engines replace halves of surrogate pairs, which their texts cannot hold. */
 export function isStored(expected: unknown, stored: unknown): boolean {
   const value = typeof expected === 'string' ? expected.toWellFormed() : (expected ?? null);
   return value === (stored ?? null) || (stored !== null && value !== null && String(value) === String(stored));

@@ -1,4 +1,4 @@
-/** What the filters and the sort of a query mean, before an engine writes them in its own language. */
+/** The meaning of a query's filters and sort, the same for each engine. */
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import { isStorableText } from '../../../domain/assetTypes/fieldTypes.js';
 import {
@@ -13,7 +13,7 @@ import { storedId } from './recordText.js';
 
 type QueriedField = { readonly name: string; readonly type: StoredType };
 
-/** What a filter selects; values that the field cannot have are left out, and without any nothing is selected. */
+/** The selection of a filter. Values that the field cannot have are left out; without values it selects nothing. */
 export type Selection<Field> =
   | { readonly kind: 'nothing' }
   /** UUIDs in lower case. */
@@ -21,14 +21,14 @@ export type Selection<Field> =
   /** Parts of text, folded. */
   | { readonly kind: 'contains'; readonly field: Field; readonly anyOf: readonly [string, ...string[]] }
   | { readonly kind: 'equals'; readonly field: Field; readonly anyOf: readonly FilterValue[] }
-  /** All that the other does not select. */
+  /** All records that the other does not select. */
   | { readonly kind: 'not'; readonly selected: Selection<Field> }
   | { readonly kind: 'compares'; readonly field: Field; readonly is: Comparison; readonly value: string | number }
   | { readonly kind: 'null'; readonly field: Field };
 
 const NOTHING = { kind: 'nothing' } as const;
 
-/** A table gets a field of a newer release, or its index, a while after the API knows of it. */
+/** A table gets a field of a newer release, or its index, some time after the API. */
 export const notYet = (field: string): ReadModelsWithheldError =>
   new ReadModelsWithheldError(
     `The table is being brought to this release: nothing is found by its field ${field} yet.`,
@@ -47,7 +47,7 @@ export function selectionOf<Field extends QueriedField>(
   const field = fields.get(filter.field);
   if (field === undefined) throw notYet(filter.field);
   if (filter.kind === 'contains') {
-    // No stored text contains what cannot be stored.
+    // Stored texts never contain a text that cannot be stored.
     const [first, ...others] = new Set(filter.anyOf.filter(isStorableText).map(foldCase));
     return first === undefined ? NOTHING : { kind: 'contains', field, anyOf: [first, ...others] };
   }

@@ -1,26 +1,26 @@
-/** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
+/** A record as JSON text: its own fields as they are stored, and the whole record as it is sent. */
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { HistoryEntry } from '../../../ports/orderHistory.js';
 import type { FieldOrder, RecordJson } from '../../../ports/readModels.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** An id in lower case, as it is stored; undefined when the text is no UUID. */
+/** An id in lower case, as it is stored; undefined if the text is no UUID. */
 export const storedId = (id: string): string | undefined => (UUID.test(id) ? id.toLowerCase() : undefined);
 
 /**
- * Writes and reads the text of a record's own fields: `"name":"Rotterdam","notes":null`, each in the order in which the
- * table got it. A text that was written before a field was added is shorter; its width tells how many it has.
+ * Writes and reads the text of a record's own fields, `"name":"Rotterdam","notes":null`, in the order in which the table got
+ * them. A text from before a field was added is shorter; its width is the number of its fields.
  */
 export class RecordText {
-  /** Of the texts that are written: how many fields the table has. */
+  /** The width of new texts: the number of the table's fields. */
   readonly width: number;
   readonly #keys: readonly { readonly name: string; readonly text: string }[];
-  /** At index `width` is what has to follow a text of that width. */
+  /** Index `width` has the text that completes one of that width. */
   readonly #endings: readonly string[];
-  /** `"constructor":`, which an earlier release wrote `undefined` behind where the record has none. */
+  /** Keys such as `"constructor":`, behind which an earlier release wrote `undefined` instead of `null`. */
   readonly #inherited: readonly string[];
-  /** What was asked for last, and how it is written where that is not how it is stored. */
+  /** The order that was asked for last, and its writer if it is not the stored order. */
   #asked: { readonly order: FieldOrder; readonly text: RecordText | undefined } | undefined;
 
   constructor({ fields }: { readonly fields: FieldOrder }) {
@@ -44,9 +44,9 @@ export class RecordText {
     return own;
   }
 
-  /** A stored text with the fields that were added later, which are null. */
+  /** Completes a stored text with the fields that were added later, which are null. */
   complete(width: number, own: string): string {
-    // Only a key stands like this in the text: inside a value a backslash comes before each quotation mark.
+    // Only a key looks like this: inside a value each quotation mark is escaped.
     const mended = this.#inherited.reduce((text, key) => text.replaceAll(`${key}undefined`, `${key}null`), own);
     return mended + (this.#endings[width] ?? '');
   }
@@ -67,7 +67,7 @@ export class RecordText {
     return all === '' ? `${head}}` : `${head},${all}}`;
   }
 
-  /** Undefined where the stored order is the one that is asked for. */
+  /** Undefined if the stored order is asked for. */
   #otherThan(order: FieldOrder): RecordText | undefined {
     if (this.#asked?.order !== order) {
       const isStored = order.length === this.width && this.#keys.every(({ name }, at) => name === order[at]?.name);
@@ -77,10 +77,10 @@ export class RecordText {
   }
 }
 
-/** In the JSON text of an approval's history entry, and of no other: within a value quotation marks are escaped. */
+/** Only the JSON text of an approval's history entry contains it: within a value quotation marks are escaped. */
 export const APPROVED = '"eventType":"OrderApproved"';
 
-/** The last one of each order. @param entries as JSON text, oldest first */
+/** The last approval of each order. @param entries as JSON text, oldest first */
 export const lastApprovals = (
   entries: readonly (readonly [orderId: string, entry: string])[],
 ): ReadonlyMap<string, HistoryEntry> => {
