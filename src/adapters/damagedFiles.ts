@@ -1,7 +1,7 @@
 /**
- * Databases of SQLite that are damaged. Whoever meets it leaves a mark beside the file (`readmodels.db.damaged`), which
- * every thread and process sees, also after a crash. Where nothing is lost with the file, whoever writes it sets it aside
- * and makes a new one.
+ * Damaged databases of SQLite. The thread that meets damage leaves a mark beside the file (`readmodels.db.damaged`), which
+ * every thread and process sees, also after a crash. If nothing is lost with the file, its writer sets it aside and creates
+ * a new one.
  */
 import {
   closeSync,
@@ -22,28 +22,28 @@ import { codeOf, openSqlite } from './openSqlite.js';
 const MARK = '.damaged';
 const BESIDE = ['-wal', '-shm'] as const;
 
-/** SQLite found pages that cannot be right, or a file of another kind. */
+/** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
 
-/** Where it cannot be left, whoever meets the damage next tries again. */
+/** If the mark cannot be written, the next thread that meets the damage tries again. */
 export function markDamaged(file: string): void {
   try {
     writeFileSync(`${file}${MARK}`, '', { mode: 0o600 });
   } catch {
-    // See above.
+    // The next one tries again.
   }
 }
 
 export const isMarkedDamaged = (file: string): boolean => existsSync(`${file}${MARK}`);
 
-/** Another file may be in place of the one that was opened. */
+/** The inode: it tells whether another file has taken the place of the one that was opened. */
 export function fileNumber(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino;
 }
 
 /**
- * Renames a marked file, with what SQLite keeps beside it; of those set aside before the last few are kept.
- * @returns its new name; undefined where another process has done so
+ * Renames a marked file and those that SQLite keeps beside it. Keeps the last few of those set aside before.
+ * @returns its new name; undefined if another process has renamed it
  */
 export function setAside(file: string): string | undefined {
   const claimed = `${file}${MARK}.${process.pid}`;
@@ -53,7 +53,7 @@ export function setAside(file: string): string | undefined {
     return undefined;
   }
   const aside = `${file}${MARK}-${new Date().toISOString().replaceAll(':', '')}`;
-  // The file last: whoever makes a new one finds nothing of the old one beside it.
+  // The file itself last, so that a new one has no remains of the old one beside it.
   for (const end of [...BESIDE, '']) if (existsSync(file + end)) renameSync(file + end, aside + end);
   for (const end of BESIDE) rmSync(file + end, { force: true });
   rmSync(claimed);
@@ -75,17 +75,17 @@ function asideOf(file: string): readonly string[] {
 const inOneLine = (said: string): string => said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
 
 type DamageCheck = {
-  /** Nothing of it is changed, as closing would: it copies the write-ahead log into the file. */
+  /** Opens it read-only: otherwise closing would copy the write-ahead log into the file. */
   readonly isOnlyRead?: boolean;
-  /** All pages, however many there are. */
+  /** Checks all pages, however many there are. */
   readonly isWhole?: boolean;
-  /** It is no damage where commits are missing in the middle of the write-ahead log. */
+  /** Commits that are missing in the middle of the write-ahead log do not count as damage. */
   readonly mayLackCommits?: boolean;
 };
 
 /**
- * A look at a file before it is used: at all pages where there are not many of them, else at those that opening needs.
- * @returns what is wrong with it, in SQLite's words; undefined where nothing was found, or there is no file
+ * Checks a file before it is used: all pages of a small one, else those that opening needs.
+ * @returns SQLite's description of the damage; undefined if none was found, or there is no file
  */
 export function damageOf(
   file: string,
@@ -109,16 +109,16 @@ export function damageOf(
 }
 
 export type PagesLooked = {
-  /** What is wrong, in SQLite's words; none where all is well. */
+  /** SQLite's descriptions of the damage; empty if there is none. */
   readonly faults: readonly string[];
-  /** Tables whose pages and those of their indexes were looked at, and how many there are. */
+  /** How many tables were checked with their indexes, and how many there are. */
   readonly looked: number;
   readonly tables: number;
 };
 
 /**
- * Looks at all pages of a file, table by table. Reads only: those who write are not held up.
- * @param goOn asked before each table
+ * Checks all pages of a file, table by table. It only reads, so writers do not wait.
+ * @param goOn called before each table; false ends the check
  */
 export function lookAtPages(file: string, goOn: (looked: number, tables: number) => boolean): PagesLooked {
   const faults: string[] = [];
@@ -155,8 +155,8 @@ const FRAME_HEADER = 24;
 const WAL_MAGIC = 0x377f0682;
 
 /**
- * SQLite reads a write-ahead log up to the first frame that is not whole, and takes the rest for what a crash left unfinished.
- * A commit of the same log behind it says that it was more: it may have been copied into the file in part.
+ * SQLite reads a write-ahead log up to the first invalid frame, and ignores the rest as the remains of a crash. If a commit of
+ * the same log follows, the invalid frames were damaged later, and some may have been copied into the file.
  */
 function lacksCommits(db: Database.Database): boolean {
   const wal = `${db.name}-wal`;
@@ -181,7 +181,7 @@ function lacksCommits(db: Database.Database): boolean {
   }
 }
 
-/** That SQLite reads. */
+/** The number of frames that SQLite reads. */
 function framesOf(db: Database.Database): number {
   const { log = 0 } = db.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)').get() ?? {};
   return Math.max(0, log);

@@ -8,19 +8,19 @@ const load = createRequire(import.meta.url);
 const Driver: typeof Sqlite =
   Number.parseInt(process.versions.node, 10) < FIRST_NODE_OF_13 ? driverOfNode20() : load('better-sqlite3');
 
-/** Opens a connection; makes the file where there is none. */
+/** Opens a connection. Creates the file if it is missing. */
 export const openSqlite = (file: string, options?: Sqlite.Options): Sqlite.Database => new Driver(file, options);
 
 /**
- * What SQLite said: `SQLITE_BUSY`; '' where it was not SQLite that threw. Errors are not told by their class: two copies of
- * the driver's code may be loaded, as tests do, and each has its own.
+ * The code of an error of SQLite, such as `SQLITE_BUSY`; '' for other errors. The class does not tell: tests may load two
+ * copies of the driver, each with its own class.
  */
 export const codeOf = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   return code.startsWith('SQLITE_') ? code : '';
 };
 
-/** An optional package, so that an installation on a newer Node needs no compiler. */
+/** The package is optional, so that an installation on a newer Node needs no compiler. */
 function driverOfNode20(): typeof Sqlite {
   try {
     return load('better-sqlite3-12');

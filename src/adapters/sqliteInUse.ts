@@ -1,22 +1,21 @@
-/** Whether a database of SQLite is open somewhere; and locks that end with the process which has them, on files of no contents. */
+/** Tells whether a database of SQLite is open; also used for locks on empty files, which end with their process. */
 import { isDamage } from './damagedFiles.js';
 import { codeOf, openSqlite } from './openSqlite.js';
 
 /**
- * Shuts all other connections out of the file, those of other processes as well. Makes it where it is missing, and writes
- * nothing to it.
- * @returns lets them in again; undefined where another connection has the file open
+ * Locks the file against all other connections, also of other processes. Creates it if it is missing, and writes nothing.
+ * @returns releases the lock; undefined if another connection has the file open
  */
 export function holdAlone(file: string): (() => void) | undefined {
   const db = openSqlite(file, { timeout: 0 });
   try {
-    // With a write-ahead log this needs the file for itself: an open connection holds a lock on it also while it is idle.
+    // With a write-ahead log this fails while another connection is open, which holds a lock also while it is idle.
     db.pragma('locking_mode = EXCLUSIVE');
     db.exec('BEGIN EXCLUSIVE; ROLLBACK');
   } catch (error) {
     db.close();
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
-    // What is no database, or a damaged one, nobody has open.
+    // Nobody has a damaged file open.
     if (isDamage(error)) return () => undefined;
     throw error;
   }

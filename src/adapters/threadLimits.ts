@@ -1,4 +1,4 @@
 import type { ResourceLimits } from 'node:worker_threads';
 
-/** Bounds what a thread's heap takes for what is young: left to itself V8 takes 48 MB, and gives little of it back. */
+/** Limits the young generation of a thread's heap: by default V8 takes 48 MB and gives little back. */
 export const threadLimits = (megabytes: number): ResourceLimits => ({ maxYoungGenerationSizeMb: megabytes });
