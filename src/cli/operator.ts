@@ -1,7 +1,7 @@
 /** Tools for operators' commands, with or without a running service. Opens only what the command needs. */
 import { userInfo } from 'node:os';
 import { damageOf, isDamage } from '../adapters/damagedFiles.js';
-import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
+import { namingDamage } from '../adapters/readmodels/sqlite/connections.js';
 import { newId, now } from '../commands/clock.js';
 import { type Caller, NotFoundError } from '../commands/context.js';
 import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { fileNumber, isMarkedDamaged } from '../adapters/damagedFiles.js';
-import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
+import { namingDamage } from '../adapters/readmodels/sqlite/connections.js';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { logOf } from '../projector/lanes.js';
 import { projections } from '../projector/projections.js';

@@ -2,13 +2,14 @@
  * An event of one tenant that cannot be applied, where api, projectors and webhooks are processes of their own on the
  * production engines: all other tenants are served, whichever projector is at work, and what is parked goes on after a fix.
  */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.js';
-import { LaneDb } from '#app/adapters/readmodels/mongodb/laneDb.js';
+import { LaneDb } from '#app/adapters/readmodels/mongodb/connection.js';
 import { tableStream } from '#app/domain/streams.js';
 import { laneIndex } from '#app/projector/lanes.js';
 import { collectionPrefix } from '#app/service/laneStorage.js';

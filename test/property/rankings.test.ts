@@ -1,13 +1,12 @@
 /** Pages that rankings give, beside a naive list in memory, while the table goes on changing. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
-import { makeRanking } from '#app/adapters/readmodels/sqlite/ranking/makeRanking.js';
-import { Ranking } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
-import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/rankings.js';
+import { makeRanking, Ranking, type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';

@@ -1,4 +1,5 @@
 /** Rankings of large tables: when they are made and used, and what they cost at most. Pages are held against a naive list in test/property. */
+
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +7,14 @@ import { openSqlite } from '#app/adapters/openSqlite.js';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import { MAX_CHANGED_ROWS } from '#app/adapters/readmodels/sqlite/ranking/changedRows.js';
-import { BYTES_A_ROW, makeRanking } from '#app/adapters/readmodels/sqlite/ranking/makeRanking.js';
 import type { MadeRanking } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
+import {
+  BYTES_A_ROW,
+  makeRanking,
+  type RankingName,
+  Rankings,
+} from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
 import { BYTES_OF_CHANGES, RankingMaker } from '#app/adapters/readmodels/sqlite/ranking/rankingMaker.js';
-import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/rankings.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';

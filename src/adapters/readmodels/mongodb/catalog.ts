@@ -4,7 +4,7 @@ import type { LogAnchor, Position, Revision } from '../../../ports/eventStore.js
 import type { Parked } from '../../../ports/projectionProgress.js';
 import type { TableFigures, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
-import type { LaneDb } from './laneDb.js';
+import type { LaneDb } from './connection.js';
 import type { StoredLayout, StoredShape } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 

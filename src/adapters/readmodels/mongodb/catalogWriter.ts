@@ -15,7 +15,7 @@ import {
   tenantEntryId,
 } from './catalog.js';
 import { CLEANED_UP_INDEXES, type CleanedUpRecord, cleanedUpIn } from './cleanedUpRecords.js';
-import type { LaneDb } from './laneDb.js';
+import type { LaneDb } from './connection.js';
 import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';

@@ -6,7 +6,7 @@ import type { DecisionReads, DeletedPage, DeletedRecord } from '../../../ports/d
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
 import { isDuplicateKey } from './catalog.js';
-import type { LaneDb } from './laneDb.js';
+import type { LaneDb } from './connection.js';
 import type { RecordDocument } from './recordDocument.js';
 
 /** A deleted record: its id and key, revision and time of the clean-up, and its document (see RecordDocument). */

@@ -1,8 +1,8 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
+import type { Collection, Db, Document } from 'mongodb';
 import { MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
-import { LaneDb } from './laneDb.js';
 
 export type DatabaseLocation = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
@@ -120,3 +120,37 @@ export const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS
   maxTimeMS: LONGEST_QUERY_MS,
   ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
 });
+
+/** The collections of one lane: their names begin with the lane's prefix. */
+export class LaneDb {
+  readonly #db: Db;
+  readonly #prefix: string;
+
+  constructor(db: Db, prefix: string) {
+    this.#db = db;
+    this.#prefix = prefix;
+  }
+
+  collection<Schema extends Document = Document>(name: string): Collection<Schema> {
+    return this.#db.collection<Schema>(this.#prefix + name);
+  }
+
+  async collectionNames(): Promise<readonly string[]> {
+    const all = await this.#db.listCollections({}, { nameOnly: true }).toArray();
+    return all.flatMap(({ name }) => (name.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : []));
+  }
+
+  async renameCollection(from: string, to: string): Promise<void> {
+    await this.#db.renameCollection(this.#prefix + from, this.#prefix + to);
+  }
+
+  async dropCollection(name: string): Promise<void> {
+    await this.#db.dropCollection(this.#prefix + name);
+  }
+
+  /** The server's clock, which all processes use for leases. */
+  async serverTime(): Promise<Date> {
+    const { localTime } = await this.#db.command({ hello: 1 });
+    return localTime;
+  }
+}

@@ -10,9 +10,8 @@ import type { TableRef } from '../../../ports/readModels.js';
 import { MismatchError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './catalog.js';
 import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';
-import type { MongoConnection } from './connection.js';
+import type { LaneDb, MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
-import type { LaneDb } from './laneDb.js';
 import { RecordMismatchError, type Repeated } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 

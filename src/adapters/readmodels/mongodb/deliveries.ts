@@ -4,8 +4,8 @@ import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } fr
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { type CatalogEntry, catalogOf, tenantEntryId } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
+import type { LaneDb } from './connection.js';
 import { type MongoConnection, whileWanted } from './connection.js';
-import type { LaneDb } from './laneDb.js';
 import type { TableReader } from './tableReader.js';
 
 type DeliveryDocument = {

@@ -3,13 +3,13 @@
  * lease by inserting a document with the token as _id, which one of many can do, when the lease before has expired, was
  * released, or has to make way for a rebuild.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
 import { type CatalogEntry, COLLECTION_NAME, catalogOf, insertOnce, newCollectionName, stateOf } from './catalog.js';
-import type { MongoConnection } from './connection.js';
-import type { LaneDb } from './laneDb.js';
+import type { LaneDb, MongoConnection } from './connection.js';
 
 /** Another holder has taken over: nothing more may be written. */
 export class LeaseLostError extends Error {

@@ -7,7 +7,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { Parked } from '../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { insertOnce, positionOf, type State, type StoredParked } from './catalog.js';
-import type { LaneDb } from './laneDb.js';
+import type { LaneDb } from './connection.js';
 
 type Named = Pick<Parked, 'tenant' | 'projection'>;
 /** Neither a tenant nor a projection has a dot. */

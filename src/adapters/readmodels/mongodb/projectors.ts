@@ -2,8 +2,8 @@
 import type { Collection } from 'mongodb';
 import type { Projectors } from '../../../ports/projectors.js';
 import { insertOnce, readState } from './catalog.js';
+import type { LaneDb } from './connection.js';
 import { MongoConnection } from './connection.js';
-import type { LaneDb } from './laneDb.js';
 
 type LanesDocument = { readonly _id: string; readonly count: number };
 

@@ -17,7 +17,6 @@ import {
   recordsEntryId,
   tenantEntryId,
 } from './catalog.js';
-import { readByIds, readCleanedUpIds } from './changedRecords.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { cleanedUpIn, deletedRecords, formerIds } from './cleanedUpRecords.js';
 import { type DatabaseLocation, MongoConnection, whileWanted } from './connection.js';
@@ -26,7 +25,7 @@ import { filterOf, type RecordFilter } from './filters.js';
 import { listRecords, recordsBehind } from './lists.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
-import { type ReadTable, TableReader } from './tableReader.js';
+import { type ReadTable, readByIds, readCleanedUpIds, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Values in one query. */

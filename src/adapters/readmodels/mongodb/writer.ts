@@ -10,19 +10,21 @@ import {
   placeOf,
   positionOf,
   readState,
+  recordsEntryId,
   type State,
   stateOf,
   storedPlace,
 } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
+import type { LaneDb } from './connection.js';
 import { type DatabaseLocation, MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
-import type { LaneDb } from './laneDb.js';
+import { isOutdated } from './layout.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
-import { nextTenant, outdatedTables } from './outdated.js';
 import { askRetry, ParkedChanges, parkedOf } from './parked.js';
 import { beginRebuild } from './rebuild.js';
+import { shapeOf } from './recordDocument.js';
 
 const COLLECTIONS_A_STEP = 10;
 
@@ -241,4 +243,31 @@ const isUnfinished = ({ checkpoints, until }: State, name: string): boolean =>
 function merged(before: readonly Checkpoint[], reached: ReadonlyMap<string, Position>): readonly Checkpoint[] {
   const all = new Map([...before.map(({ name, position }) => [name, position] as const), ...reached]);
   return [...all].map(([name, position]) => ({ name, position }));
+}
+
+/** No id of an entry of the tenant's tables comes before the first, nor at or behind the second: `/` follows `.`. */
+const boundsOf = (tenant: string) => {
+  const first = recordsEntryId({ tenant, table: '' });
+  return [first, `${first.slice(0, -1)}/`] as const;
+};
+
+export async function nextTenant(db: LaneDb, after?: string): Promise<string | undefined> {
+  const behind = after === undefined ? 'records.' : boundsOf(after)[1];
+  const entry = await catalogOf(db).findOne(
+    { _id: { $gte: behind, $lt: 'records/' }, rebuild: null },
+    { sort: { _id: 1 }, projection: { tenant: 1 } },
+  );
+  return entry?.tenant;
+}
+
+/** A table without records is laid out with its first one. */
+export async function outdatedTables(db: LaneDb, tenant: string): Promise<readonly string[]> {
+  const [from, to] = boundsOf(tenant);
+  const entries = await catalogOf(db)
+    .find({ _id: { $gte: from, $lt: to }, rebuild: null, made: true })
+    .toArray();
+  return entries.flatMap((entry) => {
+    const { assetType, layout } = shapeOf(entry);
+    return isOutdated(assetType, layout) ? [entry.table] : [];
+  });
 }

@@ -1,10 +1,10 @@
 /** Opens connections to a file of read models, and knows the version of its schema. */
+
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
-import { isDamage } from '../../damagedFiles.js';
+import { isDamage, markDamaged } from '../../damagedFiles.js';
 import { openSqlite } from '../../openSqlite.js';
-import { namingDamage } from './damage.js';
 import { SHARED_TABLES } from './ddl.js';
 
 /**
@@ -95,4 +95,24 @@ export function replaceByEmpty(file: string): void {
   writeFileSync(empty, '', { mode: 0o600 });
   for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true });
   renameSync(empty, file);
+}
+
+/** Damaged files of read models. Nothing is lost: they are filled again from the log. */
+export class ReadModelsDamagedError extends ReadModelsUnavailableError {
+  override readonly name = 'ReadModelsDamagedError';
+  constructor(file: string, options?: ErrorOptions & { readonly cause?: unknown }) {
+    const said = options?.cause instanceof Error ? ` (${options.cause.message})` : '';
+    super(
+      `The read models in ${file} are damaged${said}. They are made of the event log: a service that runs sets the file aside and fills another one, and so does "dynamic-assets projections rebuild".`,
+      options,
+    );
+  }
+}
+
+/** Marks the file if the error is damage, so that the projector replaces it. @returns the error to throw */
+export function namingDamage(file: string, error: unknown): unknown {
+  if (error instanceof ReadModelsDamagedError) return error;
+  if (!isDamage(error)) return error;
+  markDamaged(file);
+  return new ReadModelsDamagedError(file, { cause: error });
 }

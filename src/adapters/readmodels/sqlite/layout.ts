@@ -1,6 +1,16 @@
 /** The columns and indexes that a table gets for the fields of its asset type. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
-import { type FieldRules, fieldRules, fieldsAfter, hasOutdatedField, isTextType } from '../shared/fieldRules.js';
+import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import {
+  type FieldRules,
+  fieldRules,
+  fieldsAfter,
+  hasOutdatedField,
+  isTextType,
+  matchText,
+  sortValue,
+  uniqueText,
+} from '../shared/fieldRules.js';
 
 export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
   /** Column to sort by: folded text, or a number (booleans 0 and 1). */
@@ -107,4 +117,26 @@ export function columnsOf(field: FieldLayout): readonly Column[] {
     columns.push({ name: field.match, affinity: 'TEXT', indexed: field.matchIndexed });
   }
   return columns;
+}
+
+/** The cells of a row beside id and times, by which lists are sorted and filtered. */
+export type CellValue = string | number | null;
+
+/** Names of the columns, in the order of `cellsOf`. */
+export const cellColumns = ({ unique, fields }: TableLayout): readonly string[] => [
+  ...(unique === undefined ? [] : ['u']),
+  ...fields.flatMap(columnsOf).map(({ name }) => name),
+];
+
+export function cellsOf({ unique, fields: layouts }: TableLayout, fields: Fields): CellValue[] {
+  const cells: CellValue[] = [];
+  if (unique !== undefined) cells.push(uniqueText(ownValue(fields, unique) ?? null));
+  for (const field of layouts) pushCells(cells, field, fields);
+  return cells;
+}
+
+function pushCells(cells: CellValue[], field: FieldLayout, fields: Fields): void {
+  const value = ownValue(fields, field.name) ?? null;
+  if (field.sort !== undefined) cells.push(sortValue(value));
+  if (field.match !== undefined && field.match !== field.sort) cells.push(matchText(value));
 }

@@ -7,19 +7,25 @@ import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
 import { lastApprovals } from '../shared/recordText.js';
-import { OtherSchemaVersionError } from './connections.js';
-import { namingDamage, ReadModelsDamagedError } from './damage.js';
+import { namingDamage, OtherSchemaVersionError, ReadModelsDamagedError } from './connections.js';
 import { readDelivery, readHealth } from './deliveries.js';
+import {
+  ALL_OUT_OF_ORDER,
+  ALL_PARKED,
+  IS_OUT_OF_ORDER,
+  IS_PARKED,
+  LOG_ANCHOR,
+  type LogAnchorRow,
+  logAnchorOf,
+  type ParkedRow,
+  parkedOf,
+} from './progress.js';
 import { COSTS, type Costs } from './query/costs.js';
-import { PLACE, type PlaceRow, placeOf } from './read/anchor.js';
-import { readByIds, recordsOf } from './read/changedRecords.js';
 import { ReadConnection, stateOf } from './read/readConnection.js';
-import { getRecord, readSnapshot } from './read/recordReads.js';
+import { getRecord, readByIds, readSnapshot, recordsOf } from './read/recordReads.js';
 import { parseStored } from './read/storedTexts.js';
 import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './threads/checkpointWatch.js';
 import { ReaderPool } from './threads/readerPool.js';
-import { ALL_AHEAD, IS_AHEAD } from './write/ahead.js';
-import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './write/parked.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
@@ -28,7 +34,7 @@ const CALLER_CACHE_MEGABYTES = 8;
 const RANKING_MEGABYTES = 64;
 
 const PROGRESS = `SELECT
-  ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_AHEAD}), (${IS_PARKED})`;
+  ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_OUT_OF_ORDER}), (${IS_PARKED})`;
 
 /** Up to so many records are read on the calling thread, as to ask another one takes longer. */
 const MAX_READ_BY_CALLER = 8;
@@ -131,8 +137,10 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
   const progress = (projection: string, position: Position, tenant = ''): StoredProgress => {
     const asked = [projection, projection, position, tenant, projection];
-    const [stored, ahead, parked] = connection.tuples<[number, number, number]>(PROGRESS).get(...asked) ?? [0, 0, 0];
-    return { checkpoint: stored, isAhead: ahead > 0, isParked: parked > 0 };
+    const [stored, outOfOrder, parked] = connection.tuples<[number, number, number]>(PROGRESS).get(...asked) ?? [
+      0, 0, 0,
+    ];
+    return { checkpoint: stored, isOutOfOrder: outOfOrder > 0, isParked: parked > 0 };
   };
   const watch = new CheckpointWatch(
     { channel: openCheckpointChannel(file), file: fileNumber(file), onOtherFile },
@@ -189,7 +197,7 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
-    anchor: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
+    anchor: async () => logAnchorOf(connection.all<LogAnchorRow>(LOG_ANCHOR)[0]),
     checkpoints: async () =>
       new Map(
         connection
@@ -197,7 +205,7 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
           .map(({ projection, position }) => [projection, position]),
       ),
     parked: async () => connection.all<ParkedRow>(ALL_PARKED).map(parkedOf),
-    outOfOrder: async () => connection.all<OutOfOrder>(ALL_AHEAD),
+    outOfOrder: async () => connection.all<OutOfOrder>(ALL_OUT_OF_ORDER),
     waitFor: (projection, position, timeoutMs, tenant) => watch.waitFor({ projection, position, tenant }, timeoutMs),
     waitForEvent: (projection, position, timeoutMs, tenant) =>
       watch.waitFor({ projection, position, tenant, alone: true }, timeoutMs),

@@ -2,9 +2,9 @@
  * Where a table of records has its rows: in its own tables or, while it is small, in those that all small tables of the file
  * share (docs/decisions/0037). Queries that select from `rows` are the same for both.
  */
-import { cellColumns } from './cells.js';
 import { SMALL_CELLS } from './ddl.js';
 import type { TableLayout } from './layout.js';
+import { cellColumns } from './layout.js';
 import { bareStatements, batchTable, docTable, indexOf, indexStatements, recordsTable } from './ownTables.js';
 
 export type StoredTable = { readonly id: number; readonly layout: TableLayout };

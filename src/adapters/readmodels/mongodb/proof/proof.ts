@@ -16,7 +16,7 @@ import {
 } from '../../shared/proof.js';
 import { catalogOf, KINDS, recordsOf, type StoredEntry } from '../catalog.js';
 import { indexesFor } from '../catalogWriter.js';
-import type { LaneDb } from '../laneDb.js';
+import type { LaneDb } from '../connection.js';
 import { shapeOf } from '../recordDocument.js';
 import {
   deliveryComparison,

@@ -3,13 +3,12 @@ import type Database from 'better-sqlite3';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
 import { RecordText } from '../../shared/recordText.js';
-import { type CellValue, cellColumns, cellsOf } from '../cells.js';
 import { NO_BATCH } from '../ddl.js';
+import { type CellValue, cellColumns, cellsOf } from '../layout.js';
 import { trigramColumns, trigramTable } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
 import { HEAD_COLUMNS, type StoredTable, storageOf } from '../tableStorage.js';
-import { tokensOf } from './trigrams.js';
 
 type Fixed = [
   row: number,
@@ -149,4 +148,31 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
       return findings;
     },
   };
+}
+
+/** FTS5 reads texts up to a NUL. */
+const NUL = '\0';
+
+/** Whether a stored entry has as many trigrams as the texts of its columns. */
+export function tokensOf(entry: Buffer, texts: readonly (string | number | null)[]): boolean {
+  const stored = varints(entry);
+  if (stored.length !== texts.length) return false;
+  return texts.every((text, column) => {
+    const characters = text === null ? 0 : [...(String(text).split(NUL, 1)[0] ?? '')].length;
+    return stored[column] === Math.max(0, characters - 2);
+  });
+}
+
+/** SQLite's variable-length integers: seven bits a byte, the highest first, the top bit set on all but the last. */
+function varints(bytes: Buffer): readonly number[] {
+  const numbers: number[] = [];
+  let number = 0;
+  for (const byte of bytes) {
+    number = number * 128 + (byte & 127);
+    if (byte < 128) {
+      numbers.push(number);
+      number = 0;
+    }
+  }
+  return numbers;
 }

@@ -1,6 +1,6 @@
 /** Reads the page of a list along the index of its sort, testing each row until the page is full. */
 
-import type { Rankings } from '../ranking/rankings.js';
+import type { Rankings } from '../ranking/ranking.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';

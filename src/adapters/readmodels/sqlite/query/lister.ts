@@ -1,7 +1,7 @@
 /** Answers queries for a page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { CreationKey, ListBehind, RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
-import type { Rankings } from '../ranking/rankings.js';
+import type { Rankings } from '../ranking/ranking.js';
 import { type ReadConnection, type ReadTable, stateOf } from '../read/readConnection.js';
 import { recordTexts } from '../read/recordReads.js';
 import { type Condition, conditionOf } from './conditions.js';

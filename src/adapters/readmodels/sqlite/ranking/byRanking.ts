@@ -1,8 +1,7 @@
 /** Finds the rows of a page by a ranking of a large table, if that costs less than to collect all matches. */
 import type { Run } from '../query/indexWalk.js';
 import { hasRowBits } from '../query/rowBits.js';
-import type { Ranking } from './ranking.js';
-import type { RankingName } from './rankings.js';
+import type { Ranking, RankingName } from './ranking.js';
 
 /** A ranking that may serve a run, and what it costs, in microseconds. */
 export type RankingUse = { readonly name: RankingName; readonly cost: number };

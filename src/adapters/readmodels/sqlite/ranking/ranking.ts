@@ -2,9 +2,8 @@
  * A ranking: the row numbers of a large table in the order of one of its indexes, in memory. Any page of that order, filtered
  * or not, is found without reading the index. It is of one moment; rows that changed since are kept beside it.
  */
-
-import { firstWhere } from '../query/bisection.js';
-import { compareCells, type OrderedCell, orderedCell } from '../query/cellOrder.js';
+import { LIVE } from '../ddl.js';
+import { indexOf, recordsTable } from '../ownTables.js';
 import { RowBits } from '../query/rowBits.js';
 import type { ReadConnection, ReadTable } from '../read/readConnection.js';
 import { ALL_ROWS, MAX_CHANGED_ROWS, ROWS_CHANGED_SINCE } from './changedRows.js';
@@ -21,6 +20,46 @@ export type MadeRanking = {
   /** The table's count of changes then. */
   readonly changes: number;
 };
+
+/** Bytes of a row number. */
+export const BYTES_A_ROW = Uint32Array.BYTES_PER_ELEMENT;
+
+/** A table whose row numbers are larger has no ranking. */
+const MAX_ROW = 2 ** (8 * BYTES_A_ROW) - 1;
+
+/** `onPiece` is called after so many rows. */
+const ROWS_A_PIECE = 10_000;
+
+const STATE = `SELECT row_count, changes, next_row FROM catalog WHERE id = ? AND copy = ${LIVE} AND made = 1 AND small = 0`;
+
+/**
+ * Reads a ranking from its index, in one snapshot.
+ * @param onPiece may throw, which ends the work
+ * @returns undefined if the table is gone or has more than `mostRows` rows
+ */
+export function makeRanking(
+  connection: ReadConnection,
+  name: RankingName,
+  { mostRows, onPiece }: { readonly mostRows: number; readonly onPiece: () => void },
+): MadeRanking | undefined {
+  const { table, column } = name;
+  return connection.inSnapshot(() => {
+    const [state] = connection.all<{ row_count: number; changes: number; next_row: number }>(STATE, [table]);
+    if (state === undefined || state.row_count > mostRows || state.next_row > MAX_ROW) return undefined;
+    const rows = new Uint32Array(new SharedArrayBuffer(state.row_count * BYTES_A_ROW));
+    let [count, lastRow] = [0, 0];
+    const inOrder = `SELECT row AS value FROM ${recordsTable(table)} INDEXED BY ${indexOf(table, column)} ORDER BY ${column}, id`;
+    connection.forEach<number>(inOrder, [], (row) => {
+      rows[count] = row;
+      count += 1;
+      lastRow = Math.max(lastRow, row);
+      if (count % ROWS_A_PIECE === 0) onPiece();
+    });
+    if (count !== state.row_count)
+      throw new Error(`Table ${table} has ${count} rows, its catalog says ${state.row_count}.`);
+    return { ...name, rows, lastRow, changes: state.changes };
+  });
+}
 
 /** The rows that a page is taken from, and how many they are. */
 export type MatchingRows = { readonly rows: RowBits; readonly total: number };
@@ -186,4 +225,69 @@ function some(
     else found.push(row);
   }
   return found;
+}
+
+/** The first index from `low` on, below `high`, for which `isTrue`; `high` if there is none. It must be true for all later ones. */
+function firstWhere(low: number, high: number, isTrue: (index: number) => boolean): number {
+  let [from, to] = [low, high];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    if (isTrue(middle)) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+/** A value to compare. Text is its bytes, as SQLite's may be no valid string of JavaScript. */
+type OrderedCell = number | null | Buffer;
+
+/** SQL that reads it from a column. */
+const orderedCell = (column: string): string =>
+  `CASE typeof(${column}) WHEN 'text' THEN CAST(${column} AS BLOB) ELSE ${column} END`;
+
+/** Negative if SQLite sorts `one` before `other`: null, then numbers, then text. */
+function compareCells(one: OrderedCell, other: OrderedCell): number {
+  if (typeof one === 'number' && typeof other === 'number') return one - other;
+  if (Buffer.isBuffer(one) && Buffer.isBuffer(other)) return Buffer.compare(one, other);
+  return kindOf(one) - kindOf(other);
+}
+
+const kindOf = (cell: OrderedCell): number => (cell === null ? 0 : typeof cell === 'number' ? 1 : 2);
+
+/** The table, and the column of the index. */
+export type RankingName = Pick<MadeRanking, 'tenant' | 'table' | 'column'>;
+
+export const rankingKey = ({ tenant, table, column }: RankingName): string => `${tenant} ${table} ${column}`;
+
+/** The rankings of a reader thread, and its requests for others. */
+export class Rankings {
+  readonly #rankings = new Map<string, Ranking>();
+  readonly #want: (name: RankingName) => void;
+
+  /** @param want called with each ranking that would have made a slow page quick */
+  constructor(want: (name: RankingName) => void) {
+    this.#want = want;
+  }
+
+  want(name: RankingName): void {
+    this.#want(name);
+  }
+
+  keep(made: MadeRanking): void {
+    this.#rankings.set(rankingKey(made), new Ranking(made));
+  }
+
+  forget(name: RankingName): void {
+    this.#rankings.delete(rankingKey(name));
+  }
+
+  /** Brought up to the table's state; undefined if there is none, or too much has changed. */
+  get(connection: ReadConnection, table: ReadTable, name: RankingName): Ranking | undefined {
+    const ranking = this.#rankings.get(rankingKey(name));
+    if (ranking?.follow(connection, table) === false) {
+      this.forget(name);
+      return undefined;
+    }
+    return ranking;
+  }
 }

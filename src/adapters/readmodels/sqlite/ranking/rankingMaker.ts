@@ -1,11 +1,10 @@
 /** Makes the rankings that lists need, one after another, each in a thread of its own, and decides which are kept in memory. */
+
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { FairQueue, Tally } from '../../../../supervision/fairQueue.js';
 import { threadLimits } from '../../../threadLimits.js';
-import { BYTES_A_ROW } from './makeRanking.js';
-import type { MadeRanking } from './ranking.js';
-import { type RankingName, rankingKey } from './rankings.js';
+import { BYTES_A_ROW, type MadeRanking, type RankingName, rankingKey } from './ranking.js';
 
 export type RankingThreadData = {
   readonly file: string;

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from '../../../../supervision/threads.js';
 import { ReadConnection } from '../read/readConnection.js';
-import { makeRanking } from './makeRanking.js';
+import { makeRanking } from './ranking.js';
 import type { RankingThreadData } from './rankingMaker.js';
 
 const { file, mostRows, name, closing }: RankingThreadData = workerData;

@@ -30,7 +30,7 @@ export type ReadTable = {
   readonly shape: TableShape;
 };
 
-/** See `RecordQueries.tableState`. It includes the last event, as ids and counts start again when the file is filled again. */
+/** See `RecordReads.tableState`. It includes the last event, as ids and counts start again when the file is filled again. */
 export const stateOf = ({ id, shape, changes, revision, lastEventAt }: ReadTable): string =>
   `${id}.${shape.version}.${changes}.${revision}.${lastEventAt}`;
 

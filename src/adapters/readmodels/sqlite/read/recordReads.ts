@@ -2,22 +2,14 @@
 import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../../domain/limits.js';
 import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../../ports/decisionReads.js';
 import type { Revision } from '../../../../ports/eventStore.js';
-import type { FieldOrder, RecordJson, TableFigures, TableRef } from '../../../../ports/readModels.js';
-import { AnswerSize } from '../../shared/answerSize.js';
+import type { FieldOrder, RecordJson, RecordReads, TableFigures, TableRef } from '../../../../ports/readModels.js';
+import { AnswerSize, PageRoom } from '../../shared/answerSize.js';
 import { storedId } from '../../shared/recordText.js';
 import { LIVE, NO_BATCH } from '../ddl.js';
 import { conditionOf } from '../query/conditions.js';
 import { hexIdText, idBytes, idText, timeText } from '../rowFormat.js';
+import { hasHeads } from '../tableStorage.js';
 import type { Cell, ReadConnection, ReadTable, TableIdentity } from './readConnection.js';
-import {
-  listedQuery,
-  type RecordTuple,
-  recordColumns,
-  recordQuery,
-  records,
-  type StoredTuple,
-  storedQuery,
-} from './recordSql.js';
 import { NO_RECORDS, type StoredRecordsText, writeStored } from './storedTexts.js';
 
 function recordText(
@@ -247,4 +239,98 @@ export function readFigures(connection: ReadConnection, tables: readonly TableRe
      WHERE tenant = asked.value ->> 0 AND name = asked.value ->> 1 AND copy = ${LIVE}`,
     [asked],
   );
+}
+
+/** SQL that reads records: `r` is the table of records, `d` that of their documents. */
+export type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
+
+/** The table that a record's id and times are read from: the documents', if it has them. */
+const headOf = ({ shape }: TableIdentity): 'd' | 'r' => (hasHeads(shape.parts) ? 'd' : 'r');
+
+export function recordColumns(table: TableIdentity): string {
+  const head = headOf(table);
+  return `${head}.id, ${head}.created_at, ${head}.updated_at, d.width, d.doc`;
+}
+
+export const records = ({ shape: { parts } }: TableIdentity): string =>
+  `${parts.records.rows} AS r JOIN ${parts.docs.rows} AS d ON d.row = r.row`;
+
+/** Reads the record of a row, or of an id. */
+export function recordQuery(table: TableIdentity, by: 'row' | 'id'): string {
+  const isInDocs = by === 'row' && hasHeads(table.shape.parts);
+  const from = isInDocs ? `${table.shape.parts.docs.rows} AS d` : records(table);
+  return `SELECT ${recordColumns(table)} FROM ${from} WHERE ${isInDocs ? 'd' : 'r'}.${by} = ?`;
+}
+
+/** The id is hexadecimal digits: to make a Buffer of each would cost more than to find the record. */
+export type StoredTuple = [
+  id: string,
+  createdAt: number,
+  updatedAt: number,
+  width: number,
+  doc: string,
+  batch: string | null,
+  key?: string,
+];
+
+function storedColumns(table: ReadTable): string {
+  const head = headOf(table);
+  return `hex(${head}.id), ${head}.created_at, ${head}.updated_at, d.width, d.doc, (
+     SELECT n.batch FROM ${table.shape.parts.batches.rows} AS b JOIN batches AS n ON n.id = b.batch
+     WHERE b.row = r.row AND b.batch <> ${NO_BATCH})`;
+}
+
+export const storedQuery = (table: ReadTable, where: string): string =>
+  `SELECT ${storedColumns(table)} FROM ${records(table)} WHERE ${where}`;
+
+/** Reads records by many values in one statement. @param value of the list's entries, as SQL */
+export const listedQuery = (table: ReadTable, column: 'u' | 'id', value: string): string =>
+  `SELECT ${storedColumns(table)}${table.shape.layout.unique === undefined ? '' : ', r.u'}
+   FROM json_each(?) AS listed CROSS JOIN ${table.shape.parts.records.rows} AS r ON r.${column} = ${value}
+   CROSS JOIN ${table.shape.parts.docs.rows} AS d ON d.row = r.row`;
+
+/** One record a line: one text is far cheaper to hand to another thread than many. */
+export type RecordLines = { readonly revision: Revision; readonly lines: string };
+
+const NONE = 'null';
+
+/** See `RecordReads`. */
+export function readByIds(connection: ReadConnection, ref: TableRef, ids: readonly string[]): RecordLines {
+  const { revision, result } = connection.read(
+    ref,
+    ids.map(() => NONE),
+    (table) => {
+      const read = recordReader(connection, table, 'id');
+      const room = new PageRoom();
+      const lines: string[] = [];
+      for (const id of ids) {
+        const line = read(idBytes(id) ?? null) ?? NONE;
+        if (!room.take(line)) break;
+        lines.push(line);
+      }
+      return lines;
+    },
+  );
+  return { revision, lines: result.join('\n') };
+}
+
+export const recordsOf = ({ revision, lines }: RecordLines): Awaited<ReturnType<RecordReads['byIds']>> => ({
+  revision,
+  records: lines === '' ? [] : lines.split('\n').map((line) => (line === NONE ? null : line)),
+});
+
+/** See `RecordReads`. */
+export function readCleanedUpIds(
+  connection: ReadConnection,
+  ref: TableRef,
+  cleanUp: Revision,
+  { behind, limit }: Parameters<RecordReads['cleanedUpIds']>[2],
+): readonly string[] {
+  const found = connection.read<readonly string[]>(ref, [], ({ cleanedUp }) => {
+    if (cleanedUp === undefined) return [];
+    const sql = `SELECT id FROM ${cleanedUp.rows} WHERE revision = ? AND id > ? ORDER BY id LIMIT ?`;
+    const start = idBytes(behind ?? '') ?? Buffer.alloc(0);
+    return connection.column<Buffer>(sql, [cleanUp, start, limit]).map(idText);
+  });
+  return found.result;
 }

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { OutOfOrder } from '../../../../ports/projectionProgress.js';
-import { parkedKey } from '../write/parked.js';
+import { parkedKey } from '../progress.js';
 
 export type Checkpoints = ReadonlyMap<string, Position>;
 
@@ -20,7 +20,7 @@ export type Reached = {
   readonly file: number | undefined;
   readonly checkpoints: Checkpoints;
   /** Events that are applied beyond the checkpoints. */
-  readonly ahead: readonly Pick<OutOfOrder, 'projection' | 'position'>[];
+  readonly outOfOrder: readonly Pick<OutOfOrder, 'projection' | 'position'>[];
   /** Parked tenants, by `parkedKey`: events behind their own checkpoints are passed over. */
   readonly parked: readonly string[];
 };
@@ -28,7 +28,7 @@ export type Reached = {
 /** The stored progress of a projection, and whether it has applied an event and parked a tenant. */
 export type StoredProgress = {
   readonly checkpoint: Position;
-  readonly isAhead: boolean;
+  readonly isOutOfOrder: boolean;
   readonly isParked: boolean;
 };
 
@@ -57,7 +57,7 @@ export class CheckpointWatch {
   /** The last announcement. */
   #heard: Reached | undefined;
   /** The highest position that was announced as applied out of order. */
-  #furthestAhead = 0;
+  #furthestOutOfOrder = 0;
 
   /**
    * @param read reads one snapshot
@@ -116,18 +116,18 @@ export class CheckpointWatch {
   }
 
   #hear(reached: Reached): void {
-    const { checkpoints, ahead, parked } = reached;
+    const { checkpoints, outOfOrder, parked } = reached;
     if (reached.file !== this.#file) {
       this.#onOtherFile();
       return;
     }
     this.#heard = reached;
-    for (const { position } of ahead) this.#furthestAhead = Math.max(this.#furthestAhead, position);
+    for (const { position } of outOfOrder) this.#furthestOutOfOrder = Math.max(this.#furthestOutOfOrder, position);
     for (const waiter of [...this.#waiters]) {
       const { projection, position, tenant, alone } = waiter;
       const isReached =
         position <= (checkpoints.get(projection) ?? -1) ||
-        (alone === true && ahead.some((each) => each.projection === projection && each.position === position));
+        (alone === true && outOfOrder.some((each) => each.projection === projection && each.position === position));
       if (isReached) waiter.end(tenant === undefined || !parked.includes(parkedKey({ tenant, projection })));
     }
   }
@@ -136,12 +136,14 @@ export class CheckpointWatch {
   #isToCome({ projection, position }: Wanted): boolean {
     if (this.#heard === undefined) return false;
     const { checkpoints, parked } = this.#heard;
-    return parked.length === 0 && position > Math.max(checkpoints.get(projection) ?? position, this.#furthestAhead);
+    return (
+      parked.length === 0 && position > Math.max(checkpoints.get(projection) ?? position, this.#furthestOutOfOrder)
+    );
   }
 
   #stored({ projection, position, tenant, alone }: Wanted): 'reached' | 'parked' | 'waiting' {
-    const { checkpoint, isAhead, isParked } = this.#read(projection, position, tenant);
-    if (alone === true && isAhead) return 'reached';
+    const { checkpoint, isOutOfOrder, isParked } = this.#read(projection, position, tenant);
+    if (alone === true && isOutOfOrder) return 'reached';
     if (isParked) return 'parked';
     return checkpoint >= position ? 'reached' : 'waiting';
   }

@@ -18,19 +18,21 @@ import type { ReadModels } from '../../../../ports/readSide.js';
 import { sendable } from '../../../../supervision/threads.js';
 import { pageText } from '../../shared/answerSize.js';
 import type { ConnectionOptions } from '../connections.js';
-import { namingDamage, ReadModelsDamagedError } from '../damage.js';
+import { namingDamage, ReadModelsDamagedError } from '../connections.js';
 import { listDeliveries, readBacklog } from '../deliveries.js';
 import { readApprovals, readHistory } from '../history.js';
 import type { Costs } from '../query/costs.js';
 import { Lister } from '../query/lister.js';
 import type { MadeRanking } from '../ranking/ranking.js';
-import { type RankingName, Rankings } from '../ranking/rankings.js';
-import { type RecordLines, readByIds, readCleanedUpIds } from '../read/changedRecords.js';
+import { type RankingName, Rankings } from '../ranking/ranking.js';
 import { ReadConnection } from '../read/readConnection.js';
 import {
   countOutsideBatch,
   deletedRecords,
   findRecords,
+  type RecordLines,
+  readByIds,
+  readCleanedUpIds,
   readFigures,
   readSnapshot,
   someOutsideBatch,

@@ -2,10 +2,11 @@
 import type Database from 'better-sqlite3';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../../../../ports/readModelWriter.js';
+import { type Mismatch, MismatchError } from '../../../../ports/readModelWriter.js';
+import { codeOf } from '../../../openSqlite.js';
 import { DeliveryTable } from '../deliveries.js';
 import { HistoryTable } from '../history.js';
 import { discardTenant } from './discarded.js';
-import { throwingMismatch } from './mismatch.js';
 import { RecordTables } from './recordTables.js';
 
 export class CopyWriter {
@@ -60,4 +61,23 @@ export class CopyWriter {
     discardTenant(this.db, this.#copy, { projection, tenant });
     this.tables.forget();
   }
+}
+
+/** Codes about a statement or its values; all other codes are about the file, the disk or memory. */
+const OF_CONTENT = ['SQLITE_ERROR', 'SQLITE_CONSTRAINT', 'SQLITE_MISMATCH', 'SQLITE_TOOBIG', 'SQLITE_RANGE'];
+
+/** Applies a part of one event. @throws MismatchError when it does not fit; an engine error as it is */
+export function throwingMismatch<Result>(mismatch: Mismatch, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (isOfEngine(error)) throw error;
+    throw new MismatchError(mismatch, { cause: error });
+  }
+}
+
+function isOfEngine(error: unknown): boolean {
+  const code = codeOf(error);
+  const isOfContent = code === '' || OF_CONTENT.some((known) => code === known || code.startsWith(`${known}_`));
+  return !isOfContent;
 }

@@ -6,12 +6,11 @@ import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../../ports/readModelWriter.js';
 import { openConnection } from '../connections.js';
+import { forgetProgress, isAnyOutOfOrder } from '../progress.js';
 import { SqliteProof } from '../proof/proof.js';
 import type { Checkpoints } from '../threads/checkpointWatch.js';
-import { forgetAhead, isAnyAhead } from './ahead.js';
 import { CopyWriter } from './copyWriter.js';
 import { clearDiscarded, discardLive, endRebuild } from './discarded.js';
-import { unparkAll } from './parked.js';
 import { beginImmediate, inTransaction } from './transactions.js';
 
 const CACHE_MEGABYTES = 32;
@@ -71,7 +70,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     this.#scope = scope;
     this.#copy = copy;
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
-    const isAtOnePosition = () => this.servedUpTo(scope.projection) === this.#position && !isAnyAhead(db, scope);
+    const isAtOnePosition = () => this.servedUpTo(scope.projection) === this.#position && !isAnyOutOfOrder(db, scope);
     this.proof = new SqliteProof(db, scope, copy, isAtOnePosition);
   }
 
@@ -99,7 +98,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   async holdLive(): Promise<Position> {
     for (;;) {
       await beginImmediate(this.db);
-      if (!isAnyAhead(this.db, this.#scope)) return this.servedUpTo(this.#scope.projection);
+      if (!isAnyOutOfOrder(this.db, this.#scope)) return this.servedUpTo(this.#scope.projection);
       // No event overtakes during a rebuild, so those that did are passed after one more event.
       this.db.exec('ROLLBACK');
       await delay(PAUSE_MS);
@@ -114,10 +113,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     // Before the served copy is discarded: this rebuild may have waited long for the file, and count as dead.
     this.#touchAt(this.#position);
     discardLive(this.db, this.#scope);
-    if (this.#scope.table === undefined) {
-      unparkAll(this.db, this.#scope);
-      forgetAhead(this.db, this.#scope);
-    }
+    if (this.#scope.table === undefined) forgetProgress(this.db, this.#scope);
     endRebuild(this.db, this.#copy, 'served');
     this.db.exec('COMMIT');
     await this.#close();

@@ -6,20 +6,23 @@ import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
 import type { OutOfOrder, Parked } from '../../../../ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
-import { openConnection } from '../connections.js';
-import { ReadModelsDamagedError } from '../damage.js';
+import { openConnection, ReadModelsDamagedError } from '../connections.js';
 import { LIVE } from '../ddl.js';
 import { dropDeliveries } from '../deliveries.js';
-import { SMALL_ROWS } from '../layout.js';
-import { PLACE, type PlaceRow, placeOf } from '../read/anchor.js';
+import { isOutdated, SMALL_ROWS } from '../layout.js';
+import {
+  forgetProgress,
+  LOG_ANCHOR,
+  type LogAnchorRow,
+  logAnchorOf,
+  OutOfOrderTable,
+  ParkedTable,
+  parkedKey,
+} from '../progress.js';
 import { type Checkpoints, openCheckpointChannel, type Reached } from '../threads/checkpointWatch.js';
 import { copyWal, WalCopier } from '../threads/walCopier.js';
-import { AheadTable, forgetAhead } from './ahead.js';
-import { CopyWriter } from './copyWriter.js';
+import { CopyWriter, throwingMismatch } from './copyWriter.js';
 import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
-import { throwingMismatch } from './mismatch.js';
-import { nextTenant, outdatedTables } from './outdated.js';
-import { ParkedTable, parkedKey, unparkAll } from './parked.js';
 import { beginRebuild, isRebuilding } from './rebuild.js';
 import { FairTransactions, inTransaction } from './transactions.js';
 import { TrigramMerger } from './trigramMerger.js';
@@ -62,7 +65,7 @@ type Options = { readonly file: string; readonly smallRows: number };
 type Stored = {
   readonly checkpoints: Checkpoints;
   readonly parked: readonly Parked[];
-  readonly ahead: readonly OutOfOrder[];
+  readonly outOfOrder: readonly OutOfOrder[];
 };
 
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
@@ -78,11 +81,11 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   /** True at first: an earlier process may have left discarded rows. */
   #mayHoldDropped = true;
   readonly #parked: ParkedTable;
-  readonly #ahead: AheadTable;
+  readonly #outOfOrder: OutOfOrderTable;
   /** As stored and as the open transaction changes it; undefined while unknown. */
   #stored: Stored | undefined;
   /** Applied by the open transaction. */
-  #appliedAhead: OutOfOrder[] = [];
+  #appliedOutOfOrder: OutOfOrder[] = [];
   readonly #checkpoints: Database.Statement<[], [string, Position]>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setAnchor: Database.Statement<[string | null, number, string | null]>;
@@ -98,7 +101,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
-    this.#ahead = new AheadTable(db);
+    this.#outOfOrder = new OutOfOrderTable(db);
     this.#checkpoints = db.prepare<[], [string, Position]>('SELECT projection, position FROM checkpoints').raw();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
     this.#setAnchor = db.prepare(
@@ -108,7 +111,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
 
   async begin(): Promise<void> {
     await this.#transactions.begin();
-    this.#appliedAhead = [];
+    this.#appliedOutOfOrder = [];
     this.#forgetWhatOthersChanged();
   }
 
@@ -131,7 +134,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#stored ??= {
       checkpoints: new Map(this.#checkpoints.all()),
       parked: this.#parked.all(),
-      ahead: this.#ahead.all(),
+      outOfOrder: this.#outOfOrder.all(),
     };
     return this.#stored;
   }
@@ -145,8 +148,8 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
       if (stored.get(projection) !== position) this.#setCheckpoint.run(projection, position);
     }
     if (place !== undefined) this.#setAnchor.run(place.log ?? null, place.position, place.eventId ?? null);
-    if (this.#known().ahead.length > 0) {
-      this.#ahead.removePassed();
+    if (this.#known().outOfOrder.length > 0) {
+      this.#outOfOrder.removePassed();
       this.#stored = undefined;
     }
     const known = this.#known();
@@ -154,7 +157,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     const parked = known.parked.map(parkedKey);
     this.db.exec('COMMIT');
     this.#transactions.ended();
-    const reached = { file: this.#fileNumber, checkpoints, ahead: this.#appliedAhead, parked };
+    const reached = { file: this.#fileNumber, checkpoints, outOfOrder: this.#appliedOutOfOrder, parked };
     this.#channel.postMessage(reached satisfies Reached);
     this.#walCopier.committed();
   }
@@ -171,14 +174,14 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#stored = undefined;
   };
 
-  readonly outOfOrder: ReadModelWriter['outOfOrder'] = async () => this.#known().ahead;
+  readonly outOfOrder: ReadModelWriter['outOfOrder'] = async () => this.#known().outOfOrder;
 
   readonly stepwise: StepwiseWriter = {
     mayOvertake: async () => !isRebuilding(this.db),
-    putOutOfOrder: async (ahead) => {
-      this.#ahead.put(ahead);
+    putOutOfOrder: async (applied) => {
+      this.#outOfOrder.put(applied);
       this.#stored = undefined;
-      if (ahead.pieces === null) this.#appliedAhead.push(ahead);
+      if (applied.pieces === null) this.#appliedOutOfOrder.push(applied);
     },
     cleanUpSome: async (table, cleanUp, event) =>
       throwingMismatch({ ...table, projection: 'records', position: event.position }, () =>
@@ -193,7 +196,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     });
 
   async anchor(): Promise<LogAnchor | undefined> {
-    return placeOf(this.db.prepare<[], PlaceRow>(PLACE).get());
+    return logAnchorOf(this.db.prepare<[], LogAnchorRow>(LOG_ANCHOR).get());
   }
 
   readonly dropDeliveries: ReadModelWriter['dropDeliveries'] = async (endedBefore, limit) =>
@@ -219,8 +222,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     await this.begin();
     try {
       if (isDiscardable(projection)) discardLive(this.db, { projection });
-      unparkAll(this.db, { projection });
-      forgetAhead(this.db, { projection });
+      forgetProgress(this.db, { projection });
       this.#stored = undefined;
       this.tables.forget();
       await this.commit(new Map([[projection, 0]]));
@@ -243,3 +245,22 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.db.close();
   }
 }
+
+/** Finds tables that were laid out for an earlier version of their asset types. */
+const NEXT_TENANT = `SELECT min(tenant) FROM catalog WHERE copy = ${LIVE} AND tenant > ?`;
+
+export const nextTenant = (db: Database.Database, after = ''): string | undefined =>
+  db.prepare<[string], string | null>(NEXT_TENANT).pluck().get(after) ?? undefined;
+
+type Row = { readonly name: string; readonly assetType: string; readonly layout: string };
+
+/** Tables without records are not outdated: they are laid out with their first one. */
+const TABLES = `SELECT name, asset_type AS assetType, layout FROM catalog
+  WHERE tenant = ? AND copy = ${LIVE} AND made = 1 ORDER BY name`;
+
+export const outdatedTables = (db: Database.Database, tenant: string): readonly string[] =>
+  db
+    .prepare<[string], Row>(TABLES)
+    .all(tenant)
+    .filter(({ assetType, layout }) => isOutdated(JSON.parse(assetType), JSON.parse(layout)))
+    .map(({ name }) => name);
