@@ -179,7 +179,8 @@ async function openParts(
       )
     : undefined;
   const early = answersEarly(config, roles, () => directory);
-  const { readModels, barrier } = opened(await openReadSide(config, eventStore, early), (side) =>
+  const onSlowList = (list: object): void => log.debug(list, 'a list was slow');
+  const { readModels, barrier } = opened(await openReadSide(config, eventStore, { early, onSlowList }), (side) =>
     side.readModels.close(),
   );
   const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>

@@ -62,12 +62,17 @@ export async function openStoredLog(
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
   openDirectoryStore(join(DATA_DIR, 'directory.db'), String(PARTS_VERSION));
 
-export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Promise<ReadModels> {
+/** @param onSlowList called with each list of embedded read models that takes long, and how its rows were found */
+export async function openReadModels(
+  config: EngineConfig,
+  lane = ONLY_LANE,
+  onSlowList: (list: object) => void = () => undefined,
+): Promise<ReadModels> {
   const { MONGODB_URL: url, READER_THREADS, REQUEST_TIMEOUT_MS: timeoutMs } = config;
   // Threads take memory: lanes share the initial ones.
   const atFirst = Math.ceil(READER_THREADS / lane.of);
   if (url === undefined)
-    return openSqliteReadModels({ file: readModelFile(config, lane), readers: READER_THREADS, atFirst });
+    return openSqliteReadModels({ file: readModelFile(config, lane), readers: READER_THREADS, atFirst, onSlowList });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
   // No read is waited for any longer.
   return openMongoReadModels({ url, prefix: collectionPrefix(lane), timeoutMs });

@@ -41,13 +41,19 @@ export const answersEarly = (
       }
     : undefined;
 
+export type ReadSideOptions = {
+  readonly early?: AnsweredEarly | undefined;
+  /** Called with each list that takes long, and how its rows were found. */
+  readonly onSlowList?: (list: object) => void;
+};
+
 /** If a database server is away, the number of lanes is unknown: each read then asks for it again. */
 export async function openReadSide(
   config: ReadSideConfig,
   eventStore: EventStore,
-  early?: AnsweredEarly,
+  options: ReadSideOptions = {},
 ): Promise<ReadSide> {
-  const open = async () => openLanes(await ownLanes(config), config, eventStore, early);
+  const open = async () => openLanes(await ownLanes(config), config, eventStore, options);
   if (config.MONGODB_URL === undefined) return open();
   let opening: Promise<ReadSide> | undefined;
   let opened: ReadSide | undefined;
@@ -90,12 +96,12 @@ async function openLanes(
   lanes: readonly Lane[],
   config: ReadSideConfig,
   eventStore: EventStore,
-  early?: AnsweredEarly,
+  { early, onSlowList }: ReadSideOptions,
 ): Promise<ReadSide> {
   const opened: { readonly models: ReadModels; readonly gate: LaneGate }[] = [];
   try {
     for (const lane of lanes) {
-      const models = await openReadModels(config, lane);
+      const models = await openReadModels(config, lane, onSlowList);
       const gate = new LaneGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
       opened.push({ models, gate });
     }

@@ -84,7 +84,7 @@ export type StoredParked = Omit<Parked, 'retryAsked'> & {
   readonly until: Position;
 };
 
-export type StoredPlace = {
+type StoredPlace = {
   readonly log: string | null;
   readonly position: Position;
   readonly eventId: string | null;

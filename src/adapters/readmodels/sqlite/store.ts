@@ -21,6 +21,7 @@ import {
   parkedOf,
 } from './progress.js';
 import { COSTS, type Costs } from './query/costs.js';
+import type { SlowList } from './query/lister.js';
 import { ReadConnection, stateOf } from './read/readConnection.js';
 import { getRecord, readByIds, readSnapshot, recordsOf } from './read/recordReads.js';
 import { parseStored } from './read/storedTexts.js';
@@ -45,6 +46,8 @@ type Options = {
   readonly atFirst?: number;
   /** Default: as measured. */
   readonly costs?: Costs;
+  /** Called with each list that takes long, and how its rows were found. */
+  readonly onSlowList?: (list: SlowList) => void;
 };
 
 /**
@@ -127,11 +130,11 @@ class FollowedFile {
 
 /** @param onOtherFile see `CheckpointWatch` */
 function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
-  const { file, readers = 2, atFirst = readers, costs = COSTS } = options;
+  const { file, readers = 2, atFirst = readers, costs = COSTS, onSlowList = () => undefined } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
   const pool = new ReaderPool(
     { file, cacheMegabytes: READER_CACHE_MEGABYTES, costs },
-    { size: Math.max(1, readers), atFirst, rankingBytes: RANKING_MEGABYTES * 2 ** 20 },
+    { size: Math.max(1, readers), atFirst, rankingBytes: RANKING_MEGABYTES * 2 ** 20, onSlowList },
   );
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);

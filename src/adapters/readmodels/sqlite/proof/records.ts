@@ -154,7 +154,7 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
 const NUL = '\0';
 
 /** Whether a stored entry has as many trigrams as the texts of its columns. */
-export function tokensOf(entry: Buffer, texts: readonly (string | number | null)[]): boolean {
+function tokensOf(entry: Buffer, texts: readonly (string | number | null)[]): boolean {
   const stored = varints(entry);
   if (stored.length !== texts.length) return false;
   return texts.every((text, column) => {

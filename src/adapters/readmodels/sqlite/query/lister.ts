@@ -8,14 +8,29 @@ import { type Condition, conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
 import { creationKey, fittingTexts, rowsBehind } from './createdAfter.js';
 import { findMatches, type Matches } from './matches.js';
-import { rowsOf } from './pageRows.js';
-import { bytesFor, hasRowBits } from './rowBits.js';
+import { pageRows } from './pageRows.js';
+import { bytesFor, hasRowBits } from './rowSet.js';
 import { reversed, termsOf } from './sortTerms.js';
 
 /** Matches are kept for so many filters, in so many bytes: as a list of rows, or as a bit for each row of the table. */
 const KEPT_FILTERS = 64;
 const KEPT_BYTES = 8 * 2 ** 20;
 const BYTES_A_LISTED_ROW = 16;
+
+/** Lists that take longer are reported with their plans. */
+const SLOW_MS = 100;
+
+/** A slow list: how long it took, and how its rows were found. */
+export type SlowList = {
+  readonly tenant: string;
+  readonly table: string;
+  readonly ms: number;
+  readonly total: number;
+  /** How the matches were found and counted. */
+  readonly matches: Matches['by'];
+  /** See `planText`: of the page and, in a sort of several terms, of the ties that it begins in and ends in. */
+  readonly plans: readonly string[];
+};
 
 type Behind = { readonly records: readonly RecordJson[]; readonly next?: CreationKey | undefined };
 type Page = { readonly records: readonly RecordJson[]; readonly total: number; readonly state?: string };
@@ -26,19 +41,28 @@ export class Lister {
   /** Pages of one filter are mostly asked for one after another: its matches are found once. */
   readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS, maxSize: KEPT_BYTES });
   readonly #rankings: Rankings | undefined;
+  readonly #onSlow: (list: SlowList) => void;
 
-  constructor(connection: ReadConnection, costs: Costs = COSTS, rankings?: Rankings) {
+  constructor(
+    connection: ReadConnection,
+    costs: Costs = COSTS,
+    rankings?: Rankings,
+    onSlow: (list: SlowList) => void = () => undefined,
+  ) {
     this.#connection = connection;
     this.#costs = costs;
     this.#rankings = rankings;
+    this.#onSlow = onSlow;
   }
 
   /** @throws ReadModelsWithheldError when the query names a field that the table does not have yet; AnswerTooLargeError */
   list(ref: TableRef, query: RecordQuery): Page {
-    return this.#connection.read<Page>(ref, { records: [], total: 0 }, (table) => this.#page(table, query)).result;
+    return this.#connection.read<Page>(ref, { records: [], total: 0 }, (table) => this.#page(ref, table, query)).result;
   }
 
-  #page(table: ReadTable, query: RecordQuery): Page {
+  #page(ref: TableRef, table: ReadTable, query: RecordQuery): Page {
+    const startedAt = performance.now();
+    const plans: (() => string)[] = [];
     const connection = this.#connection;
     const costs = this.#costs;
     const conditions = query.filters.map((filter) => conditionOf(filter, table));
@@ -50,9 +74,22 @@ export class Lister {
     // A page in the second half is found sooner from the end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
-    const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches, rankings: this.#rankings };
-    const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
+    const rows = pageRows({
+      connection,
+      table,
+      costs,
+      filters,
+      ranges: [],
+      terms: fromEnd ? reversed(terms) : terms,
+      skip,
+      wanted,
+      matches,
+      rankings: this.#rankings,
+      explain: (plan) => plans.push(plan),
+    });
     const records = recordTexts(connection, table, fromEnd ? rows.toReversed() : rows);
+    const ms = Math.round(performance.now() - startedAt);
+    if (ms > SLOW_MS) this.#onSlow({ ...ref, ms, total, matches: matches.by, plans: plans.map((plan) => plan()) });
     return { records, total, state: stateOf(table) };
   }
 

@@ -4,14 +4,15 @@ import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { hasRowBits, RowBits } from './rowBits.js';
-import { RowSet } from './rowSet.js';
+import { hasRowBits, RowBits, RowSet } from './rowSet.js';
 import { allOf, allRows, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
 
 /** Row numbers as the text "12,7,103": as values they would cost twice as much to read, and ten times as much to bind. */
 type Rows = { readonly count: number; readonly list: Buffer };
 
 export type Matches = {
+  /** How they were found. */
+  readonly by: 'all rows' | 'look-up' | 'trigrams' | 'scan';
   readonly total: number;
   readonly source: Source;
   /** Microseconds to read `source` and sort. */
@@ -32,7 +33,7 @@ export function findMatches(search: Search): Matches {
   const { table, conditions, costs } = search;
   if (conditions.length === 0) {
     const source = { from: allRows(table), where: '1', cells: [] };
-    return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
+    return { by: 'all rows', total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = bestLookUp(search);
   const trigrams = trigramQuery(search);
@@ -116,7 +117,7 @@ function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Cond
   const isSet = conditions.every(({ index, inIndex: part }) => index === lookUp.index && part === undefined);
   const sql = `SELECT r.row FROM ${source.from} WHERE ${source.where}`;
   const rows = new RowSet({ count: total, sql, cells: source.cells });
-  return { total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
+  return { by: 'look-up', total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
 }
 
 function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
@@ -137,8 +138,13 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   // Few matches are listed: to query the indexes again for the page may cost as much as the first time.
   const first = `SELECT t.rowid AS row FROM ${source.from} WHERE ${source.where} LIMIT ?`;
   const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
-  if (rows.count < costs.listedRows) return listed(search, rows);
-  return { total: countOf(connection, source), source, cost: countOf(connection, inIndexes) * costs.collected };
+  if (rows.count < costs.listedRows) return listed(search, 'trigrams', rows);
+  return {
+    by: 'trigrams',
+    total: countOf(connection, source),
+    source,
+    cost: countOf(connection, inIndexes) * costs.collected,
+  };
 }
 
 /** The indexes find exactly the matches. They are read into memory as they are counted, unless they are many of a very large table. */
@@ -151,12 +157,12 @@ function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
   const found = hasLimit
     ? rowsFound(connection, `${sql} LIMIT ?`, [...cells, most])
     : rowsFound(connection, sql, cells);
-  if (found.count < costs.listedRows) return listed(search, found);
+  if (found.count < costs.listedRows) return listed(search, 'trigrams', found);
   const isWhole = !hasLimit || found.count < most;
   const total = isWhole ? found.count : countOf(connection, inIndexes);
   const bits = isWhole && hasRowBits(table) ? bitsOf(found, table) : undefined;
-  const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { atHand: () => bits }) });
-  return { total, source, cost: total * costs.collected, rows };
+  const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { loaded: () => bits }) });
+  return { by: 'trigrams', total, source, cost: total * costs.collected, rows };
 }
 
 function bitsOf({ list }: Rows, { nextRow }: ReadTable): RowBits {
@@ -198,10 +204,10 @@ function byScan(search: Search): Matches {
   const order = index === undefined ? 'r.row' : `r.${index}, r.id`;
   const inOrder = `SELECT r.row AS row FROM ${source.from} WHERE ${source.where} ORDER BY ${order} LIMIT ?`;
   const rows = rowsFound(connection, inOrder, [...source.cells, costs.listedRows]);
-  if (rows.count < costs.listedRows) return listed(search, inRowOrder(rows));
+  if (rows.count < costs.listedRows) return listed(search, 'scan', inRowOrder(rows));
   const total = rows.count + countBehind(search, source, order, rows);
   const scan = table.rowCount * (index === undefined ? costs.collected : costs.scanned);
-  return { total, source, cost: scan + total * costs.collected };
+  return { by: 'scan', total, source, cost: scan + total * costs.collected };
 }
 
 /** Goes on behind the last of these rows, and only counts. */
@@ -221,12 +227,12 @@ const inRowOrder = ({ count, list }: Rows): Rows => ({
 });
 
 /** The matches are a list of rows. */
-function listed({ table, costs }: Search, found: Rows): Matches {
+function listed({ table, costs }: Search, by: Matches['by'], found: Rows): Matches {
   const { count, list } = found;
   const json = `[${list.toString('latin1')}]`;
   const sql = 'SELECT value AS row FROM json_each(?)';
-  const rows = new RowSet({ count, sql, cells: [json], atHand: () => bitsOf(found, table) });
-  return { total: count, rows, source: listedSource(table, json), cost: count * costs.collected };
+  const rows = new RowSet({ count, sql, cells: [json], loaded: () => bitsOf(found, table) });
+  return { by, total: count, rows, source: listedSource(table, json), cost: count * costs.collected };
 }
 
 const countOf = (connection: ReadConnection, { from, where, cells }: Source): number =>

@@ -35,7 +35,7 @@ export const orderBy = (terms: readonly Term[]): string =>
 export const cellsOf = (terms: readonly Term[]): readonly Cell[] => terms.flatMap(({ cells }) => cells);
 
 /** Whether one index has this order: that of `id`, or of an indexed column with ties by id in its direction. */
-export function isOneIndex(terms: readonly Term[]): boolean {
+export function isOneIndex(terms: readonly Pick<Term, 'sql' | 'indexed' | 'descending'>[]): boolean {
   const [first, second] = terms;
   if (first === undefined || !first.indexed) return false;
   if (first.sql === 'id') return true;

@@ -4,7 +4,7 @@
  */
 import { LIVE } from '../ddl.js';
 import { indexOf, recordsTable } from '../ownTables.js';
-import { RowBits } from '../query/rowBits.js';
+import { RowBits } from '../query/rowSet.js';
 import type { ReadConnection, ReadTable } from '../read/readConnection.js';
 import { ALL_ROWS, MAX_CHANGED_ROWS, ROWS_CHANGED_SINCE } from './changedRows.js';
 
@@ -62,7 +62,7 @@ export function makeRanking(
 }
 
 /** The rows that a page is taken from, and how many they are. */
-export type MatchingRows = { readonly rows: RowBits; readonly total: number };
+type MatchingRows = { readonly rows: RowBits; readonly total: number };
 
 /** A changed row, and its place in the order now. */
 type Entry = { readonly row: number; readonly value: OrderedCell; readonly id: OrderedCell };

@@ -27,7 +27,7 @@ const REST_SHARE = 4;
 /** Rankings that are known to have been made before, and tenants that rest. */
 const MOST_KNOWN = 1_000;
 
-export type RankingMakerOptions = {
+type RankingMakerOptions = {
   readonly file: string;
   /** For all that are kept: each takes 4 bytes a record and `BYTES_OF_CHANGES`. */
   readonly maxBytes: number;

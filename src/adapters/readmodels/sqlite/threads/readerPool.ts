@@ -8,6 +8,7 @@ import {
 } from '../../../../ports/readModels.js';
 import type { Cancellation } from '../../../../supervision/cancellation.js';
 import { threadLimits } from '../../../threadLimits.js';
+import type { SlowList } from '../query/lister.js';
 import { RankingMaker } from '../ranking/rankingMaker.js';
 import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
 
@@ -28,7 +29,7 @@ const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'histo
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
 /** The replies that end a question. */
-type Answered = Exclude<Reply, { kind: 'ranking wanted' }>;
+type Answered = Exclude<Reply, { kind: 'ranking wanted' | 'slow list' }>;
 
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
 
@@ -43,15 +44,27 @@ export class ReaderPool {
   readonly #short: Job[] = [];
   readonly #long: Job[] = [];
   readonly #rankings: RankingMaker;
+  readonly #onSlowList: (list: SlowList) => void;
   #closed = false;
 
   /** @param rankingBytes memory for rankings, shared by all threads */
   constructor(
     data: Omit<ReaderThreadData, 'unwanted'>,
-    { size, atFirst, rankingBytes }: { readonly size: number; readonly atFirst: number; readonly rankingBytes: number },
+    {
+      size,
+      atFirst,
+      rankingBytes,
+      onSlowList,
+    }: {
+      readonly size: number;
+      readonly atFirst: number;
+      readonly rankingBytes: number;
+      readonly onSlowList: (list: SlowList) => void;
+    },
   ) {
     this.#data = data;
     this.#size = size;
+    this.#onSlowList = onSlowList;
     this.#rankings = new RankingMaker({
       file: data.file,
       maxBytes: rankingBytes,
@@ -71,6 +84,7 @@ export class ReaderPool {
     let failure: unknown;
     worker.on('message', (reply: Reply) => {
       if (reply.kind === 'ranking wanted') this.#rankings.want(reply.name);
+      else if (reply.kind === 'slow list') this.#onSlowList(reply.list);
       else this.#finish(thread, reply);
     });
     worker.on('error', (error) => {

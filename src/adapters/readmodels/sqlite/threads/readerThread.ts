@@ -22,7 +22,7 @@ import { namingDamage, ReadModelsDamagedError } from '../connections.js';
 import { listDeliveries, readBacklog } from '../deliveries.js';
 import { readApprovals, readHistory } from '../history.js';
 import type { Costs } from '../query/costs.js';
-import { Lister } from '../query/lister.js';
+import { Lister, type SlowList } from '../query/lister.js';
 import type { MadeRanking } from '../ranking/ranking.js';
 import { type RankingName, Rankings } from '../ranking/ranking.js';
 import { ReadConnection } from '../read/readConnection.js';
@@ -95,6 +95,8 @@ export type Request =
 export type Reply =
   /** Sent before the answer that was slow without it. */
   | { readonly kind: 'ranking wanted'; readonly name: RankingName }
+  /** Sent before its answer. */
+  | { readonly kind: 'slow list'; readonly list: SlowList }
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
   /** Kinds of their own, as an error that is sent to another thread loses its class. */
   | { readonly kind: 'too large' | 'withheld' | 'damaged'; readonly message: string }
@@ -103,7 +105,7 @@ export type Reply =
 const { unwanted, costs, ...options }: ReaderThreadData = workerData;
 const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load(unwanted, 0) === 0 });
 const rankings = new Rankings((name) => send({ kind: 'ranking wanted', name }));
-const lister = new Lister(connection, costs, rankings);
+const lister = new Lister(connection, costs, rankings, (list) => send({ kind: 'slow list', list }));
 
 /** @returns the answer, and those of its buffers that are transferred instead of being copied */
 function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {

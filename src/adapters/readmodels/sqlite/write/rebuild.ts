@@ -88,7 +88,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   #touchAt(position: Position): void {
     const { changes } = this.#touch.run(position, Date.now(), this.#copy);
-    if (changes !== 1) throw new Error('Another rebuild took this one for dead and removed its copy.');
+    if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
   }
 
   position(): Position {
