@@ -92,8 +92,8 @@ export async function startService(
       host: config.HOST,
       port: config.PORT,
       isBehindProxy: config.TRUST_PROXY > 0,
-      onUnheard: (unheard) => {
-        if (config.ACCESS_LOG === 'on') log.info(unheard, 'request refused unread');
+      onRefused: (refused) => {
+        if (config.ACCESS_LOG === 'on') log.info(refused, 'request refused unread');
       },
     });
     stopping.push(() => server.stop());

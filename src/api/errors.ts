@@ -134,7 +134,7 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
-const FORESEEN = [HttpError, TooManyWaitingError, DeadlineError, ReadModelsWithheldError];
+const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, DeadlineError, ReadModelsWithheldError];
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
@@ -144,9 +144,9 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const expected = known && withOutcome(known, req);
     if (expected === undefined || expected.status >= 500) {
       // Refusals and timeouts are logged as warnings, without a stack: any client can cause them.
-      const isForeseen = FORESEEN.some((kind) => error instanceof kind);
+      const isExpected = EXPECTED_FAILURES.some((kind) => error instanceof kind);
       const about = { ...ids, method: req.method, path: loggedPath(req) };
-      if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
+      if (isExpected) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
       else log.error({ err: error, ...about }, 'request failed');
     }
     if (res.headersSent) {

@@ -43,7 +43,7 @@ export function utf8Text(bytes: Buffer): string {
 export function bytesReader(limitBytes: number): (req: Request, res: Response) => Promise<Buffer> {
   const parser = express.raw({ limit: limitBytes, type: () => true });
   return async (req, res) => {
-    settleCoding(req);
+    normalizeCoding(req);
     askForBody(req, res, limitBytes);
     // The time for a body to arrive has its own limit (`listen.ts`).
     await req.context.deadline.uncounted(runParser(parser, req, res));
@@ -74,7 +74,7 @@ function askForBody({ headers, httpVersion }: Request, res: Response, limitBytes
 const CODINGS = ['gzip', 'deflate', 'br'];
 
 /** Rewrites Content-Encoding to a name that express' parser knows (RFC 9110 §8.4.1). @throws HttpError 415 */
-function settleCoding({ headers }: Request): void {
+function normalizeCoding({ headers }: Request): void {
   const given = headers['content-encoding'];
   if (given === undefined) return;
   const named = given.split(',').map((name) => name.trim().toLowerCase());

@@ -26,7 +26,7 @@ type Open = { readonly names?: Set<string>; at: string | number };
 const SLICE = 65_536;
 
 /** @param text JSON that has a duplicate name. @returns HttpError 400 with the path of the first one */
-export async function nameTwice(text: string): Promise<HttpError> {
+export async function duplicateName(text: string): Promise<HttpError> {
   const pauses = new Pauses();
   const open: Open[] = [];
   let lookAt = SLICE;
@@ -55,7 +55,7 @@ export async function nameTwice(text: string): Promise<HttpError> {
         if (inner?.names !== undefined && isName(text, end)) {
           const name: string = JSON.parse(text.slice(at, end + 1));
           inner.at = name;
-          if (inner.names.has(name)) return twice(open);
+          if (inner.names.has(name)) return duplicateAt(open);
           inner.names.add(name);
         }
         at = end;
@@ -65,7 +65,7 @@ export async function nameTwice(text: string): Promise<HttpError> {
   return badRequest('The body has a name twice in one object.');
 }
 
-const twice = (open: readonly Open[]): HttpError =>
+const duplicateAt = (open: readonly Open[]): HttpError =>
   badRequest(`The body has ${open.map(({ at }) => shownName(String(at))).join('.')} twice.`);
 
 /** Whether a colon follows the string that ends at `end`. */

@@ -56,7 +56,7 @@ export class JsonScan {
   ) {}
 
   /** Scans about this many more characters. @returns whether the end was reached */
-  through(characters: number): boolean {
+  advance(characters: number): boolean {
     const { text } = this;
     const stop = Math.min(text.length, this.#at + characters);
     let at = this.#at;

@@ -1,7 +1,7 @@
 /** Parses JSON from outside, in pieces if it is long, so that other requests run in between. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextRound } from 'node:timers/promises';
-import { membersIn, nameTwice } from './jsonMembers.js';
+import { duplicateName, membersIn } from './jsonMembers.js';
 import { JsonScan, type LongNumbers, notJson } from './jsonScan.js';
 
 /** Characters to scan before other requests run: some milliseconds. */
@@ -9,11 +9,11 @@ const SLICE = 131_072;
 
 /** @throws HttpError 400 for text that is not JSON, too deep, or has a duplicate name; 413 for too many values */
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asObject'): Promise<unknown> {
-  const look = new JsonScan(text, longNumbers);
-  while (!look.through(SLICE)) await nextRound();
-  const exact = look.exactText();
-  const value = look.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, look.longArray);
-  if (membersIn(value, look.levels) < look.members) throw await nameTwice(exact);
+  const scan = new JsonScan(text, longNumbers);
+  while (!scan.advance(SLICE)) await nextRound();
+  const exact = scan.exactText();
+  const value = scan.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, scan.longArray);
+  if (membersIn(value, scan.levels) < scan.members) throw await duplicateName(exact);
   return value;
 }
 

@@ -4,7 +4,7 @@ import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
 import { ApiRequest, ApiResponse } from './expressPrototypes.js';
-import { settleTarget } from './requestTarget.js';
+import { normalizeTarget } from './requestTarget.js';
 
 export type HttpServer = {
   readonly port: number;
@@ -29,26 +29,26 @@ export type Listening = {
   /** Whether a trusted proxy forwards requests. */
   readonly isBehindProxy?: boolean;
   /** Called for each request that is refused before it reaches the listener. */
-  readonly onUnheard?: (unheard: Unheard) => void;
+  readonly onRefused?: (request: RefusedRequest) => void;
 };
 
-export type Unheard = { readonly status: number; readonly reason: string; readonly address: string | undefined };
+export type RefusedRequest = { readonly status: number; readonly reason: string; readonly address: string | undefined };
 
 /** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
   listener: RequestListener,
-  { host, port, isBehindProxy = false, onUnheard = () => {} }: Listening,
+  { host, port, isBehindProxy = false, onRefused = () => {} }: Listening,
 ): Promise<HttpServer> {
   const refuse = (res: ServerResponse, ...refusal: Refusal): void => {
-    onUnheard(unheard(res.req.socket, refusal));
+    onRefused(refused(res.req.socket, refusal));
     answerRefusal(res, ...refusal);
   };
   const refuseOn = (socket: Duplex, ...refusal: Refusal): void => {
-    onUnheard(unheard(socket, refusal));
+    onRefused(refused(socket, refusal));
     answerOn(socket, ...refusal);
   };
   const serve: RequestListener = (req, res) => {
-    const refusal = isForOneHost(req) ? settleTarget(req, isBehindProxy) : ONE_HOST;
+    const refusal = isForOneHost(req) ? normalizeTarget(req, isBehindProxy) : ONE_HOST;
     if (refusal === undefined) listener(req, res);
     else refuse(res, ...refusal);
   };
@@ -95,7 +95,7 @@ export async function startHttpServer(
 
 type Refusal = readonly [status: string, reason: string];
 
-const unheard = (socket: Duplex, [status, reason]: Refusal): Unheard => ({
+const refused = (socket: Duplex, [status, reason]: Refusal): RefusedRequest => ({
   status: Number(status.slice(0, 3)),
   reason,
   address: socket instanceof Socket ? socket.remoteAddress : undefined,

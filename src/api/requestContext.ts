@@ -46,7 +46,7 @@ export class RequestContext {
   /** Span of the whole request; undefined if tracing is off. */
   span: Span | undefined;
   /** Called at the end of the request: frees the room that its body took. */
-  leaveRoom: () => void = () => {};
+  releaseBody: () => void = () => {};
   /** Bytes of the answer's body as sent; 0 before that, and without a body. */
   answerBytes = 0;
   #tenant: Tenant | undefined;

@@ -14,7 +14,7 @@ const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi;
  * Changes `url` and `headers.host`. An absolute target overrides the Host field (RFC 9112 §3.2.2); `OPTIONS *` stays.
  * @param isBehindProxy whether a trusted proxy may terminate TLS: only then can a target be `https`
  */
-export function settleTarget(req: IncomingMessage, isBehindProxy: boolean): TargetRefusal | undefined {
+export function normalizeTarget(req: IncomingMessage, isBehindProxy: boolean): TargetRefusal | undefined {
   const { url = '', method, headers } = req;
   if (url.startsWith('/')) {
     if (url.includes('%')) req.url = withoutNeedlessEscapes(url);

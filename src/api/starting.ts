@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http';
 
 /** Serves /health/live only. @param reason for callers */
-function onlyAlive(reason: string): RequestListener {
+function livenessOnly(reason: string): RequestListener {
   const readiness = { ready: false, checks: { event_store: { ok: false, detail: reason } } };
   const refusal = { message: 'Temporarily unavailable; try again.', error: reason };
   return (req, res) => {
@@ -18,7 +18,7 @@ function onlyAlive(reason: string): RequestListener {
   };
 }
 
-export const starting = onlyAlive('The service starts.');
-export const startingAnew = onlyAlive(
+export const starting = livenessOnly('The service starts.');
+export const startingAnew = livenessOnly(
   'The event log was put back to an older copy, or is another one: the service starts anew on it.',
 );

@@ -42,7 +42,7 @@ export type FeedDeps = {
 type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
 
 /** The cursor of the table's current state. */
-export async function latestPlace(
+export async function currentCursor(
   { eventStore, readModels }: Pick<FeedDeps, 'eventStore' | 'readModels'>,
   table: TableRef,
   cancellation?: Cancellation,
@@ -57,14 +57,14 @@ const BEFORE_ALL: FeedCursor = { revision: -1, eventId: '' };
 const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
 
 /** @returns undefined if the log does not have the cursor's event, or deletions after it are no longer known */
-export async function changesBehind(feed: Feed, from: FeedCursor): Promise<Changes | undefined> {
+export async function changesAfter(feed: Feed, from: FeedCursor): Promise<Changes | undefined> {
   if (!(await holds(feed, from))) return undefined;
   const { table, readModels, cancellation } = feed;
   const { revision: shown } = await readModels.byIds(table, [], cancellation);
   /** For each id, the cursor before it. */
   const found = new Map<string, FeedCursor>();
   let end = from;
-  for await (const step of stepsBehind(feed, from, shown)) {
+  for await (const step of stepsAfter(feed, from, shown)) {
     if (step === 'forgotten') return undefined;
     const { id, place } = step;
     if (id !== undefined && !found.has(id)) {
@@ -94,7 +94,7 @@ const MOST_EVENTS = 32;
 type Step = { readonly id?: string; readonly place: FeedCursor } | 'forgotten';
 
 /** Changes after a cursor, up to a revision or the limit of one page. */
-async function* stepsBehind(feed: Feed, from: FeedCursor, shown: Revision): AsyncGenerator<Step> {
+async function* stepsAfter(feed: Feed, from: FeedCursor, shown: Revision): AsyncGenerator<Step> {
   const { eventStore, table, cancellation } = feed;
   const first = from.within === undefined ? from.revision + 1 : from.revision;
   const last = Math.min(shown, first + MAX_CHANGE_EVENTS - 1);

@@ -7,8 +7,8 @@ import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { type Changes, changesBehind, type FeedCursor, latestPlace } from './changeFeed.js';
-import { fromCursor, markOf, toCursor } from './cursors.js';
+import { type Changes, changesAfter, currentCursor, type FeedCursor } from './changeFeed.js';
+import { fromCursor, queryHash, toCursor } from './cursors.js';
 
 const changesQuery = z.strictObject({
   after: z
@@ -19,7 +19,7 @@ const changesQuery = z.strictObject({
 
 const place = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
 
-function placeOf(cursor: string, mark: string): FeedCursor {
+function cursorIn(cursor: string, mark: string): FeedCursor {
   const [revision, eventId, named, cleanedUp] = fromCursor('after', cursor, mark, place);
   return { revision, eventId, ...(named === null ? {} : { within: { named, cleanedUp } }) };
 }
@@ -89,17 +89,17 @@ export const changes: Resource = {
         if (!supportingData) throw new NotSupportedError(`${name} is Master Data: changes of orders come by webhooks.`);
         const { tenant } = caller;
         const { after } = parseQuery(changesQuery, query);
-        const mark = markOf('changes', tenant, name);
+        const mark = queryHash('changes', tenant, name);
         const table = { tenant, table: name };
-        const from = after === '' ? undefined : placeOf(after, mark);
+        const from = after === '' ? undefined : cursorIn(after, mark);
         const changes = await lists.run({
           tenant,
           context: req.context,
           advice: () => 'Ask again.',
           find: async (cancellation) => {
             const feed = { eventStore, readModels, table, cancellation, now };
-            if (from !== undefined) return changesBehind(feed, from);
-            return { changed: [], next: await latestPlace(feed, table, cancellation), hasMore: false };
+            if (from !== undefined) return changesAfter(feed, from);
+            return { changed: [], next: await currentCursor(feed, table, cancellation), hasMore: false };
           },
         });
         if (changes === undefined) throw gone();

@@ -10,7 +10,7 @@ import { badRequest } from '../errors.js';
 const LONGEST = 500;
 
 /** @param of everything that identifies the query: tenant, table, filters */
-export const markOf = (...of: readonly unknown[]): string => tagOf(JSON.stringify(of));
+export const queryHash = (...of: readonly unknown[]): string => tagOf(JSON.stringify(of));
 
 export const toCursor = (mark: string, at: readonly unknown[]): string =>
   Buffer.from(JSON.stringify([mark, ...at])).toString('base64url');

@@ -8,7 +8,7 @@ import { badRequest } from '../errors.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
-import { fromCursor, markOf, toCursor } from './cursors.js';
+import { fromCursor, queryHash, toCursor } from './cursors.js';
 import type { ListQuery } from './listQuery.js';
 
 export const CURSOR: QueryParameter = {
@@ -56,7 +56,7 @@ export function parseExportQuery(
       'With cursor the list goes by created_at or -created_at alone: in any other order a record that changes meanwhile could be left out, or come twice.',
     );
   }
-  const mark = markOf('list', table.tenant, table.assetType.name, direction, inOneOrder(filters));
+  const mark = queryHash('list', table.tenant, table.assetType.name, direction, inOneOrder(filters));
   const key = text === '' ? undefined : fromCursor('cursor', text, mark, creationKey);
   const behind = key === undefined ? undefined : { createdAt: key[0], id: key[1] };
   return { query: { filters, direction, behind, limit: perPage }, mark };

@@ -168,7 +168,7 @@ export function undoReply(undone: UndoResult, table: string, dryRun: boolean): R
 }
 
 /** @returns a function that says whether the client has disconnected */
-export function leaving(context: Pick<RequestContext, 'atEnd'>): () => boolean {
+export function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
   let hasLeft = false;
   context.atEnd(() => {
     hasLeft = true;
@@ -248,7 +248,7 @@ export const operations: Resource = {
       async handle({ commands }, { req, caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
-        const options = { dryRun, hasLeft: leaving(req.context) };
+        const options = { dryRun, hasLeft: disconnection(req.context) };
         const undo = (own: Caller) => undoOperation(commands, own, assetType, path.id, body, options);
         const named = { table: assetType.name, of: path.id, body };
         const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);

@@ -37,7 +37,7 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { LIST_ANSWERS } from './listQuery.js';
-import { leaving, UNDO_IN_PIECES, undoReply } from './operations.js';
+import { disconnection, UNDO_IN_PIECES, undoReply } from './operations.js';
 
 /** `work` is undefined if it was too much to be counted. */
 type ShownSync = SyncSession & {
@@ -248,7 +248,7 @@ export const syncs: Resource = {
       async handle({ commands }, { req, caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
-        const options = { dryRun, hasLeft: leaving(req.context) };
+        const options = { dryRun, hasLeft: disconnection(req.context) };
         const undo = (own: Caller) => undoSync(commands, own, assetType, path.id, body, options);
         const named = { table: assetType.name, of: path.id, body };
         const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);

@@ -45,10 +45,10 @@ export const authenticateClient: Check = (api, { headers, context }) => {
   const token = api.tokens.clientOf(text);
   // A verified token is nearly always cached: then the check stays synchronous.
   if (!(token instanceof Promise) && isCurrent(context.tenant, token)) enter(context, token);
-  else return enterLate(api, context, token);
+  else return enterVerified(api, context, token);
 };
 
-async function enterLate(
+async function enterVerified(
   { directory, refresh }: Api,
   context: RequestContext,
   verifying: Promise<ClientToken> | ClientToken,

@@ -37,7 +37,7 @@ export type Attempt = {
 };
 
 /** Times in milliseconds of the clock. */
-type Count = { wrong: number; underWay: number; waitUntil: number; lastAt: number };
+type Count = { wrong: number; inFlight: number; waitUntil: number; lastAt: number };
 
 type Limit = { readonly count: Count; readonly free: number; readonly longestWaitS: number };
 
@@ -64,7 +64,7 @@ export class Guesses {
     const now = this.#now();
     const waitMs = Math.max(...limits.map((limit) => msToWait(limit, now)));
     if (waitMs > 0) return { secondsToWait: Math.ceil(waitMs / 1000), end: () => {} };
-    for (const { count } of limits) count.underWay += 1;
+    for (const { count } of limits) count.inFlight += 1;
     const end: Attempt['end'] = (outcome) => {
       for (const limit of limits) this.#end(limit, outcome);
       if (outcome !== 'right') return;
@@ -75,7 +75,7 @@ export class Guesses {
   }
 
   #end({ count, free, longestWaitS }: Limit, outcome: 'right' | 'wrong' | 'undecided'): void {
-    count.underWay -= 1;
+    count.inFlight -= 1;
     if (outcome !== 'wrong') return;
     const now = this.#now();
     count.wrong += 1;
@@ -99,9 +99,9 @@ export class Guesses {
   #count(key: string): Count {
     const now = this.#now();
     const known = this.#counts.get(key);
-    if (known !== undefined && (known.underWay > 0 || now - known.lastAt < GUESSES_FORGOTTEN_AFTER_S * 1000))
+    if (known !== undefined && (known.inFlight > 0 || now - known.lastAt < GUESSES_FORGOTTEN_AFTER_S * 1000))
       return known;
-    const count = { wrong: 0, underWay: 0, waitUntil: 0, lastAt: now };
+    const count = { wrong: 0, inFlight: 0, waitUntil: 0, lastAt: now };
     this.#counts.set(key, count);
     return count;
   }
@@ -110,7 +110,7 @@ export class Guesses {
 /** Beyond the free guesses, they run one at a time. */
 function msToWait({ count, free }: Limit, now: number): number {
   if (count.waitUntil > now) return count.waitUntil - now;
-  return count.underWay > 0 && count.wrong + count.underWay >= free ? FIRST_GUESS_WAIT_S * 1000 : 0;
+  return count.inFlight > 0 && count.wrong + count.inFlight >= free ? FIRST_GUESS_WAIT_S * 1000 : 0;
 }
 
 /** Short keys, whatever the client sent. */

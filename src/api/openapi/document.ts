@@ -19,7 +19,7 @@ import { isLocalProgram, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { named } from './names.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
-import { recordExample, recordInputSchema, wholeOutputSchema } from './records.js';
+import { recordExample, recordInputSchema, withPartsOutputSchema } from './records.js';
 import { answer, type JsonSchema, type Schemas, tableSchemaName } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
@@ -117,7 +117,7 @@ function tableSchemas(assetType: AssetType): readonly TableSchema[] {
     ['record', () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
     ['create', () => recordInputSchema(assetType, 'create')],
     ['update', () => recordInputSchema(assetType, 'update')],
-    ...(role === 'order' ? ([['whole', () => wholeOutputSchema(assetType)]] as const) : []),
+    ...(role === 'order' ? ([['whole', () => withPartsOutputSchema(assetType)]] as const) : []),
     ...(supportingData ? ([['batchItem', () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
   ];
 }

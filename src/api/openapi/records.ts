@@ -85,11 +85,11 @@ const givenLists = (assetType: AssetType, kind: BodyKind): Schemas =>
   });
 
 /** An order as creates and updates answer it: with its parts, if it was sent with some. Parts include theirs. */
-export function wholeOutputSchema(assetType: AssetType): JsonSchema {
+export function withPartsOutputSchema(assetType: AssetType): JsonSchema {
   const { properties, ...schema } = recordOutputSchema(assetType);
   return {
     ...schema,
-    properties: { ...(isObject(properties) ? properties : {}), ...partLists(assetType, wholeOutputSchema) },
+    properties: { ...(isObject(properties) ? properties : {}), ...partLists(assetType, withPartsOutputSchema) },
   };
 }
 

@@ -65,13 +65,13 @@ export const approvals: Resource = {
               approveOrderOnce(commands, caller, id, user, undefined, { key: `${key} ${id.toLowerCase()}`, body });
         let written = 0;
         let replayed = 0;
-        let anew = 0;
+        let approvedNow = 0;
         const approve = async (id: string): Promise<object> => {
           try {
             const { position, isReplayed, ...warned } = await approved(id);
             written = Math.max(written, position);
             if (isReplayed === true) replayed += 1;
-            else anew += 1;
+            else approvedNow += 1;
             return { id, status: 200, ...warningsOf(warned) };
           } catch (error) {
             const known = answerTo(error);
@@ -85,7 +85,7 @@ export const approvals: Resource = {
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
         }
-        return dataReply(outcomes, { ...manyWritten(written, ORDERS), isReplayed: replayed > 0 && anew === 0 });
+        return dataReply(outcomes, { ...manyWritten(written, ORDERS), isReplayed: replayed > 0 && approvedNow === 0 });
       },
     },
   },

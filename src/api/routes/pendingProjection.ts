@@ -8,11 +8,7 @@ import type { Reply } from './operation.js';
  * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
  * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
  */
-export function isShownByReads(
-  api: Api,
-  { context }: Request,
-  { written = 0, changed }: Reply,
-): true | Promise<boolean> {
+export function shownByReads(api: Api, { context }: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
   if (written === 0) return true;
   const { pendingWrites, config, log, tracer, readModels } = api;
   const tenant = context.tenantName ?? '';

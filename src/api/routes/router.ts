@@ -27,7 +27,7 @@ import {
   routesOf,
   scopeOf,
 } from './operation.js';
-import { isShownByReads } from './pendingProjection.js';
+import { shownByReads } from './pendingProjection.js';
 import { parametersCheck, parametersOf } from './query.js';
 import { refusedHeadersCheck } from './refusedHeaders.js';
 import { sendReply } from './sendReply.js';
@@ -162,7 +162,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   return async (req, res) => {
     try {
       const made = await reply(req, res);
-      const shown = isShownByReads(api, req, made);
+      const shown = shownByReads(api, req, made);
       const isPending = shown !== true && !(await shown);
       if (res.writableEnded) return;
       if (isPending) res.setHeader('Projection-Pending', 'true');
@@ -170,7 +170,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     } catch (error) {
       if (!res.writableEnded) throw error;
     } finally {
-      req.context.leaveRoom();
+      req.context.releaseBody();
     }
   };
 }
@@ -181,7 +181,7 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
   return async (req, res) => {
     if (optional === true && !hasBody(req)) return {};
     const { context } = req;
-    context.leaveRoom = await api.bodies.enter(context.tenantName ?? '', req, res, limitBytes);
+    context.releaseBody = await api.bodies.enter(context.tenantName ?? '', req, res, limitBytes);
     return reader(req, res);
   };
 }

@@ -1,4 +1,4 @@
-import { type Changes, changesBehind, type FeedCursor, latestPlace } from '#app/api/assets/changeFeed.js';
+import { type Changes, changesAfter, currentCursor, type FeedCursor } from '#app/api/assets/changeFeed.js';
 import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
@@ -84,7 +84,7 @@ class Table {
   }
 
   async behind(from: FeedCursor): Promise<Changes> {
-    const changes = await changesBehind(this.feed, from);
+    const changes = await changesAfter(this.feed, from);
     if (changes === undefined) throw new Error('The place is gone.');
     return changes;
   }
@@ -132,8 +132,8 @@ test('only what is shown is told', async () => {
   const { changed, next, hasMore } = await of.behind(BEGIN);
   expect(changed.map((each) => each.id)).toEqual([id(1), id(2)]);
   expect([next.revision, hasMore]).toEqual([1, false]);
-  expect(await latestPlace(of.feed, table)).toEqual(next);
-  expect(await latestPlace(new Table([]).feed, table)).toEqual(BEGIN);
+  expect(await currentCursor(of.feed, table)).toEqual(next);
+  expect(await currentCursor(new Table([]).feed, table)).toEqual(BEGIN);
 });
 
 test('a page ends within an event, and the next goes on there', async () => {
@@ -178,15 +178,15 @@ test('few events are read beyond those that fill a page', async () => {
 
 test('a place that the log does not hold is told', async () => {
   const of = new Table([created(1), created(2)]);
-  expect(await changesBehind(of.feed, { revision: 1, eventId: 'event of another log' })).toBeUndefined();
-  expect(await changesBehind(of.feed, { revision: 2, eventId: 'event 2' })).toBeUndefined();
+  expect(await changesAfter(of.feed, { revision: 1, eventId: 'event of another log' })).toBeUndefined();
+  expect(await changesAfter(of.feed, { revision: 2, eventId: 'event 2' })).toBeUndefined();
 });
 
 test('ends when nobody waits for it any more', async () => {
   const { feed } = new Table([created(1)]);
   const reason = new Error('left');
   feed.cancellation.cancel(reason);
-  await expect(changesBehind(feed, BEGIN)).rejects.toBe(reason);
+  await expect(changesAfter(feed, BEGIN)).rejects.toBe(reason);
 });
 
 test('behind a clean-up of which it is not known any more what it deleted, there are no changes to tell', async () => {
@@ -194,8 +194,8 @@ test('behind a clean-up of which it is not known any more what it deleted, there
   of.swept.set(1, [id(1)]);
   const days = (count: number): string => new Date(Date.parse(metadata.occurredAt) + count * 86_400_000).toISOString();
   of.now = days(KEPT_DELETED_DAYS - 1);
-  expect(await changesBehind(of.feed, BEGIN)).toBeDefined();
+  expect(await changesAfter(of.feed, BEGIN)).toBeDefined();
   of.now = days(KEPT_DELETED_DAYS + 1);
-  expect(await changesBehind(of.feed, BEGIN)).toBeUndefined();
-  expect(await changesBehind(of.feed, { revision: 1, eventId: 'event 1' })).toBeDefined();
+  expect(await changesAfter(of.feed, BEGIN)).toBeUndefined();
+  expect(await changesAfter(of.feed, { revision: 1, eventId: 'event 1' })).toBeDefined();
 });
