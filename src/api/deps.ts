@@ -10,16 +10,12 @@ import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordReads } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { PendingWrites } from '../reading/pendingWrites.js';
-import type { AnswersInFlight } from './answersInFlight.js';
+import type { AnswersInFlight, BodiesInWork, InFlight, ListLimits, ListTurns, TokenBuckets } from './admission.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
-import type { BodiesInWork } from './bodiesInWork.js';
-import type { Compression } from './compression.js';
 import type { Refresh } from './directoryRefresh.js';
-import type { InFlight } from './inFlight.js';
-import type { ListLimits, ListTurns } from './listTurns.js';
+import type { Compression } from './jsonAnswer.js';
 import type { ServiceMetrics } from './metrics.js';
-import type { TokenBuckets } from './tokenBuckets.js';
 
 export type ApiConfig = {
   /** Version of the software. Two releases may show the same data differently. */

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import { type Precondition, tagOf } from '../commands/preconditions.js';
 import { Pauses } from '../supervision/waiting.js';
-import type { Encoding } from './compression.js';
 import { badRequest } from './errors.js';
+import type { Encoding } from './jsonAnswer.js';
 import { bytesOf, type JsonText } from './jsonAnswer.js';
 
 /** Bytes to hash without a pause. */

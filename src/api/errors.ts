@@ -37,8 +37,12 @@ export const unsupportedMediaType = (reason: string, headers?: HttpError['header
 export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(403, 'Forbidden.', reason, headers);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
-export const unavailable = (reason: string): HttpError =>
-  new HttpError(503, 'Temporarily unavailable; try again.', reason, { 'Retry-After': '1' });
+/** A 503 after which a retry is safe. */
+export const tryLater = (message: string, reason: string): HttpError =>
+  new HttpError(503, message, reason, { 'Retry-After': '1' });
+export const unavailable = (reason: string): HttpError => tryLater('Temporarily unavailable; try again.', reason);
+export const tooManyRequests = (reason: string, retryAfterSeconds: number): HttpError =>
+  new HttpError(429, 'Too many requests.', reason, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 
 /** The entry with this key. @throws HttpError 404 if there is none */
 export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {
@@ -64,15 +68,14 @@ const answer = (status: number, message: string, error: string, headers?: Answer
   ...(headers === undefined ? {} : { headers }),
 });
 
+const answerOf = ({ status, message, reason, headers }: HttpError): Answer => answer(status, message, reason, headers);
+
 const invalid = (message: string, errors: ValidationError['errors']): Answer => ({
   status: 422,
   body: { message, errors },
 });
 
 export const TOOK_TOO_LONG = 'The request took too long.';
-
-const tryLater = (reason: string, message = 'Temporarily unavailable; try again.'): Answer =>
-  answer(503, message, reason, { 'Retry-After': '1' });
 
 /** Adds to a 503 whether the write may have happened, which the client must know before it retries. */
 function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
@@ -102,7 +105,7 @@ const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD
 
 /** The answer to an expected error; undefined for all others. */
 export function answerTo(error: unknown): Answer | undefined {
-  if (error instanceof HttpError) return answer(error.status, error.message, error.reason, error.headers);
+  if (error instanceof HttpError) return answerOf(error);
   if (error instanceof ValidationError) return invalid(error.message, error.errors);
   if (error instanceof NotFoundError) return answer(404, 'Not found.', error.message);
   if (error instanceof ConflictError) return answer(409, 'Conflict.', error.message);
@@ -116,11 +119,12 @@ export function answerTo(error: unknown): Answer | undefined {
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);
-  if (error instanceof DeadlineError) return tryLater(error.message, TOOK_TOO_LONG);
-  if (error instanceof TryAgainError || error instanceof TooManyWaitingError) return tryLater(error.message);
-  if (error instanceof ReadModelsWithheldError) return tryLater(error.message);
-  if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
-  if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
+  if (error instanceof DeadlineError) return answerOf(tryLater(TOOK_TOO_LONG, error.message));
+  if (error instanceof TryAgainError || error instanceof TooManyWaitingError)
+    return answerOf(unavailable(error.message));
+  if (error instanceof ReadModelsWithheldError) return answerOf(unavailable(error.message));
+  if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
+  if (error instanceof ReadModelsUnavailableError) return answerOf(unavailable('The read models cannot be reached.'));
   return requestError(error);
 }
 

@@ -3,6 +3,7 @@
  * METRICS_TOKEN, or to programs on this machine.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { RequestListener } from 'node:http';
 import type { Request } from 'express';
 import { bearerToken, unauthenticated } from './auth/bearer.js';
 import type { ApiConfig } from './deps.js';
@@ -82,3 +83,25 @@ function requireMetricsAccess(config: MetricsAccess, req: Request): void {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+
+/** Listens until the service is ready: at the start, and after a restart on a replaced event log. @param reason for callers */
+function livenessOnly(reason: string): RequestListener {
+  const readiness = { ready: false, checks: { event_store: { ok: false, detail: reason } } };
+  const refusal = { message: 'Temporarily unavailable; try again.', error: reason };
+  return (req, res) => {
+    const path = req.url?.split('?')[0];
+    const isLive = path === '/health/live';
+    const body = isLive ? { status: 'live' } : path === '/health/ready' ? readiness : refusal;
+    res.writeHead(isLive ? 200 : 503, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': 'no-store',
+      ...(isLive ? {} : { 'Retry-After': '1' }),
+    });
+    res.end(JSON.stringify(body));
+  };
+}
+
+export const starting = livenessOnly('The service starts.');
+export const startingAnew = livenessOnly(
+  'The event log was put back to an older copy, or is another one: the service starts anew on it.',
+);

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
-import type { LongNumbers } from './jsonScan.js';
+import type { LongNumbers } from './jsonText.js';
 import { parseJson } from './jsonText.js';
 
 /**

@@ -6,12 +6,9 @@ import type { Request } from 'express';
 import type { RateLimit } from '../domain/identity/events.js';
 import type { Guess } from './auth/guesses.js';
 import type { Api } from './deps.js';
-import { HttpError } from './errors.js';
-import { networkOfRequest } from './network.js';
+import { HttpError, tooManyRequests } from './errors.js';
 import type { Check } from './routes/operation.js';
-
-export const tooManyRequests = (reason: string, retryAfterSeconds: number): HttpError =>
-  new HttpError(429, 'Too many requests.', reason, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
+import { networkOfRequest } from './tenantHost.js';
 
 /** The operator's limit is a ceiling: a tenant's own can only be lower. 0 a second means no limit. */
 export function limitOf(ofService: RateLimit, ofTenant: RateLimit | undefined): RateLimit {

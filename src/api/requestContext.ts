@@ -1,6 +1,6 @@
-/** State of one request, created by the first middleware. */
+/** State of one request, created by the first middleware, which also counts, logs and traces the request. */
 import { randomUUID } from 'node:crypto';
-import type { Span, Tracer } from '@opentelemetry/api';
+import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
@@ -9,10 +9,9 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import { MAX_LOGGED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
-import { traceparentOf } from '../ports/tracing.js';
+import { failSpan, startSpan, traceparentOf } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
-import { beginRequestSpan, endRequestSpan } from './requestSpan.js';
 
 declare global {
   namespace Express {
@@ -129,7 +128,7 @@ export class RequestContext {
   }
 }
 
-/** Probed every few seconds, so logged at level debug only. */
+/** Requested every few seconds, so logged at level debug only, and not traced. */
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
 /** The path for the log, without the query: that may hold personal data. */
@@ -199,4 +198,31 @@ export function openRequest(
     res.on('close', closed);
     next();
   };
+}
+
+/** Continues the caller's trace if the request names one (W3C Trace Context). */
+export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Request): Span | undefined {
+  if (PROBES.includes(path)) return undefined;
+  const { traceparent } = headers;
+  const parent = typeof traceparent === 'string' ? traceparent : undefined;
+  return startSpan(tracer, parent, method, { kind: SpanKind.SERVER });
+}
+
+/**
+ * @param route path template below the router's; '' if none matched. The log has the full path with its ids, under the
+ *   same correlation id.
+ * @param status 499 if the client disconnected before its answer
+ */
+export function endRequestSpan({ method, context }: Request, span: Span, route: string, status: number): void {
+  const template = route === '' ? undefined : context.mount + route;
+  span.updateName(template === undefined ? method : `${method} ${template}`);
+  span.setAttributes({
+    'http.request.method': method,
+    'http.route': template,
+    'http.response.status_code': status,
+    'dynamic_assets.tenant': context.tenantName,
+    'dynamic_assets.correlation_id': context.requestId,
+  });
+  if (status >= 500 || status === 499) failSpan(span, String(status));
+  span.end();
 }

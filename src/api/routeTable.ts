@@ -5,16 +5,15 @@
 
 import { changes } from './assets/changes.js';
 import { orderHistory } from './assets/history.js';
-import { assetInfo } from './assets/info.js';
+import { ASSETS_PATH, assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
 import { records } from './assets/records.js';
 import { synchronization } from './assets/synchronize.js';
 import { syncs } from './assets/syncs.js';
-import { ASSETS_PATH } from './assets/table.js';
 import { authenticateClient } from './auth/bearer.js';
 import { discovery } from './auth/discovery.js';
 import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
-import { docs, home } from './docs/docs.js';
+import { docs, home } from './docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { apiClients } from './platform/apiClients.js';

@@ -1,22 +1,19 @@
 /** The HTTP API as one express application. */
-import express, { type Express } from 'express';
-import { AnswersInFlight } from './answersInFlight.js';
+
+import type { Express, RequestHandler } from 'express';
+import express from 'express';
+import { AnswersInFlight, BodiesInWork, InFlight, ListTurns, TokenBuckets } from './admission.js';
 import { Guesses } from './auth/guesses.js';
-import { BodiesInWork } from './bodiesInWork.js';
-import { Compression } from './compression.js';
-import { crossOrigin } from './crossOrigin.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
-import { useExpressPrototypes } from './expressPrototypes.js';
-import { InFlight } from './inFlight.js';
-import { ListTurns } from './listTurns.js';
+import { Compression } from './jsonAnswer.js';
+import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
-import type { Area } from './routes/operation.js';
+import { type Area, METHODS } from './routes/operation.js';
 import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, healthArea } from './routeTable.js';
-import { TokenBuckets } from './tokenBuckets.js';
 
 /** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
@@ -54,4 +51,46 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   app.use(unknownPath);
   app.use(errorHandler(deps.log));
   return app;
+}
+
+/** Besides the CORS-safelisted response headers (Fetch standard). */
+const EXPOSED = [
+  'Allow',
+  'ETag',
+  'Idempotency-Replayed',
+  'Location',
+  'Projection-Pending',
+  'Projection-Staleness',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+].join(', ');
+
+/** How long a browser may cache the preflight answer. */
+const MAX_AGE_SECONDS = '3600';
+
+/**
+ * CORS (Fetch standard, §3.3): pages of the origins that the operator names may call the API. Credentials are not allowed:
+ * a browser sends no session cookie along, so a page needs a token. Comes before tenant, token and rates: a preflight
+ * request has no token.
+ */
+function crossOrigin(origins: readonly string[]): RequestHandler {
+  const allowed = new Set(origins);
+  return ({ method, headers }, res, next) => {
+    res.vary('Origin');
+    if (headers.origin === undefined || !allowed.has(headers.origin)) return next();
+    res.setHeader('Access-Control-Allow-Origin', headers.origin);
+    if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) {
+      res.setHeader('Access-Control-Expose-Headers', EXPOSED);
+      return next();
+    }
+    res.vary('Access-Control-Request-Headers');
+    res.setHeader('Access-Control-Allow-Methods', ['HEAD', ...METHODS].join(', '));
+    const fields = headers['access-control-request-headers'];
+    if (fields !== undefined) res.setHeader('Access-Control-Allow-Headers', fields);
+    res.setHeader('Access-Control-Max-Age', MAX_AGE_SECONDS);
+    res.status(204).end();
+  };
 }

@@ -1,6 +1,6 @@
 /** Metrics of tenants from the read models: number of records, and time of the last synchronisation. */
 import { Gauge, type Registry } from 'prom-client';
-import { OTHERS, type TenantMetrics } from '../api/tenantMetrics.js';
+import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import { type EventStore, storeWith } from '../ports/eventStore.js';

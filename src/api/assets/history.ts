@@ -7,14 +7,15 @@ import { mapWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
-import { exportWarning, shownWarnings, warnings } from '../exportWarnings.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
+import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
 import type { Resource } from '../routes/operation.js';
+import { RECORD_ID } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { collectionEnvelope } from './envelope.js';
 import { LIST_ANSWERS, PAGING_PARAMETERS, parsePaging } from './listQuery.js';
-import { RECORD_ID, unknownRecord } from './table.js';
+import { collectionEnvelope } from './pages.js';
+import { unknownRecord } from './records.js';
 
 type ShownEntry = Omit<HistoryEntry, 'actor'> & { readonly actor: ShownActor };
 

@@ -9,7 +9,8 @@ import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
-import { ASSETS_PATH } from './table.js';
+
+export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
 const headingView = json.view<AssetType>({
   name: [json.text, ({ name }) => name],

@@ -5,8 +5,7 @@ import { type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModel
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
-import { anyFilter, filterParameters } from './filterOperators.js';
-import { parseFilters, quoted } from './filters.js';
+import { anyFilter, filterParameters, parseFilters, quoted } from './filters.js';
 
 const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;

@@ -21,12 +21,12 @@ import { OPERATION_KINDS } from '../../domain/referenceTable/operation.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
+import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import * as json from '../openapi/schema.js';
 import type { RequestContext } from '../requestContext.js';
 import { dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
 
 type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };

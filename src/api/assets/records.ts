@@ -8,18 +8,26 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
 import { ORDERS, waitScopeOf } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
+import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
+import { type HttpError, notFound } from '../errors.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { type Changed, dataReply, type Reply, type Resource } from '../routes/operation.js';
+import { type Changed, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { collectionEnvelope, pageSchemas } from './envelope.js';
-import { CURSOR, exportEnvelope, exportSchemas, pageOrExport, parseExportQuery } from './export.js';
-import { filterSchemas } from './filterOperators.js';
+import { filterSchemas } from './filters.js';
+import { ASSETS_PATH } from './info.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from './listQuery.js';
-import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
+import {
+  CURSOR,
+  collectionEnvelope,
+  exportEnvelope,
+  exportSchemas,
+  pageOrExport,
+  pageSchemas,
+  parseExportQuery,
+} from './pages.js';
 
 /** An answer with one record. */
 export const recordResponse =
@@ -92,6 +100,9 @@ export async function pageReply(
   const { records, total, state } = await lists.run({ ...turn, find });
   return { body: collectionEnvelope(records, { ...list, url, total }), tag: tagAt(state) };
 }
+
+export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
+  notFound(`There is no record ${id} in ${assetType.name}.`);
 
 /** One record. @throws HttpError 404; ReadModelsWithheldError if an acknowledged write of it may not be shown yet */
 export async function recordReply(

@@ -4,10 +4,10 @@ import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTable
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
+import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
-import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),

@@ -30,12 +30,12 @@ import {
 import { expiryOf } from '../../domain/referenceTable/sync.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorsShown, type ShowActor } from '../actors.js';
+import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { LIST_ANSWERS } from './listQuery.js';
 import { disconnection, UNDO_IN_PIECES, undoReply } from './operations.js';
 

@@ -1,20 +1,21 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
 import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
+import { noteClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
-import type { ApiClient, LiveSecret } from '../../domain/identity/events.js';
+import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
 import { sendJson } from '../jsonAnswer.js';
 import { type BodyReader, bytesReader, jsonBodyReader, utf8Text } from '../jsonBody.js';
-import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
+import type { RequestContext } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { isEscapedUtf8 } from '../routes/query.js';
-import { noteUse } from './clientUse.js';
+import { networkOfRequest } from '../tenantHost.js';
 import {
   formParameters,
   jsonParameters,
@@ -206,3 +207,36 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
   }
   sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };
+
+/** Lost if the process ends before; the client's next token makes up for it. */
+const NOTED_AFTER_MS = 300_000;
+
+/** Uses being recorded. The directory replaces the client's object once it shows the new day. */
+const noting = new WeakMap<ApiClient, string>();
+
+export function noteUse(
+  { commands, log }: Pick<Api, 'commands' | 'log'>,
+  context: RequestContext,
+  client: ApiClient,
+  secret: LiveSecret,
+): void {
+  const today = dayOf(commands.now());
+  const lastUsed = secret === 'primary' ? client.lastUsed : client.staged?.lastUsed;
+  const key = `${secret} ${today}`;
+  if (lastUsed === today || noting.get(client) === key) return;
+  noting.set(client, key);
+  const { requestId } = context;
+  const caller = {
+    tenant: context.tenant.name,
+    actor: { kind: 'client', id: client.clientId, name: client.name },
+    correlationId: requestId,
+    causationId: requestId,
+  } as const;
+  const { ids } = context;
+  const note = () =>
+    noteClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
+      noting.delete(client);
+      log.warn({ err: error, ...ids }, 'the use of an API client was not noted');
+    });
+  setTimeout(note, NOTED_AFTER_MS).unref();
+}

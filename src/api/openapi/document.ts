@@ -17,10 +17,9 @@ import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { isLocalProgram, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { named } from './names.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema, withPartsOutputSchema } from './records.js';
-import { answer, type JsonSchema, type Schemas, tableSchemaName } from './schema.js';
+import { answer, type JsonSchema, named, type Schemas, tableSchemaName } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';

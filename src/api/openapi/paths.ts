@@ -6,6 +6,7 @@ import {
   type Area,
   BODY_LIMITS,
   type BodyDescription,
+  type HonouredHeader,
   isTableOperation,
   type Method,
   type Operation,
@@ -18,12 +19,12 @@ import {
   scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
-import { named } from './names.js';
 import {
   type Header,
   type JsonSchema,
   jsonContent,
   type MediaTypes,
+  named,
   type Parameter,
   type Ref,
   type ResponseObject,
@@ -141,7 +142,7 @@ function operationObject(
   const ofTable = isTableOperation(operation);
   const ofOne = madeFor(assetType);
   const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
-  const headers = [...(isRead ? (['if-none-match'] as const) : []), ...honours.filter(isDescribed)];
+  const headers = [...(isRead ? (['if-none-match'] as const) : []), ...honours];
   const parameters = [
     ...describedQuery(operation).flatMap((parameter) => queryObjects(parameter, assetType)),
     ...headers.map((name) => parameterObject(HEADER_PARAMETERS[name])),
@@ -185,7 +186,7 @@ function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation'])
 const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
 
 /** For `components.parameters`, by field name. */
-const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'idempotency-key']: PathParameter } = {
+const HEADER_PARAMETERS: { readonly [name in HonouredHeader | 'if-none-match']: PathParameter } = {
   'if-match': {
     component: 'IfMatch',
     name: 'If-Match',
@@ -247,8 +248,6 @@ function requestBody({ schema, example, optional, orForm, limit = 'settings' }: 
     content: jsonContent(ofOne(schema), ofOne(example)),
   };
 }
-
-const isDescribed = (name: string): name is keyof typeof HEADER_PARAMETERS => Object.hasOwn(HEADER_PARAMETERS, name);
 
 const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);
 

@@ -6,11 +6,11 @@ import { approveOrder, approveOrderOnce } from '../../commands/orders/lifecycle.
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
 import { ORDERS } from '../../reading/pendingWrites.js';
+import { idempotencyKeyOf } from '../changeOptions.js';
 import { answerTo } from '../errors.js';
-import { warnings, warningsOf } from '../exportWarnings.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
+import { warnings, warningsOf } from '../orderWarnings.js';
 import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
 
 /** Each approval reads the records that its order names; one deadline covers them all. */

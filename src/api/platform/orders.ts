@@ -17,20 +17,19 @@ import type { Order } from '../../domain/order/order.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { ORDERS } from '../../reading/pendingWrites.js';
-import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
+import { collectionEnvelope } from '../assets/pages.js';
 import { ONE_ORDER, recordResponse, writtenReply } from '../assets/records.js';
-import { RECORD_ID } from '../assets/table.js';
+import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
-import { warnings, warningsOf } from '../exportWarnings.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
+import { orderWarnings, warnings, warningsOf, withWarnings } from '../orderWarnings.js';
 import type { QueryParameter, Resource } from '../routes/operation.js';
+import { RECORD_ID } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { orderWarnings, withWarnings } from './orderWarnings.js';
 
 const reasonText = z
   .string('must be a string.')

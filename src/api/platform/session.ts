@@ -15,11 +15,11 @@ import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { HttpError, known } from '../errors.js';
-import { networkOfRequest } from '../network.js';
+import { HttpError, known, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { limitNetwork, tooManyRequests, withinGuesses } from '../rateLimit.js';
+import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
+import { networkOfRequest } from '../tenantHost.js';
 import { actorOf, clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 

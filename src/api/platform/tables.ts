@@ -7,12 +7,11 @@ import { ANY_LIST_PARAMETERS, LIST_ANSWERS } from '../assets/listQuery.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
 import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
 import { oneSync, SYNC_ID, syncReply, syncsList, syncsReply } from '../assets/syncs.js';
-import { RECORD_ID } from '../assets/table.js';
+import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource, type UserCall } from '../routes/operation.js';
+import { dataReply, pathText, RECORD_ID, type Resource, type UserCall } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 /** @throws HttpError 404 */

@@ -11,11 +11,10 @@ import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
-import type { Encoding } from '../compression.js';
 import type { Api } from '../deps.js';
-import type { JsonText } from '../jsonAnswer.js';
+import type { Encoding, JsonText } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
-import type { LongNumbers } from '../jsonScan.js';
+import type { LongNumbers } from '../jsonText.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
 import {
   type JsonSchema,
@@ -25,7 +24,6 @@ import {
   type Responses,
   type Schemas,
 } from '../openapi/schema.js';
-import type { RefusableHeader } from './refusedHeaders.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -75,6 +73,8 @@ export type BodyDescription = {
   readonly errors?: readonly ErrorStatus[];
 };
 
+export type HonouredHeader = 'if-match' | 'idempotency-key';
+
 type Description = {
   /** Operation id; the document appends the table's name to that of a table operation. */
   readonly id: string;
@@ -82,11 +82,8 @@ type Description = {
   readonly description?: PerTable<string>;
   /** Any other parameter is refused, and one that occurs twice; 'any' allows all. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
-  /**
-   * Header fields that the operation honours; a request with another one of `RefusableHeader` is refused. None by
-   * default.
-   */
-  readonly honours?: readonly RefusableHeader[];
+  /** Header fields that the operation honours; one that it does not is refused. None by default. */
+  readonly honours?: readonly HonouredHeader[];
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;
@@ -243,6 +240,15 @@ export const pathText = (name: string): PathParameter => ({
   required: true,
   schema: { type: 'string' },
 });
+
+/** `:id` of a record. (`:table` is not a parameter in the document: each table has its own paths there.) */
+export const RECORD_ID: PathParameter = {
+  component: 'AssetId',
+  name: 'asset_id',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', format: 'uuid' },
+};
 
 /** Throws HttpError to refuse the request. */
 export type Check = (api: Api, req: Request, res: Response) => void | Promise<void>;

@@ -1,11 +1,13 @@
-/** Parses the query of a request, and refuses unknown parameters. */
+/** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
+
+import type { Request } from 'express';
 import { z } from 'zod';
 import { editDistance } from '../../domain/editDistance.js';
 import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
 import { inputSchema } from '../openapi/schema.js';
-import type { QueryParameter } from './operation.js';
+import type { HonouredHeader, QueryParameter } from './operation.js';
 
 /**
  * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
@@ -87,4 +89,36 @@ function unknownParameter(name: string, known: readonly string[]): string {
 function beforeBracket(name: string): string {
   const bracket = name.indexOf('[');
   return bracket < 0 ? name : name.slice(0, bracket);
+}
+
+/** Advice for the client, by field name in lower case. */
+const INSTEAD = {
+  'if-match': 'PUT of a record or an order honours it.',
+  'if-none-match': 'GET honours it.',
+  'if-unmodified-since': 'Send If-Match with the ETag of the record.',
+  'content-range': 'A body is whole; PUT changes the fields that it names.',
+  prefer: 'What can be chosen is in the query of the operation.',
+  'idempotency-key': 'POST of a record, a batch, a clean-up or an approval honours it; send this without.',
+  'x-idempotency-key': 'The name of the field is Idempotency-Key.',
+  'x-http-method-override': 'Send the method itself.',
+  'x-http-method': 'Send the method itself.',
+  'x-method-override': 'Send the method itself.',
+};
+
+/** Harmless on any GET: the answer is the same, or shows whether they were honoured. */
+const FOR_READS = ['if-none-match', 'prefer'];
+
+/**
+ * Makes a check that throws HttpError 400 for a field that the operation does not honour, if the field demands something of
+ * how the request is carried out: the client relies on that. Wishes about the answer (Accept, Accept-Encoding,
+ * If-Modified-Since, Range) may be ignored, since the answer shows it.
+ */
+export function refusedHeadersCheck(method: string, honoured: readonly HonouredHeader[]): (req: Request) => void {
+  const accepted: readonly string[] = method === 'GET' ? [...honoured, ...FOR_READS] : honoured;
+  const refused = Object.entries(INSTEAD).filter(([name]) => !accepted.includes(name));
+  return ({ headers }) => {
+    for (const [name, advice] of refused) {
+      if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here. ${advice}`);
+    }
+  };
 }

@@ -5,9 +5,12 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { HttpError, known, notFound } from '../errors.js';
+import { etag, heldTag, tagOfText } from '../entityTags.js';
+import { HttpError, known, notFound, tooManyRequests } from '../errors.js';
+import { bytesOf, encodingFor, joined, sendJson } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { ANSWER_MS } from '../requestContext.js';
@@ -27,10 +30,7 @@ import {
   routesOf,
   scopeOf,
 } from './operation.js';
-import { shownByReads } from './pendingProjection.js';
-import { parametersCheck, parametersOf } from './query.js';
-import { refusedHeadersCheck } from './refusedHeaders.js';
-import { sendReply } from './sendReply.js';
+import { parametersCheck, parametersOf, refusedHeadersCheck } from './query.js';
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
@@ -195,4 +195,99 @@ function pathOf({ params, path }: Request): Call['path'] {
     return value;
   };
   return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
+}
+
+/**
+ * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
+ * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
+ */
+export function shownByReads(api: Api, { context }: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
+  if (written === 0) return true;
+  const { pendingWrites, config, log, tracer, readModels } = api;
+  const tenant = context.tenantName ?? '';
+  const until = async (limitMs: number): Promise<boolean> => {
+    const span = continueTrace(tracer, traceparentOf(context.span), 'wait until visible', {});
+    const wait = async () => {
+      const isShown = await readModels.waitForEvent('records', written, limitMs, context.tenantName);
+      span?.setAttribute('dynamic_assets.visible', isShown);
+      return isShown;
+    };
+    try {
+      return span === undefined ? await wait() : await inSpans([span], wait);
+    } catch (error) {
+      log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
+      return false;
+    }
+  };
+  if (pendingWrites === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
+  const { part, isFew } = changed;
+  if (isFew && pendingWrites.hasRoom(tenant, part)) {
+    pendingWrites.add(tenant, part, until(Number.POSITIVE_INFINITY));
+    return true;
+  }
+  const shown = until(config.projectionWaitMs);
+  return withinWait(isFew ? shown : pendingWrites.during(tenant, part, shown));
+
+  function withinWait(shown: Promise<boolean>): Promise<boolean> {
+    return context.deadline.within(shown).catch(() => false);
+  }
+}
+
+/** @param reply has the operation's status if it has none of its own */
+export async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
+  const { status = 200, headers } = reply;
+  const body = reply.body && joined(reply.body);
+  if (req.method !== 'GET' && req.method !== 'HEAD') {
+    // A write is always answered, however full memory is.
+    if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
+    sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
+    countInFlight(api, req, res, res.writableLength);
+    return;
+  }
+  tellStaleness(api, req, res);
+  res.vary('Accept-Encoding');
+  // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
+  if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
+  const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
+  const held = tag === undefined ? undefined : heldTag(req, tag);
+  if (held !== undefined) {
+    sendJson(res, 304, undefined, { ...headers, ETag: held });
+    return;
+  }
+  if (body === undefined) {
+    sendJson(res, status, body, headers);
+    return;
+  }
+  const encoding = encodingFor(req, body);
+  const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
+  requireRoom(api, req);
+  if (encoding === undefined) {
+    sendJson(res, status, body, described);
+    countInFlight(api, req, res, res.writableLength);
+    return;
+  }
+  // Counted before compression, which may wait for its turn.
+  countInFlight(api, req, res, bytesOf(body));
+  const { tenantName = '', deadline } = req.context;
+  const bytes =
+    reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
+  if (!res.writableEnded) sendJson(res, status, [bytes], { ...described, 'Content-Encoding': encoding });
+}
+
+/** Reads may lag behind writes. */
+function tellStaleness({ staleness, pendingWrites }: Api, { context }: Request, res: Response): void {
+  if (context.tenantName === undefined) return;
+  const seconds = staleness(context.tenantName);
+  if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
+  if (pendingWrites?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
+}
+
+/** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */
+function requireRoom({ answers }: Api, { context: { tenantName } }: Request): void {
+  if (tenantName === undefined || answers.hasRoom(tenantName)) return;
+  throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
+}
+
+function countInFlight({ answers }: Api, { context: { tenantName } }: Request, res: Response, bytes: number): void {
+  if (tenantName !== undefined) answers.add(tenantName, bytes, res);
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Response } from 'express';
-import { AnswersInFlight } from '#app/api/answersInFlight.js';
+import { AnswersInFlight } from '#app/api/admission.js';
 import { MAX_ANSWER_BYTES_IN_FLIGHT, MAX_ANSWER_MS, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '#app/domain/limits.js';
 
 const answer = () =>

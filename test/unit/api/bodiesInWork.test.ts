@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
-import { BodiesInWork } from '#app/api/bodiesInWork.js';
+import { BodiesInWork } from '#app/api/admission.js';
 import { Deadline, DeadlineError } from '#app/supervision/deadline.js';
 
 const MB = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { type Changes, changesAfter, currentCursor, type FeedCursor } from '#app/api/assets/changeFeed.js';
+import { type Changes, changesAfter, currentCursor, type FeedCursor } from '#app/api/assets/changes.js';
 import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';

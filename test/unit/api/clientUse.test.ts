@@ -1,4 +1,4 @@
-import { noteUse } from '#app/api/auth/clientUse.js';
+import { noteUse } from '#app/api/auth/tokenEndpoint.js';
 import type { ApiClient } from '#app/domain/identity/events.js';
 
 const NOON = '2026-11-21T12:00:00.000000Z';

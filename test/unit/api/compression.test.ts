@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import express, { type Request } from 'express';
-import { Compression, encodingFor } from '#app/api/compression.js';
+import { Compression, encodingFor } from '#app/api/jsonAnswer.js';
 import { MIN_COMPRESSED_BYTES } from '#app/domain/limits.js';
 
 const asked = (accepted: string | undefined, method = 'GET'): Request =>

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { idempotencyKeyOf } from '#app/api/idempotencyKey.js';
+import { idempotencyKeyOf } from '#app/api/changeOptions.js';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '#app/domain/limits.js';
 
 const asked = (key?: string): Request => ({ headers: key === undefined ? {} : { 'idempotency-key': key } }) as Request;

@@ -1,4 +1,4 @@
-import { type ListLimits, ListTurns } from '#app/api/listTurns.js';
+import { type ListLimits, ListTurns } from '#app/api/admission.js';
 import { ANSWER_MS, RequestContext } from '#app/api/requestContext.js';
 import { MAX_WAITING_LISTS } from '#app/domain/limits.js';
 

@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import express from 'express';
-import { useExpressPrototypes } from '#app/api/expressPrototypes.js';
-import { startHttpServer } from '#app/api/listen.js';
+import { startHttpServer, useExpressPrototypes } from '#app/api/listen.js';
 
 test('express finds requests and responses with the prototypes that it would give them', async () => {
   const app = express();

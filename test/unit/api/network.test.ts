@@ -1,4 +1,4 @@
-import { isFromThisMachine, networkOf } from '#app/api/network.js';
+import { isFromThisMachine, networkOf } from '#app/api/tenantHost.js';
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,4 +1,4 @@
-import { InFlight } from '#app/api/inFlight.js';
+import { InFlight } from '#app/api/admission.js';
 import { limitOf } from '#app/api/rateLimit.js';
 
 const NONE = { perSecond: 0, burst: 0 };

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { TenantMetrics } from '#app/api/tenantMetrics.js';
+import { TenantMetrics } from '#app/api/metrics.js';
 
 let now = 0;
 const names = ['a', 'b', 'c', 'd'];

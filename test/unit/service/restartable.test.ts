@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pino } from 'pino';
-import { starting, startingAnew } from '#app/api/starting.js';
+import { starting, startingAnew } from '#app/api/health.js';
 import { Restartable } from '#app/service/restartable.js';
 
 const log = pino({ level: 'silent' });

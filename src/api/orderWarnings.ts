@@ -1,18 +1,56 @@
 /**
- * Current reasons why a submitted order is not sent: no webhook wants it, or the webhook is disabled and its export
- * waits.
+ * Warnings of an approval and of a submitted order: a webhook may get an export twice, no webhook wants it, or the webhook
+ * is disabled and its export waits.
  */
-import { firstDeliveryId } from '../../commands/webhooks/deliveryIds.js';
-import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
-import type { Tenant, Webhook } from '../../domain/identity/directory.js';
-import { MAX_WARNING_LOOKUPS } from '../../domain/limits.js';
-import { disabledSince, disabledWarning } from '../../domain/order/approval.js';
-import type { ExportWarning, Repeat } from '../../domain/order/events.js';
-import type { Order } from '../../domain/order/order.js';
-import type { EventStore } from '../../ports/eventStore.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
-import type { ApiDeps } from '../deps.js';
-import { shownWarnings, type Warned } from '../exportWarnings.js';
+
+import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
+import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
+import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import { MAX_WARNING_LOOKUPS } from '../domain/limits.js';
+import { disabledSince, disabledWarning, warningText } from '../domain/order/approval.js';
+import type { ExportWarning, Repeat } from '../domain/order/events.js';
+import type { Order } from '../domain/order/order.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import type { ApiDeps } from './deps.js';
+import * as json from './openapi/schema.js';
+
+const CODES = ['may_be_duplicate', 'no_webhook', 'webhook_disabled'] as const;
+
+type Shown = {
+  readonly code: (typeof CODES)[number];
+  readonly webhookId?: string;
+  readonly deliveryId?: string;
+  readonly message: string;
+};
+
+export const exportWarning = json.view<Shown>({
+  code: [json.oneOf(CODES), ({ code }) => code],
+  webhook_id: [json.orNull(json.uuid), ({ webhookId = null }) => webhookId],
+  delivery_id: [
+    { ...json.orNull(json.uuid), description: 'Of may_be_duplicate: the latest earlier export that may have arrived.' },
+    ({ deliveryId = null }) => deliveryId,
+  ],
+  message: [json.text, ({ message }) => message],
+});
+
+export type Warned = { readonly repeats?: readonly Repeat[]; readonly warnings?: readonly ExportWarning[] };
+
+const MAY_BE_DUPLICATE =
+  'The webhook may have an earlier export of this order. The webhook-id of the new one names it.';
+
+export const shownWarnings = ({ repeats = [], warnings: said = [] }: Warned): readonly object[] => [
+  ...repeats.map((repeat) => exportWarning.show({ code: 'may_be_duplicate', ...repeat, message: MAY_BE_DUPLICATE })),
+  ...said.map((warning) => exportWarning.show({ ...warning, message: warningText(warning) })),
+];
+
+/** The `warnings` member of an answer; absent if there are none. */
+export function warningsOf(warned: Warned): { readonly warnings?: readonly object[] } {
+  const shown = shownWarnings(warned);
+  return shown.length === 0 ? {} : { warnings: shown };
+}
+
+export const warnings: json.JsonSchema = json.listOf(json.ref('ExportWarning'));
 
 const KIND = 'order.approved';
 /** Concurrent lookups for one list. */

@@ -1,9 +1,8 @@
-/** The parameter `dry_run`. */
+/** How a change is to be carried out: as a dry run, or once for an Idempotency-Key. */
 import type { Request } from 'express';
-import { MAX_DIFFERENCES } from '../../domain/limits.js';
-import { badRequest } from '../errors.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
-import type { QueryParameter } from '../routes/operation.js';
+import { MAX_DIFFERENCES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.js';
+import { badRequest } from './errors.js';
+import type { QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
   component: 'DryRun',
@@ -23,4 +22,17 @@ export function keyOfChange(req: Request, dryRun: boolean): string | undefined {
   const key = idempotencyKeyOf(req);
   if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');
   return key;
+}
+
+/** Visible ASCII characters. */
+const KEY = /^[!-~]+$/;
+
+/** @throws HttpError 400 if the key is empty, too long, or has other characters */
+export function idempotencyKeyOf({ headers }: Request): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && key.length <= MAX_IDEMPOTENCY_KEY_LENGTH && KEY.test(key)) return key;
+  throw badRequest(
+    `Idempotency-Key must have 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, and be given once.`,
+  );
 }

@@ -1,15 +1,73 @@
 /**
- * Lists in the order of creation, page by page from a cursor. Pages stay consistent at any depth while others write.
+ * Pages of a list, by number (spec §2.2) or by cursor, made around records that are JSON text already. Cursors go in the
+ * order of creation and stay consistent at any depth while others write. They hold their whole state, so no process stores
+ * them, and begin with a hash of the query they belong to, so that they cannot be used with another one.
  */
+
 import { z } from 'zod';
+import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Filter, ListBehind, RecordsBehind } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
-import { fromCursor, queryHash, toCursor } from './cursors.js';
-import type { ListQuery } from './listQuery.js';
+import type { ListQuery, Paging } from './listQuery.js';
+
+export const pageSchemas: json.Schemas = {
+  PageLinks: json.closedObject({
+    first: json.link,
+    last: json.link,
+    prev: json.orNull(json.link),
+    next: json.orNull(json.link),
+  }),
+  PageMeta: json.closedObject({
+    current_page: json.count,
+    from: json.count,
+    to: json.count,
+    per_page: json.count,
+    last_page: json.count,
+    total: json.count,
+  }),
+};
+
+export type PageOf = Paging & {
+  /** The list's URL without its query, as the client used it. */
+  readonly url: string;
+  /** Parameters that links repeat. */
+  readonly kept: ListQuery['kept'];
+  /** Number of records on all pages. */
+  readonly total: number;
+};
+
+/**
+ * A page of a list.
+ * @param records JSON texts, joined by commas
+ */
+export function collectionEnvelope(records: string | Uint8Array, list: PageOf): JsonText {
+  const { page, perPage, total } = list;
+  const lastPage = Math.max(1, Math.ceil(total / perPage));
+  const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
+  const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
+  const links = {
+    first: linkTo(1),
+    last: linkTo(lastPage),
+    prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
+    next: page < lastPage ? linkTo(page + 1) : null,
+  };
+  const before = (page - 1) * perPage;
+  const empty = before >= total;
+  const meta = {
+    current_page: page,
+    from: empty ? 0 : before + 1,
+    to: empty ? 0 : Math.min(before + perPage, total),
+    per_page: perPage,
+    last_page: lastPage,
+    total,
+  };
+  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+}
 
 export const CURSOR: QueryParameter = {
   component: 'Cursor',
@@ -76,4 +134,38 @@ export function exportEnvelope(
   const links = { next: cursor === null ? null : linkTo(cursor) };
   const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify({ per_page: perPage, next_cursor: cursor })}}`;
   return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+}
+
+/** Characters of the longest cursor that we issue. */
+const LONGEST = 500;
+
+/** @param of everything that identifies the query: tenant, table, filters */
+export const queryHash = (...of: readonly unknown[]): string => tagOf(JSON.stringify(of));
+
+export const toCursor = (mark: string, at: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify([mark, ...at])).toString('base64url');
+
+/** @throws HttpError 400 for a text that is not a cursor, or the cursor of another query */
+export function fromCursor<At extends readonly unknown[]>(
+  name: string,
+  text: string,
+  mark: string,
+  schema: z.ZodType<At>,
+): At {
+  const unknown = badRequest(`${name} is not one that this service has given.`);
+  if (text.length > LONGEST || !/^[\w-]+$/.test(text)) throw unknown;
+  let values: unknown;
+  try {
+    values = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    throw unknown;
+  }
+  if (!Array.isArray(values)) throw unknown;
+  const [given, ...at] = values;
+  if (given !== mark) {
+    throw badRequest(`${name} is of another list: it goes on only with the table, filters and sort that it came with.`);
+  }
+  const parsed = schema.safeParse(at);
+  if (!parsed.success) throw unknown;
+  return parsed.data;
 }

@@ -1,0 +1,227 @@
+/**
+ * What one tenant, client or network may use of the service: a rate of requests, requests in flight, large bodies, lists
+ * that run at once, and answers that wait to be taken. None of them may take all of it.
+ */
+
+import type { Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import type { RateLimit } from '../domain/identity/events.js';
+import {
+  MAX_ANSWER_BYTES_IN_FLIGHT,
+  MAX_ANSWER_MS,
+  MAX_BODY_BYTES_IN_WORK,
+  MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
+  MAX_TENANT_BODY_BYTES_IN_WORK,
+  MAX_WAITING_BODIES,
+  MAX_WAITING_LISTS,
+} from '../domain/limits.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import { Deadline } from '../supervision/deadline.js';
+import { FairQueue, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
+import { HttpError, TOOK_TOO_LONG, tooManyRequests, tryLater } from './errors.js';
+import type { RequestContext } from './requestContext.js';
+
+/** Beyond this many, the buckets that were idle longest are dropped. */
+const KNOWN_BUCKETS = 50_000;
+
+type Bucket = { tokens: number; filledAt: number };
+
+/** Token buckets for rate limits. One refills `perSecond` tokens a second up to `burst`. */
+export class TokenBuckets {
+  readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
+
+  /**
+   * Takes a token if there is one.
+   * @returns whole tokens left, and seconds until the next one, rounded up; 0 if there is one
+   */
+  take(key: string, { perSecond, burst }: RateLimit) {
+    const now = performance.now();
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = { tokens: burst, filledAt: now };
+      this.#buckets.set(key, bucket);
+    }
+    const filled = Math.min(burst, bucket.tokens + ((now - bucket.filledAt) / 1000) * perSecond);
+    const isTaken = filled >= 1;
+    const rest = isTaken ? filled - 1 : filled;
+    bucket.tokens = rest;
+    bucket.filledAt = now;
+    return { isTaken, left: Math.floor(rest), secondsToNext: Math.max(0, Math.ceil((1 - rest) / perSecond)) };
+  }
+}
+
+/** Requests in flight, by tenant or network. */
+export class InFlight {
+  readonly #requests = new Tally();
+
+  /** Counts one more. @returns a function that ends it; undefined if there are `most` already */
+  enter(key: string, most: number): (() => void) | undefined {
+    if (this.#requests.of(key) >= most) return undefined;
+    this.#requests.add(key, 1);
+    return () => this.#requests.add(key, -1);
+  }
+}
+
+type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
+
+/** Smaller bodies are not counted: even one for each connection is no burden. */
+const SMALL_BYTES = 65_536;
+
+/**
+ * Large bodies that are read and processed at once: each takes several times its size in memory. When a tenant has enough
+ * of them in progress, its next ones wait unread without delaying other tenants.
+ */
+export class BodiesInWork {
+  readonly #bytes = new Tally();
+  readonly #waiting = new Set<Waiting>();
+
+  /**
+   * Resolves when the body may be read.
+   * @param limitBytes counted for a body of unknown size
+   * @returns a function to call when the request is done
+   * @throws HttpError 429 if too many wait, 503 if the request's deadline passes first
+   */
+  async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
+    const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
+    if (bytes <= SMALL_BYTES) return () => {};
+    if (this.#hasRoom(tenant, bytes)) this.#bytes.add(tenant, bytes);
+    else await this.#wait(tenant, bytes, req, res);
+    return () => this.#leave(tenant, bytes);
+  }
+
+  /** A tenant without a body in progress always has room. */
+  #hasRoom(tenant: string, bytes: number): boolean {
+    const own = this.#bytes.of(tenant);
+    if (own === 0) return true;
+    return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes.total + bytes <= MAX_BODY_BYTES_IN_WORK;
+  }
+
+  #wait(tenant: string, bytes: number, { context: { deadline } }: Request, res: Response): Promise<void> {
+    const waitingOfTenant = [...this.#waiting].filter((each) => each.tenant === tenant).length;
+    if (waitingOfTenant >= MAX_WAITING_BODIES) throw tooManyBodies();
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => (): void => {
+        this.#waiting.delete(waiting);
+        forget();
+        res.off('close', left);
+        settle();
+      };
+      const waiting: Waiting = { tenant, bytes, enter: end(resolve) };
+      const left = end(() => reject(tooManyBodies()));
+      const forget = deadline.onCancel(end(() => reject(waitedTooLong())));
+      res.once('close', left);
+      this.#waiting.add(waiting);
+    });
+  }
+
+  #leave(tenant: string, bytes: number): void {
+    this.#bytes.add(tenant, -bytes);
+    for (const waiting of [...this.#waiting]) {
+      if (!this.#hasRoom(waiting.tenant, waiting.bytes)) continue;
+      this.#bytes.add(waiting.tenant, waiting.bytes);
+      waiting.enter();
+    }
+  }
+}
+
+const TOO_MANY_BODIES = 'Too many large bodies of this tenant are in work; send fewer at once.';
+const tooManyBodies = (): HttpError => tooManyRequests(TOO_MANY_BODIES, 1);
+const waitedTooLong = (): HttpError => tryLater(TOOK_TOO_LONG, TOO_MANY_BODIES);
+
+/** Size of the body after decoding; undefined if it is only known after reading. */
+function sizeOf({ headers }: Request): number | undefined {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  const length = headers['content-length'];
+  return length === undefined || encoding.toLowerCase() !== 'identity' ? undefined : Number(length);
+}
+
+export type ListLimits = {
+  /** Lists that run at once. */
+  readonly atOnce: number;
+  /** Lists of one tenant that run at once; fewer than `atOnce`. */
+  readonly ofOneTenant: number;
+  /** Time limit including the wait; never more than the request has left. */
+  readonly timeoutMs: number;
+};
+
+export type List<Result> = {
+  readonly tenant: string;
+  /** Resolves when earlier writes are shown. This wait takes neither a turn nor the list's time. */
+  readonly until?: Promise<void> | undefined;
+  /** The list is cancelled at the request's deadline, or when its client disconnects. */
+  readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
+  /** What to ask for instead, for a list that takes too long. */
+  readonly advice: () => string;
+  /** Must reject soon after its cancellation. */
+  readonly find: (cancellation: Cancellation) => Promise<Result>;
+};
+
+const clientHasLeft = () => new HttpError(499, 'Client closed request.', 'The client has left.');
+
+/**
+ * Lists run in turns, since one may be expensive and must not delay other tenants. Waiting tenants are served round-robin,
+ * none may take all turns, and a list is cancelled when it takes too long or its client disconnects.
+ */
+export class ListTurns {
+  readonly #timeoutMs: number;
+  readonly #turns: FairQueue;
+
+  constructor({ atOnce, ofOneTenant, timeoutMs }: ListLimits) {
+    this.#timeoutMs = timeoutMs;
+    this.#turns = new FairQueue({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
+  }
+
+  /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */
+  async run<Result>({ tenant, until, context, advice, find }: List<Result>): Promise<Result> {
+    if (until !== undefined) await context.deadline.within(until);
+    const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
+    const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
+    let isFound = false;
+    context.atEnd(() => {
+      if (!isFound) deadline.cancel(clientHasLeft());
+    });
+    try {
+      return await this.#turns.run(tenant, () => find(deadline), deadline);
+    } catch (error) {
+      throw deadline.reason ?? (error instanceof TooManyWaitingError ? tooManyLists() : error);
+    } finally {
+      isFound = true;
+      deadline.end();
+    }
+  }
+}
+
+const tooManyLists = (): HttpError => tooManyRequests(`${MAX_WAITING_LISTS} lists of this tenant wait already.`, 1);
+
+const tookTooLong = (timeoutMs: number, advice: string): HttpError => {
+  const seconds = Math.round(timeoutMs / 10) / 100;
+  return tryLater('The list took too long.', `It was given up after ${seconds} s. ${advice}`);
+};
+
+/** Answers wait in memory until their clients have taken them: limits the bytes that slow clients can hold. */
+export class AnswersInFlight {
+  readonly #bytes = new Tally();
+
+  /**
+   * Whether one more answer may be made for this tenant. Over the service's limit, only tenants without a waiting
+   * answer may.
+   */
+  hasRoom(tenant: string): boolean {
+    const own = this.#bytes.of(tenant);
+    return own === 0 || (own < MAX_TENANT_ANSWER_BYTES_IN_FLIGHT && this.#bytes.total < MAX_ANSWER_BYTES_IN_FLIGHT);
+  }
+
+  /**
+   * Counts these bytes until the client has taken its answer or disconnected. A client that takes too long is cut off.
+   * @param bytes 0 if the connection took the whole answer at once, as is usual
+   */
+  add(tenant: string, bytes: number, res: Response): void {
+    if (bytes === 0 || res.closed) return;
+    this.#bytes.add(tenant, bytes);
+    const cut = setTimeout(() => res.destroy(), MAX_ANSWER_MS).unref();
+    res.once('close', () => {
+      clearTimeout(cut);
+      this.#bytes.add(tenant, -bytes);
+    });
+  }
+}
