@@ -1,7 +1,7 @@
 /** The service on production engines, each figure beside what the engine's bare driver does with the same data in the same run. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { WebhookReceiver } from '../dist/cli/demo/receiver.js';
+import { WebhookReceiver } from '../examples/demo/receiver.js';
 import { approvalTimes } from './engines/approvals.js';
 import { measureClusterFaults } from './engines/clusterFaults.js';
 import { measureEventLogs } from './engines/eventLogs.js';

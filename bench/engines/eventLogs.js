@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
-import { WebhookReceiver } from '../../dist/cli/demo/receiver.js';
+import { WebhookReceiver } from '../../examples/demo/receiver.js';
 import { measureCreate } from '../create.js';
 import { atMost, milliseconds, note, p99, quantile, share } from '../figures.js';
 import { callCli, createClient, spawnService, startService, stopService } from '../service.js';

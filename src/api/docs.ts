@@ -109,7 +109,7 @@ export type SiteFile = {
 
 type SiteFiles = ReadonlyMap<string, SiteFile>;
 
-const SITE = new URL('../../site/', import.meta.url);
+const SITE = new URL('../site/', import.meta.url);
 
 const TYPES: { readonly [ending: string]: string } = {
   html: 'text/html; charset=utf-8',

@@ -8,7 +8,6 @@ import { backupCommand } from './backup/backup.js';
 import { restoreCommand } from './backup/restore.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
-import { demoCommand } from './demo/command.js';
 import { doctorCommand } from './doctor/command.js';
 import { CliError, report, UsageError } from './errors.js';
 import { migrateCommand } from './migrate/command.js';
@@ -61,8 +60,7 @@ function program(): Command {
     .addCommand(restoreCommand())
     .addCommand(migrateCommand())
     .addCommand(doctorCommand())
-    .addCommand(configCommand())
-    .addCommand(demoCommand());
+    .addCommand(configCommand());
   return withExample(root, 'dynamic-assets start');
 }
 

@@ -50,22 +50,6 @@ export async function withProgressBar<T>(
   }
 }
 
-/** Runs `work` with a progress bar, then prints count, speed, and the returned note. */
-export async function timedStep(
-  title: string,
-  total: number,
-  unit: string,
-  work: (onProgress: (done: number) => void) => Promise<string>,
-): Promise<void> {
-  const started = performance.now();
-  const note = await withProgressBar(`${title} {bar} {percentage}% {value}/{total}`, (onProgress) =>
-    work((done) => onProgress(done, total)),
-  );
-  const seconds = (performance.now() - started) / 1000;
-  const rate = Math.round(total / seconds).toLocaleString('en');
-  printLines(`${title}: ${total.toLocaleString('en')} ${unit} in ${seconds.toFixed(1)} s, ${rate} a second; ${note}`);
-}
-
 /** Splits `a, b`. For options of commander. */
 export const commaSeparated = (text: string): string[] =>
   text

@@ -4,8 +4,8 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { ApiClient, at } from './apiClient.js';
 import { type Environment, type RunningCli, Workplace } from './cli.js';
 
 const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';

@@ -12,7 +12,7 @@ export const REPOSITORY = resolve(__dirname, '../..');
 
 export type Environment = Readonly<Record<string, string>>;
 
-const baseEnvironment = (): Environment => ({ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' });
+export const baseEnvironment = (): Environment => ({ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' });
 
 /** A directory of its own, to work in and to keep the data in. */
 export class Workplace {

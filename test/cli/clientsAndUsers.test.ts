@@ -1,6 +1,6 @@
 /** API clients and users on the command line, beside a running service. */
 import { z } from 'zod';
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
+import { ApiClient, at } from './apiClient.js';
 import { type RunningCli, Workplace } from './cli.js';
 
 const OF = ['--tenant', 'acme'];

@@ -1,6 +1,9 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Workplace } from './cli.js';
+import { runProgram } from '../engines/commandLine.js';
+import { baseEnvironment, type Environment, REPOSITORY, Workplace } from './cli.js';
+
+const DEMO = join(REPOSITORY, 'examples/demo/index.js');
 
 describe('demo', () => {
   let workplace: Workplace;
@@ -9,12 +12,13 @@ describe('demo', () => {
   });
   afterAll(() => workplace.remove());
 
+  const run = (args: readonly string[], environment: Environment = {}) =>
+    runProgram(args, { directory: workplace.directory, env: { ...baseEnvironment(), ...environment } }, DEMO);
+
   it('runs the whole story over HTTP and cleans up', async () => {
     const temporary = join(workplace.directory, 'tmp');
     await mkdir(temporary);
-    const { code, stdout, stderr } = await workplace.run(['demo', '--locations', '3000', '--orders', '20'], {
-      TMPDIR: temporary,
-    });
+    const { code, stdout, stderr } = await run(['--locations', '3000', '--orders', '20'], { TMPDIR: temporary });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/First sync: 3,000 places in .*; 3000 created, 0 updated, 0 unchanged/);
     expect(stdout).toMatch(/The same again: 3,000 places in .*; 0 created, 0 updated, 3000 unchanged/);
@@ -28,8 +32,14 @@ describe('demo', () => {
 
   it('refuses a data directory that is in use', async () => {
     await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
-    const { code, stderr } = await workplace.run(['demo', '--data-dir', 'data', '--locations', '10']);
+    const { code, stderr } = await run(['--data-dir', 'data', '--locations', '10']);
     expect(stderr).toMatch(/^There are tenants in .* already: the demo needs an empty data directory\.\n$/);
     expect(code).toBe(1);
+  });
+
+  it('refuses wrong usage', async () => {
+    const { code, stdout, stderr } = await run(['--orders', 'many']);
+    expect(stderr).toContain('whole number');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 });

@@ -2,8 +2,8 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
 import { ENTRY } from '../engines/commandLine.js';
+import { ApiClient, at } from './apiClient.js';
 import { type RunningCli, Workplace } from './cli.js';
 
 const execute = promisify(execFile);

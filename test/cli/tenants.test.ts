@@ -1,4 +1,4 @@
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
+import { ApiClient, at } from './apiClient.js';
 import { type RunningCli, Workplace } from './cli.js';
 
 const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'];

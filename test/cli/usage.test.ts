@@ -31,7 +31,6 @@ describe('help', () => {
     [['migrate']],
     [['doctor']],
     [['config']],
-    [['demo']],
   ])('of %j has an example and ends with 0', async (command) => {
     const { code, stdout, stderr } = await workplace.run([...command, '--help']);
     expect(stdout).toContain(`Usage: ${['dynamic-assets', ...command].join(' ')}`);
@@ -58,7 +57,6 @@ describe('wrong usage ends with 2 and one clear message on standard error', () =
       'The body has a twice.',
     ],
     [['client', 'create', '--tenant', 'acme', '--name', 'a\ud800'], 'An argument is not valid UTF-8.'],
-    [['demo', '--orders', 'many'], 'whole number'],
   ])('%j', async (command, message) => {
     const { code, stdout, stderr } = await workplace.run(command);
     expect(stderr).toContain(message);

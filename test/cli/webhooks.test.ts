@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
 import { Receiver } from '../acceptance/receiver.js';
+import { ApiClient, at } from './apiClient.js';
 import { type RunningCli, Workplace } from './cli.js';
 
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };

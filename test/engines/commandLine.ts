@@ -7,8 +7,8 @@ import { resolve } from 'node:path';
 
 export const ENTRY = resolve('dist/cli/index.js');
 const PROCESS = resolve('test/engines/commandProcess.mjs');
-/** These go on until a signal comes, or start others. */
-const PROGRAMS = ['start', 'demo'];
+/** These go on until a signal comes. */
+const PROGRAMS = ['start'];
 /** How long it waits for the next command. */
 const IDLE_MS = 2_000;
 
@@ -33,10 +33,14 @@ export async function runCommand(args: readonly string[], options: CommandOption
   return isProgram ? runProgram(args, options) : runInProcess(args, options);
 }
 
-/** The same as a user does: `node dist/cli/index.js …`. */
-export function runProgram(args: readonly string[], { directory, env, input = '' }: CommandOptions): Promise<Finished> {
+/** The same as a user does: `node dist/cli/index.js …`. @param entry the program */
+export function runProgram(
+  args: readonly string[],
+  { directory, env, input = '' }: CommandOptions,
+  entry: string = ENTRY,
+): Promise<Finished> {
   return new Promise((done) => {
-    const child = execFile(process.execPath, [ENTRY, ...args], { cwd: directory, env }, (error, stdout, stderr) =>
+    const child = execFile(process.execPath, [entry, ...args], { cwd: directory, env }, (error, stdout, stderr) =>
       done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     );
     child.stdin?.end(input);

@@ -1,5 +1,5 @@
 /** The service on EventStoreDB: over a protocol double, not a real server. */
-import { ApiClient, at } from '#app/cli/demo/apiClient.js';
+import { ApiClient, at } from '../cli/apiClient.js';
 import { type RunningCli, Workplace } from '../cli/cli.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 

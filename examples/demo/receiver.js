@@ -1,27 +1,18 @@
 /** The integrator's side of a webhook: an HTTPS endpoint on this machine that checks the signature. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { EventEmitter, on, once } from 'node:events';
-import { createServer, type Server } from 'node:https';
+import { createServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
-import { CliError } from '../errors.js';
-
-export type ReceivedWebhook = {
-  readonly signature: string;
-  readonly body: Buffer;
-  readonly receivedAt: number;
-};
 
 export class WebhookReceiver {
-  readonly #server: Server;
-  readonly #received = new EventEmitter<{ webhook: [ReceivedWebhook] }>();
-  readonly #webhooks = on(this.#received, 'webhook');
+  #server;
+  #received = new EventEmitter();
+  #webhooks = on(this.#received, 'webhook');
 
-  private constructor(
-    server: Server,
-    readonly url: string,
-    /** PEM text of the certificate, for WEBHOOK_CA_FILE. */
-    readonly certificate: string,
-  ) {
+  /** @param certificate PEM text, for WEBHOOK_CA_FILE */
+  constructor(server, certificate) {
+    this.certificate = certificate;
+    this.url = `https://127.0.0.1:${server.address().port}/orders`;
     this.#server = server.on('request', async (request, response) => {
       const body = await buffer(request);
       response.writeHead(204).end();
@@ -30,39 +21,37 @@ export class WebhookReceiver {
     });
   }
 
-  /** Listens on a free port of 127.0.0.1, with a certificate of its own. */
-  static async start(): Promise<WebhookReceiver> {
+  /** Listens on a free port of 127.0.0.1, with its own certificate. */
+  static async start() {
     const { cert, private: key } = await selfSignedCertificate();
     const server = createServer({ cert, key }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    return new WebhookReceiver(server, `https://127.0.0.1:${port}/orders`, cert);
+    return new WebhookReceiver(server, cert);
   }
 
-  /** The next webhook that comes in, or came in and was not asked for yet. */
-  async next(): Promise<ReceivedWebhook> {
+  /** Resolves to the next webhook: `{ signature, body, receivedAt }`. None is lost between two calls. */
+  async next() {
     const { value } = await this.#webhooks.next();
     return value[0];
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');
   }
 }
 
-/** HMAC-SHA256 of the raw body in hex must equal the Signature header. Takes the same time wherever they differ. */
-export function isSignedWith(secret: string, { signature, body }: ReceivedWebhook): boolean {
+/** HMAC-SHA256 of the raw body in hex must equal the Signature header. Compares in constant time. */
+export function isSignedWith(secret, { signature, body }) {
   const expected = Buffer.from(createHmac('sha256', secret).update(body).digest('hex'));
   const given = Buffer.from(signature);
   return expected.length === given.length && timingSafeEqual(expected, given);
 }
 
-async function selfSignedCertificate(): Promise<{ readonly cert: string; readonly private: string }> {
+async function selfSignedCertificate() {
   const { generate } = await import('selfsigned').catch(() => {
-    throw new CliError('The demo needs the package selfsigned: run "npm install" without --omit=dev.');
+    throw new Error('The demo needs the package selfsigned: run "npm install" without --omit=dev.');
   });
   return generate([{ name: 'commonName', value: '127.0.0.1' }], {
     algorithm: 'sha256',
