@@ -2,7 +2,6 @@
  * What one tenant, client or network may use of the service: a rate of requests, requests in flight, large bodies, lists
  * that run at once, and answers that wait to be taken. None of them may take all of it.
  */
-
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { RateLimit } from '../domain/identity/events.js';

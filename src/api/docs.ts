@@ -1,5 +1,4 @@
 /** Pages for people at /docs, which need no token; `/` redirects there. The build makes them (docs/site). */
-
 import { readdir, readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { tagOf } from '../commands/preconditions.js';

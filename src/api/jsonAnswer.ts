@@ -1,5 +1,4 @@
 /** JSON text of answers: its size, how it is compressed, and how it is sent. */
-
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
@@ -80,7 +79,7 @@ export function encodingFor(req: Request, body: JsonText): Encoding | undefined 
 }
 
 export class Compression {
-  // Waiting answers need no limit here: answersInFlight.ts counts them.
+  // Waiting answers need no limit here: admission.ts counts them.
   readonly #turns = new FairQueue({ atOnce: COMPRESSIONS_AT_ONCE, waitingOfGroup: Number.POSITIVE_INFINITY });
 
   /** @param group the tenant: tenants take turns */

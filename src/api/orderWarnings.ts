@@ -2,7 +2,6 @@
  * Warnings of an approval and of a submitted order: a webhook may get an export twice, no webhook wants it, or the webhook
  * is disabled and its export waits.
  */
-
 import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';

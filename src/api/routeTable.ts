@@ -2,7 +2,6 @@
  * The route table: every operation of the service. The router and the OpenAPI document are made from it, so they always
  * agree.
  */
-
 import { changes } from './assets/changes.js';
 import { orderHistory } from './assets/history.js';
 import { ASSETS_PATH, assetInfo } from './assets/info.js';

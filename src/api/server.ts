@@ -1,5 +1,4 @@
 /** The HTTP API as one express application. */
-
 import type { Express, RequestHandler } from 'express';
 import express from 'express';
 import { AnswersInFlight, BodiesInWork, InFlight, ListTurns, TokenBuckets } from './admission.js';

@@ -1,4 +1,5 @@
-/** Reports every error of the command line: one message on standard error, and an exit code. */
+/** Errors of the command line: one message on standard error and an exit code for each; interruption by signals; an old Node. */
+import { constants } from 'node:os';
 import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
 
@@ -54,4 +55,60 @@ export function report(error: unknown): number {
   if (error instanceof Error && process.env.LOG_LEVEL === 'debug') process.stderr.write(`${error.stack ?? ''}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   return error instanceof CliError ? error.exitCode : EXIT_FAILURE;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Shells add the signal's number to this. */
+const EXIT_SIGNAL = 128;
+
+/** A signal has ended the work. */
+export class InterruptedError extends CliError {
+  override readonly exitCode: number;
+
+  constructor(signal: (typeof SIGNALS)[number], outcome: string) {
+    super(`Stopped by ${signal}. ${outcome}`);
+    this.exitCode = EXIT_SIGNAL + constants.signals[signal];
+  }
+}
+
+/**
+ * Runs work that ends early when its signal aborts. A second Ctrl-C ends the process at once.
+ * @param outcome sentences about the state after an early end
+ * @throws InterruptedError; errors of the work
+ */
+export async function interruptible<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  outcome: () => string,
+): Promise<Result> {
+  const stopping = new AbortController();
+  let by: (typeof SIGNALS)[number] | undefined;
+  const listeners = SIGNALS.map((signal) => {
+    const stop = (): void => {
+      by ??= signal;
+      process.stderr.write('Stopping: what was begun is cleared away. The same signal again ends this at once.\n');
+      stopping.abort();
+    };
+    process.once(signal, stop);
+    return [signal, stop] as const;
+  });
+  try {
+    return await work(stopping.signal);
+  } catch (error) {
+    if (by === undefined || !isAbort(error)) throw error;
+    throw new InterruptedError(by, outcome());
+  } finally {
+    for (const [signal, stop] of listeners) process.off(signal, stop);
+  }
+}
+
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
+
+const OLDEST = [20, 19] as const;
+
+/** @param version from `process.versions.node`. @returns why it is too old; undefined if it will do */
+export function unfitNode(version: string): string | undefined {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return undefined;
+  return `Node ${version} is too old: take Node 24, or at least ${OLDEST.join('.')}.`;
 }

@@ -1,14 +1,18 @@
-import { Command } from 'commander';
-import { projectionStatus, statusOfLanes, tenantsBehind } from '../projector/projections.js';
-import { behindText } from '../projector/tenantState.js';
+/** The commands `projections`: list, verify, rebuild and retry. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command, Option } from 'commander';
+import { nearestFirst } from '../domain/editDistance.js';
+import type { Parked } from '../ports/projectionProgress.js';
+import type { Difference } from '../ports/readModelProof.js';
+import type { RebuildScope } from '../ports/readModelWriter.js';
+import { projectionStatus, projections, statusOfLanes, tenantsBehind } from '../projector/projections.js';
+import { afterFix, behindText, parkedSentence } from '../projector/tenantState.js';
 import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
+import { MAX_DIFFERENCES, type VerifyDeps, type VerifyReport, verifyProjection } from '../rebuild/verify.js';
 import { replaceUnreadable } from './damagedReadModels.js';
-import { interruptible } from './interruption.js';
+import { EXIT_FAILURE, interruptible, UnknownNameError, UsageError } from './errors.js';
 import { type ProjectionTools, withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
-import { parkedLines, retryCommand } from './parked.js';
-import { type Name, namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
-import { verifyCommand } from './projectionsVerify.js';
 
 export function projectionsCommand(): Command {
   return new Command('projections')
@@ -115,3 +119,223 @@ const sentence = ({ events, records, behind, seconds, ...scope }: RebuildReport)
   const asFar = behind === 0 ? '' : `, as far as the projector is: ${behind} positions behind the log`;
   return `${scopeText(scope)}: ${events} events with ${records} records in ${seconds.toFixed(1)} s, in place now${asFar}.`;
 };
+
+export function verifyCommand(): Command {
+  const definition = new Command('verify').description(
+    'Apply the event log again beside the live read models, and compare them record by record, indexes and counts included. Changes nothing. Exits with 1 if they differ.',
+  );
+  return withJson(withScope(definition), 'dynamic-assets projections verify --tenant acme --table dyn_item').action(
+    verify,
+  );
+}
+
+async function verify(options: ScopeOptions): Promise<void> {
+  const names = namesIn(options);
+  const work = (signal: AbortSignal) =>
+    withProjections(async (tools) => {
+      const scope = await scopeIn(tools, options);
+      const reports: VerifyReport[] = [];
+      for (const projection of names) {
+        const ofLanes: VerifyReport[] = [];
+        for (const lane of tools.lanesOf(options.tenant))
+          ofLanes.push(await verifyOne(lane, { projection, ...scope }, signal));
+        reports.push(ofLanes.reduce(verifiedTogether));
+      }
+      return reports;
+    });
+  const reports = await interruptible(work, () => 'Nothing was changed. The next one can begin at once.');
+  const result = resultOf(reports);
+  printResult(options, result, linesOf(reports, result));
+  if (!result.equal) process.exitCode = EXIT_FAILURE;
+}
+
+/** Sums two lanes' reports. */
+function verifiedTogether(sum: VerifyReport, next: VerifyReport): VerifyReport {
+  const differences = [...sum.differences, ...next.differences];
+  const named = differences.slice(0, MAX_DIFFERENCES);
+  return {
+    ...sum,
+    position: Math.min(sum.position, next.position),
+    parts: sum.parts + next.parts,
+    records: sum.records + next.records,
+    differences: named,
+    more: sum.more + next.more + differences.length - named.length,
+    seconds: sum.seconds + next.seconds,
+  };
+}
+
+const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>
+  withProgressBar(`${scope.projection}, {step} {bar} {percentage}% {value}/{total}, {records} records`, (onProgress) =>
+    verifyProjection(
+      lane,
+      scope,
+      (progress) => {
+        const { step, records } = progress;
+        if (progress.step === 'applying') onProgress(progress.position, progress.head, { step, records });
+        else onProgress(progress.parts, progress.of, { step, records });
+      },
+      signal,
+    ),
+  );
+
+type NamedDifference = Difference & Pick<RebuildScope, 'projection'>;
+
+/** The output of `--json`. */
+function resultOf(reports: readonly VerifyReport[]) {
+  const named = reports.flatMap(({ projection, differences }) =>
+    differences.map((difference): NamedDifference => ({ projection, ...difference })),
+  );
+  const all = reports.reduce((sum, report) => sum + found(report), 0);
+  const differences = named.slice(0, MAX_DIFFERENCES);
+  return {
+    equal: all === 0,
+    projections: reports.map(({ differences: listed, more, ...report }) => ({
+      ...report,
+      differences: listed.length + more,
+    })),
+    differences,
+    more: all - differences.length,
+  };
+}
+
+const found = ({ differences, more }: VerifyReport): number => differences.length + more;
+
+function linesOf(reports: readonly VerifyReport[], { differences, more }: ReturnType<typeof resultOf>): string[] {
+  const lines = reports.map((report) => {
+    const { position, parts, records, seconds } = report;
+    const number = found(report);
+    const outcome =
+      number === 0 ? 'equal to the log' : `${number} ${number === 1 ? 'difference' : 'differences'} from the log`;
+    return `${scopeText(report)}: ${outcome}, at position ${position}; ${records} records in ${parts} tables, ${seconds.toFixed(1)} s.`;
+  });
+  return [...lines, ...differences.map(lineOf), ...(more === 0 ? [] : [`  and ${more} more`])];
+}
+
+function lineOf({ projection, tenant, table, place, record, kind, detail }: NamedDifference): string {
+  const part = [projection, tenant, table].filter((each) => each !== null && each !== '').join('/');
+  return `  ${[part, place, ...(record === null ? [] : [record])].join(', ')}: ${kind}. ${detail}`;
+}
+
+/** A paragraph for each with the remedy; no lines if nothing is parked. */
+export const parkedLines = (parked: readonly Parked[]): readonly string[] =>
+  parked.flatMap((each) => ['', parkedSentence(each), `  ${each.error}`, `  ${afterFix(each)}`]);
+
+type RetryOptions = JsonOption & { readonly tenant: string; readonly projection?: string };
+
+export function retryCommand(): Command {
+  const definition = new Command('retry')
+    .description(
+      'Retry the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
+    )
+    .requiredOption('--tenant <name>', 'the tenant')
+    .addOption(new Option('--projection <name>', 'only this one (default: all that are parked)').choices(NAMES));
+  return withJson(definition, 'dynamic-assets projections retry --tenant acme').action(retry);
+}
+
+/** `asked`: the retry has not happened yet. */
+type Outcome = { readonly tenant: string; readonly projection: string } & (
+  | { readonly outcome: 'goes on' | 'asked' }
+  | { readonly outcome: 'parked'; readonly parked: Parked }
+);
+
+async function retry(options: RetryOptions): Promise<void> {
+  const outcomes = await withProjections(async (tools) => {
+    await tools.tenant(options.tenant);
+    const lanes = tools.lanesOf(options.tenant);
+    const asked = (await parkedIn(lanes)).filter(
+      ({ tenant, projection }) =>
+        tenant === options.tenant && (options.projection === undefined || projection === options.projection),
+    );
+    for (const each of asked) for (const { writer } of lanes) await writer.askRetry(each);
+    return outcomesOf(lanes, asked);
+  });
+  const lines = outcomes.length === 0 ? [`Nothing of ${options.tenant} is parked there.`] : outcomes.flatMap(sentences);
+  printResult(options, outcomes, lines);
+  if (outcomes.some(({ outcome }) => outcome === 'parked')) process.exitCode = EXIT_FAILURE;
+}
+
+const WAIT_MS = 10_000;
+const LOOK_MS = 200;
+
+type Lane = ProjectionTools['lanes'][number];
+
+const parkedIn = async (lanes: readonly Lane[]): Promise<readonly Parked[]> =>
+  (await Promise.all(lanes.map(({ writer }) => writer.parked()))).flat();
+
+/** Waits until all outcomes are known, or until the time limit. */
+async function outcomesOf(lanes: readonly Lane[], asked: readonly Parked[]): Promise<readonly Outcome[]> {
+  const until = performance.now() + WAIT_MS;
+  for (;;) {
+    const now = await parkedIn(lanes);
+    const outcomes = asked.map(({ tenant, projection }): Outcome => {
+      const parked = now.find((each) => each.tenant === tenant && each.projection === projection);
+      if (parked === undefined) return { tenant, projection, outcome: 'goes on' };
+      if (parked.retryAsked) return { tenant, projection, outcome: 'asked' };
+      return { tenant, projection, outcome: 'parked', parked };
+    });
+    if (outcomes.every(({ outcome }) => outcome !== 'asked') || performance.now() > until) return outcomes;
+    await delay(LOOK_MS);
+  }
+}
+
+function sentences(outcome: Outcome): readonly string[] {
+  const { tenant, projection } = outcome;
+  switch (outcome.outcome) {
+    case 'goes on':
+      return [`${projection} of ${tenant}: caught up, and goes on with the others.`];
+    case 'asked':
+      return [
+        `${projection} of ${tenant}: asked for. It is tried as soon as the service runs; "dynamic-assets projections list" shows what comes of it.`,
+      ];
+    case 'parked':
+      return [`${projection} of ${tenant}: still parked.`, ...parkedLines([outcome.parked]).slice(1)];
+  }
+}
+
+/** Names of all projections. */
+export const NAMES = projections.map(({ name }) => name);
+export type Name = (typeof NAMES)[number];
+
+export type ScopeOptions = JsonOption & {
+  readonly projection?: Name;
+  readonly tenant?: string;
+  readonly table?: string;
+};
+
+export const withScope = (command: Command): Command =>
+  command
+    .addOption(new Option('--projection <name>', 'only this one (default: all)').choices(NAMES))
+    .option('--tenant <name>', 'only what belongs to this tenant')
+    .option('--table <name>', 'only this table of records; needs --tenant');
+
+/** --table implies the records projection. @throws UsageError */
+export function namesIn({ projection, tenant, table }: ScopeOptions): readonly Name[] {
+  if (table === undefined) return projection === undefined ? NAMES : [projection];
+  if (tenant === undefined) throw new UsageError('--table needs --tenant: name the tenant that the table belongs to.');
+  if (projection !== undefined && projection !== 'records') {
+    throw new UsageError('--table goes with --projection records only.');
+  }
+  return ['records'];
+}
+
+/** Checks that the tenant and table exist. @throws UnknownNameError */
+export async function scopeIn(tools: ProjectionTools, { tenant: name, table }: ScopeOptions) {
+  if (name === undefined) return {};
+  const tenant = await tools.tenant(name);
+  if (table === undefined) return { tenant: name };
+  if (!tenant.assetTypes.has(table)) {
+    const tables = nearestFirst(table, [...tenant.assetTypes.keys()]);
+    throw new UnknownNameError(`table ${table} in tenant ${name}`, tables, 'The tenant has none.');
+  }
+  return { tenant: name, table };
+}
+
+/** `records of acme/dyn_item`. */
+export function scopeText({
+  projection,
+  tenant,
+  table,
+}: Pick<RebuildScope, 'projection' | 'tenant' | 'table'>): string {
+  const scope = [tenant, table].filter((part) => part !== undefined).join('/');
+  return scope === '' ? projection : `${projection} of ${scope}`;
+}

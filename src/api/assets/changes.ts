@@ -18,7 +18,7 @@ import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { fromCursor, queryHash, toCursor } from './pages.js';
+import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
 
 const changesQuery = z.strictObject({
   after: z
@@ -48,9 +48,8 @@ const gone = (): HttpError =>
 function reply(url: string, mark: string, { changed, next, hasMore }: Changes): Reply {
   const data = changed.map(({ id, record }) => `{"id":"${id}","deleted":${record === null},"record":${record}}`);
   const cursor = cursorOf(mark, next);
-  const links = JSON.stringify({ next: `${url}?after=${cursor}` });
-  const meta = JSON.stringify({ next_cursor: cursor, has_more: hasMore });
-  return { body: `{"data":[${data.join()}],"links":${links},"meta":${meta}}` };
+  const links = { next: `${url}?after=${cursor}` };
+  return { body: envelope(data.join(), links, { next_cursor: cursor, has_more: hasMore }) };
 }
 
 export const changes: Resource = {

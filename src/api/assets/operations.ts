@@ -22,9 +22,10 @@ import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
+import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import type { RequestContext } from '../requestContext.js';
-import { dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
+import { dataReply, manyWritten, pathText, type Reply, type Resource, type TableCall } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
@@ -55,12 +56,15 @@ const timeOf = (timeOfDay: string) =>
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
+/** Revision of a table's event, before which the next page begins. */
+export const revisionCursor = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
+  .optional()
+  .describe('That of a link to the next page.');
+
 const operationsQuery = z.strictObject({
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
-    .optional()
-    .describe('That of a link to the next page.'),
+  cursor: revisionCursor,
   from: timeOf('T00:00:00Z')
     .optional()
     .meta({ ...TIME, description: 'At this time or later; a date is its beginning.' }),
@@ -154,7 +158,7 @@ export const undoSchemas: json.Schemas = {
 
 export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time are over: then \`next\` says where another request goes on, to be sent with it as \`after\`. What is done stands, whatever becomes of the request, and repeating it does nothing twice.`;
 
-export function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
+function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
   const { next = null, isReplayed } = undone;
   const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
@@ -167,8 +171,21 @@ export function undoReply(undone: UndoResult, table: string, dryRun: boolean): R
   return dataReply(result, { ...manyWritten(position, table), isReplayed });
 }
 
+/** Handles an undo of the path's operation or sync: as a dry run, once for an Idempotency-Key, or plainly. */
+export const undoHandler =
+  (undo: typeof undoOperation) =>
+  async ({ commands }: Api, { req, caller, assetType, path, query, body }: TableCall): Promise<Reply> => {
+    const dryRun = isDryRun(query);
+    const key = keyOfChange(req, dryRun);
+    const options = { dryRun, hasLeft: disconnection(req.context) };
+    const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
+    const named = { table: assetType.name, of: path.id, body };
+    const undone = key === undefined ? run(caller) : undoOnce(commands, caller, { ...named, key }, run);
+    return undoReply(await undone, assetType.name, dryRun);
+  };
+
 /** @returns a function that says whether the client has disconnected */
-export function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
+function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
   let hasLeft = false;
   context.atEnd(() => {
     hasLeft = true;
@@ -181,13 +198,7 @@ export const operationsList = {
   summary: 'Batches, clean-ups and undos, the newest first',
   description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and yet a link to the next as long as there may be more.`,
   query: parametersIn(operationsQuery),
-  answer: json.answer(
-    'One page.',
-    json.closedObject({
-      data: { ...json.listOf(json.ref('TableOperation')), maxItems: MAX_OPERATIONS },
-      links: json.closedObject({ next: json.nullableText }),
-    }),
-  ),
+  answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
 };
 
 /** @throws HttpError 400; NotSupportedError */
@@ -245,15 +256,7 @@ export const operations: Resource = {
       answer: json.one('UndoResult', 'They are back, but those that are told.'),
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, assetType, path, query, body }) {
-        const dryRun = isDryRun(query);
-        const key = keyOfChange(req, dryRun);
-        const options = { dryRun, hasLeft: disconnection(req.context) };
-        const undo = (own: Caller) => undoOperation(commands, own, assetType, path.id, body, options);
-        const named = { table: assetType.name, of: path.id, body };
-        const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);
-        return undoReply(await undone, assetType.name, dryRun);
-      },
+      handle: undoHandler(undoOperation),
     },
   },
 };

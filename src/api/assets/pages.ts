@@ -3,7 +3,6 @@
  * order of creation and stay consistent at any depth while others write. They hold their whole state, so no process stores
  * them, and begin with a hash of the query they belong to, so that they cannot be used with another one.
  */
-
 import { z } from 'zod';
 import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -40,6 +39,12 @@ export type PageOf = Paging & {
   readonly total: number;
 };
 
+/** @param records JSON texts, joined by commas */
+export function envelope(records: string | Uint8Array, links: object, meta: object): JsonText {
+  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+}
+
 /**
  * A page of a list.
  * @param records JSON texts, joined by commas
@@ -65,8 +70,7 @@ export function collectionEnvelope(records: string | Uint8Array, list: PageOf): 
     last_page: lastPage,
     total,
   };
-  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
-  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+  return envelope(records, links, meta);
 }
 
 export const CURSOR: QueryParameter = {
@@ -132,8 +136,7 @@ export function exportEnvelope(
   const linkTo = (to: string): string =>
     `${url}?${new URLSearchParams([['cursor', to], ['perPage', String(perPage)], ...kept])}`;
   const links = { next: cursor === null ? null : linkTo(cursor) };
-  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify({ per_page: perPage, next_cursor: cursor })}}`;
-  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+  return envelope(records, links, { per_page: perPage, next_cursor: cursor });
 }
 
 /** Characters of the longest cursor that we issue. */

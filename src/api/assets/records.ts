@@ -1,5 +1,4 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
-
 import type { Request } from 'express';
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';

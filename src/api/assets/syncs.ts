@@ -14,7 +14,6 @@ import {
   timesOf,
   workOf,
 } from '../../commands/referenceTables/syncHistory.js';
-import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/syncs.js';
 import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undoSync.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
@@ -30,14 +29,14 @@ import {
 import { expiryOf } from '../../domain/referenceTable/sync.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorsShown, type ShowActor } from '../actors.js';
-import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
+import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { LIST_ANSWERS } from './listQuery.js';
-import { disconnection, UNDO_IN_PIECES, undoReply } from './operations.js';
+import { revisionCursor, UNDO_IN_PIECES, undoHandler } from './operations.js';
 
 /** `work` is undefined if it was too much to be counted. */
 type ShownSync = SyncSession & {
@@ -98,26 +97,14 @@ function deletedBy(sync: ShownSync): number | null {
   return cleanedUp ?? (sync.work === undefined ? null : 0);
 }
 
-const syncsQuery = z.strictObject({
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
-    .optional()
-    .describe('That of a link to the next page.'),
-});
+const syncsQuery = z.strictObject({ cursor: revisionCursor });
 
 /** Documentation of a list of syncs, for clients and users. */
 export const syncsList = {
   summary: 'Sync sessions, the newest first',
   description: `When, by whom, what became of it, and how many records. A page has at most ${MAX_SYNCS}, and fewer where they changed much.`,
   query: parametersIn(syncsQuery),
-  answer: json.answer(
-    'One page.',
-    json.closedObject({
-      data: { ...json.listOf(json.ref('SyncSession')), maxItems: MAX_SYNCS },
-      links: json.closedObject({ next: json.nullableText }),
-    }),
-  ),
+  answer: json.linkedPage('SyncSession', MAX_SYNCS),
   answers: LIST_ANSWERS,
 };
 
@@ -245,15 +232,7 @@ export const syncs: Resource = {
       answer: json.one('UndoResult', 'It is taken back, but what is told.'),
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, assetType, path, query, body }) {
-        const dryRun = isDryRun(query);
-        const key = keyOfChange(req, dryRun);
-        const options = { dryRun, hasLeft: disconnection(req.context) };
-        const undo = (own: Caller) => undoSync(commands, own, assetType, path.id, body, options);
-        const named = { table: assetType.name, of: path.id, body };
-        const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);
-        return undoReply(await undone, assetType.name, dryRun);
-      },
+      handle: undoHandler(undoSync),
     },
     'POST /:table/syncs': {
       id: 'startSyncOf',

@@ -1,5 +1,4 @@
 /** Reads the batches, clean-ups and undos of a table from its stream. */
-
 import { lastUntil } from '../../commands/referenceTables/syncHistory.js';
 import { streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';

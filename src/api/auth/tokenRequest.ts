@@ -1,5 +1,4 @@
 /** Parses a token request: its parameters and the client's credentials (RFC 6749 §2.3.1, §4.4.2). Pure. */
-
 import { shownName } from '../../domain/shownName.js';
 
 /** The error codes of RFC 6749 §5.2 in use, with their status. */

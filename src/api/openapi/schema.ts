@@ -112,6 +112,16 @@ export const answer = (description: string, schema: JsonSchema, example?: unknow
 
 export const one = (schema: string, description = 'Done.'): ResponseObject => answer(description, dataOf(ref(schema)));
 
+/** A page of a list whose pages are linked one to the next. */
+export const linkedPage = (entry: string, maxItems?: number): ResponseObject =>
+  answer(
+    'One page.',
+    closedObject({
+      data: { ...listOf(ref(entry)), ...(maxItems === undefined ? {} : { maxItems }) },
+      links: closedObject({ next: nullableText }),
+    }),
+  );
+
 /** A short list, which is not paged. */
 export const all = (schema: string): ResponseObject => answer('All there are.', dataOf(listOf(ref(schema))));
 

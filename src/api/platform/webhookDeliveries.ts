@@ -119,13 +119,7 @@ export const webhookDeliveries: Resource = {
       summary: 'The delivery log, the newest first',
       allow: 'adminsAndAuditors',
       query: parametersIn(deliveryQuery),
-      answer: json.answer(
-        'One page.',
-        json.closedObject({
-          data: json.listOf(json.ref('Delivery')),
-          links: json.closedObject({ next: json.nullableText }),
-        }),
-      ),
+      answer: json.linkedPage('Delivery'),
       answers: LIST_ANSWERS,
       async handle({ readModels, config, lists }, { req, tenant, path: { id }, query: parameters }) {
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);

@@ -1,5 +1,4 @@
 /** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
-
 import type { Request } from 'express';
 import { z } from 'zod';
 import { editDistance } from '../../domain/editDistance.js';

@@ -13,7 +13,7 @@ import { openBroker } from '../../service/engines.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools, ProjectionTools } from '../operator.js';
-import type { Checked, Finding } from './finding.js';
+import type { Checked, Finding } from './files.js';
 
 type Looked = Omit<Checked, 'check'>;
 

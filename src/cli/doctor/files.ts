@@ -1,5 +1,5 @@
 /** Checks the data directory: permissions, keys, and free space. */
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,6 @@ import { usersOf } from '../../service/directoryUse.js';
 import { isReadModelFile } from '../../service/laneStorage.js';
 import { installationKeys } from '../../service/secretBox.js';
 import { withProgressBar } from '../output.js';
-import type { Checked, Finding } from './finding.js';
 
 type Looked = Omit<Checked, 'check'>;
 
@@ -112,4 +111,69 @@ async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
   });
   const rest = unlooked.length === 0 ? '' : `; after ${seconds} s looked at in part: ${unlooked.join(', ')}`;
   return { detail: `${derived.length} databases made of the log are not damaged${rest}`, findings };
+}
+
+export async function settings(config: Config): Promise<Omit<Checked, 'check'>> {
+  const findings = [...unreached(config), ...(await certificate(config))];
+  return { detail: 'they fit each other', findings };
+}
+
+/** A limit that another one always preempts. */
+function unreached(config: Config): readonly Finding[] {
+  const pairs = [
+    ['WRITE_WAIT_MS', 'REQUEST_TIMEOUT_MS'],
+    ['LIST_TIMEOUT_MS', 'REQUEST_TIMEOUT_MS'],
+    ['WEBHOOK_ENDPOINT_CONCURRENCY', 'WEBHOOK_CONCURRENCY'],
+  ] as const;
+  return pairs
+    .filter(([inner, outer]) => config[inner] > config[outer])
+    .map(([inner, outer]) => ({
+      problem: `${inner} (${config[inner]}) is above ${outer} (${config[outer]}), so it is never reached.`,
+      remedy: `Set ${inner} to at most ${config[outer]}, or raise ${outer}.`,
+    }));
+}
+
+async function certificate({ WEBHOOK_CA_FILE: file }: Config): Promise<readonly Finding[]> {
+  if (file === undefined) return [];
+  try {
+    const { validTo } = new X509Certificate(await readFile(file));
+    if (Date.parse(validTo) > Date.now()) return [];
+    const problem = `The certificate in WEBHOOK_CA_FILE, ${file}, was valid until ${validTo}.`;
+    return [{ problem, remedy: 'Put its successor there, and restart the service: no webhook is trusted by it.' }];
+  } catch {
+    const problem = `WEBHOOK_CA_FILE, ${file}, cannot be read as a certificate in PEM.`;
+    return [{ problem, remedy: 'Name a PEM file that the user of the service can read.' }];
+  }
+}
+
+/** A problem that a check has found. */
+export type Finding = {
+  /** A sentence that says what is wrong. */
+  readonly problem: string;
+  /** A sentence that says what to do. */
+  readonly remedy: string;
+};
+
+export type Checked = {
+  readonly check: string;
+  /** What was checked, if nothing is wrong. */
+  readonly detail: string;
+  readonly findings: readonly Finding[];
+};
+
+/** A check that fails to run is a problem as well. */
+export async function checked(
+  check: string,
+  remedy: string,
+  look: () => Promise<Omit<Checked, 'check'>>,
+): Promise<Checked> {
+  try {
+    return { check, ...(await look()) };
+  } catch (error) {
+    return {
+      check,
+      detail: '',
+      findings: [{ problem: error instanceof Error ? error.message : String(error), remedy }],
+    };
+  }
 }

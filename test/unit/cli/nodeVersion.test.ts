@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { unfitNode } from '#app/cli/nodeVersion.js';
+import { unfitNode } from '#app/cli/errors.js';
 
 const text = (file: string): string => readFileSync(resolve(__dirname, '../../..', file), 'utf8');
 

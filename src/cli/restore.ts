@@ -2,16 +2,12 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { storedIdentity } from '../../adapters/eventstore/everyStore.js';
-import { holdAlone } from '../../adapters/sqliteInUse.js';
-import { type Config, readConfig } from '../../config.js';
-import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../../service/dataDirectory.js';
-import { DirectoryInUseError, type DirectoryUse, useDirectory } from '../../service/directoryUse.js';
-import { openStoredLog } from '../../service/engines.js';
-import { CliError, UsageError } from '../errors.js';
-import type { LogProof } from '../logProof.js';
-import { type JsonOption, printResult, withJson } from '../output.js';
-import { logLines, proofOfFile } from './backup.js';
+import { storedIdentity } from '../adapters/eventstore/everyStore.js';
+import { holdAlone } from '../adapters/sqliteInUse.js';
+import { type Config, readConfig } from '../config.js';
+import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../service/dataDirectory.js';
+import { DirectoryInUseError, type DirectoryUse, useDirectory } from '../service/directoryUse.js';
+import { openStoredLog } from '../service/engines.js';
 import {
   copyKeysAndId,
   copyPrivately,
@@ -19,9 +15,14 @@ import {
   describedBackup,
   KEYS,
   LOG_FILE,
+  logLines,
+  proofOfFile,
   sync,
   writePrivately,
-} from './contents.js';
+} from './backup.js';
+import { CliError, UsageError } from './errors.js';
+import type { LogProof } from './logProof.js';
+import { type JsonOption, printResult, withJson } from './output.js';
 
 type RestoreOptions = JsonOption & { readonly replace?: true };
 

@@ -1,0 +1,222 @@
+/** The command `migrate`: copies one event log into another, append by append, in log order, with all ids. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { parseStream, tenantStream } from '../domain/streams.js';
+import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
+import { prepareDataDirectory } from '../service/dataDirectory.js';
+import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
+import { openStoredLog } from '../service/engines.js';
+import { CliError, UsageError } from './errors.js';
+import { type Append, appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
+import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
+
+type MigrateOptions = JsonOption & { readonly from: string; readonly to: string; readonly without?: readonly string[] };
+
+/** The embedded log commits appends in the order they were sent, many in one transaction. */
+const EMBEDDED_APPENDS_AT_ONCE = 128;
+
+export function migrateCommand(): Command {
+  const definition = new Command('migrate')
+    .description(
+      'Copy the event log to another engine, and prove that both hold the same. Stop the service first. An interrupted run goes on when it is started again.',
+    )
+    .requiredOption('--from <place>', 'a data directory, or the URL of an EventStoreDB')
+    .requiredOption(
+      '--to <place>',
+      'a data directory, or the URL of an EventStoreDB; empty, or from an interrupted run',
+    )
+    .option(
+      '--without <list>',
+      'comma-separated deleted tenants to leave out; only their names are copied',
+      commaSeparated,
+    );
+  const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
+  return withJson(definition, example).action(migrate);
+}
+
+async function migrate({ from, to, without = [], ...output }: MigrateOptions): Promise<void> {
+  if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
+  if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
+  const uses: DirectoryUse[] = [];
+  let source: EventStore | undefined;
+  try {
+    // Concurrent writes of a service would be missing, or in the way.
+    for (const place of [from, to].filter((each) => !isUrl(each)))
+      uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
+    source = await open(from);
+    const report = await copyInto(source, to, await allBut(source, without));
+    printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
+  } finally {
+    await source?.close();
+    for (const use of uses) use.release();
+  }
+}
+
+async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
+  const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
+  try {
+    return await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
+      copyLog(source, target, (step, at, head) => onProgress(Math.min(at, head), head, { step }), isSelected),
+    );
+  } finally {
+    await target.log.close();
+  }
+}
+
+/** The stream of a deleted tenant itself is copied, so that its name stays taken. @throws UsageError */
+async function allBut(source: EventStore, without: readonly string[]): Promise<Selection> {
+  for (const name of without) {
+    const last = (await source.readStream(tenantStream(name))).at(-1);
+    if (last?.type !== 'TenantDeleted')
+      throw new UsageError(`There is no deleted tenant ${name}: only what was deleted can be left out.`);
+  }
+  const isLeftOut = new Set(without);
+  return (stream) => {
+    const { category, tenant } = parseStream(stream);
+    return category === 'tenant' || category === 'log' || !isLeftOut.has(tenant);
+  };
+}
+
+const isUrl = (place: string): boolean => /^(esdb|kurrentdb)(\+discover)?:\/\//.test(place);
+
+const placeOf = (place: string): string => (isUrl(place) ? place : resolve(place));
+
+/** Without user and password. */
+const shown = (place: string): string => (isUrl(place) ? place.replace(/^([^/]*\/\/)[^@]*@/, '$1') : place);
+
+async function open(place: string): Promise<EventStore> {
+  const config = { DATA_DIR: resolve(place), DURABILITY: 'full' } as const;
+  if (isUrl(place)) return openStoredLog({ ...config, EVENTSTORE_URL: place });
+  await prepareDataDirectory(config);
+  return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
+}
+
+const sentences = ({ copied, events, appends, streams, sha256 }: CopyReport, from: string, to: string): string[] => [
+  `${copied} events copied from ${shown(from)} to ${shown(to)}.`,
+  `Both hold ${events} events of ${appends} appends in ${streams} streams, in the same order.`,
+  `SHA-256 of both: ${sha256}`,
+];
+
+type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
+type OnProgress = (step: Step, position: Position, head: Position) => void;
+
+export type CopyReport = LogProof & {
+  /** Events that this run wrote; an earlier run may have written others. */
+  readonly copied: number;
+};
+
+export type CopyTarget = {
+  readonly log: EventStore;
+  /** Appends in flight; 1 if the log may reorder them. */
+  readonly appendsAtOnce: number;
+};
+
+/**
+ * Copies what the target lacks, then proves that both are equal. After an interruption it can be run again and
+ * continues: the target must be empty or a prefix of the source.
+ * @param isSelected streams to copy
+ * @throws CliError if the target holds something else, the source grows meanwhile, or the proof fails
+ */
+export async function copyLog(
+  source: EventStore,
+  target: CopyTarget,
+  onProgress: OnProgress,
+  isSelected?: Selection,
+): Promise<CopyReport> {
+  const head = await source.head();
+  const appends = appendsOf(source, head, isSelected);
+  const writer = new Writer(target);
+  let copied = 0;
+  try {
+    await compare(target.log, appends, (append, last) => {
+      writer.revisions.set(append.stream, last.revision);
+      onProgress('compare', append.position, head);
+    });
+    for await (const append of appends) {
+      await writer.write(append);
+      copied += append.events.length;
+      onProgress('copy', append.position, head);
+    }
+    await writer.finish();
+  } finally {
+    await appends.return(undefined);
+  }
+  return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
+}
+
+/** Compares the target with the beginning of the source. */
+async function compare(
+  target: EventStore,
+  source: AsyncGenerator<Append, undefined>,
+  onSame: (append: Append, last: RecordedEvent) => void,
+): Promise<void> {
+  for await (const held of appendsOf(target, await target.head())) {
+    const { value: append } = await source.next();
+    const last = held.events.at(-1);
+    if (append === undefined || last === undefined || !isSame(append, held)) {
+      throw new CliError(
+        `The target holds other events than the source: ${last?.type} ${last?.id} in ${held.stream}. ` +
+          'Name an empty one, or the one that an interrupted run began to fill.',
+      );
+    }
+    onSame(append, last);
+  }
+}
+
+const isSame = (one: Append, other: Append): boolean =>
+  one.stream === other.stream &&
+  one.events.length === other.events.length &&
+  one.events.every(({ id }, index) => id === other.events[index]?.id);
+
+/** Appends in order; several are in flight if the target keeps their order. */
+class Writer {
+  readonly #target: CopyTarget;
+  /** Last revision of each stream of the target. */
+  readonly revisions = new Map<string, number>();
+  #sent: Promise<AppendResult>[] = [];
+
+  constructor(target: CopyTarget) {
+    this.#target = target;
+  }
+
+  async write({ stream, events }: Append): Promise<void> {
+    const last = this.revisions.get(stream);
+    const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
+    this.revisions.set(stream, (last ?? -1) + events.length);
+    // The error is thrown at `finish`; until then it must not end the process.
+    sent.catch(() => undefined);
+    this.#sent.push(sent);
+    if (this.#target.appendsAtOnce === 1) this.revisions.set(stream, (await sent).revision);
+    if (this.#sent.length >= this.#target.appendsAtOnce) await this.finish();
+  }
+
+  async finish(): Promise<void> {
+    await Promise.all(this.#sent);
+    this.#sent = [];
+  }
+}
+
+const toAppend = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
+
+async function prove(
+  source: EventStore,
+  target: EventStore,
+  onProgress: OnProgress,
+  isSelected?: Selection,
+): Promise<LogProof> {
+  const copy = await proofOf(target, (at, head) => onProgress('prove copy', at, head));
+  const original = await proofOf(source, (at, head) => onProgress('prove source', at, head), isSelected);
+  if (original.events > copy.events) {
+    throw new CliError(
+      'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
+    );
+  }
+  if (original.sha256 !== copy.sha256) {
+    throw new CliError(
+      `The copy is not the same as the source: ${copy.events} events with SHA-256 ${copy.sha256} ` +
+        `instead of ${original.events} with ${original.sha256}. Do not use it.`,
+    );
+  }
+  return copy;
+}
