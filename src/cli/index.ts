@@ -13,7 +13,7 @@ import { migrateCommand } from './migrate.js';
 import { withExample } from './output.js';
 import { projectionsCommand } from './projections.js';
 import { restoreCommand } from './restore.js';
-import { startCommand } from './start/command.js';
+import { startCommand } from './start.js';
 import { tenantCommand } from './tenant.js';
 import { userCommand } from './user.js';
 import { webhookCommand } from './webhook.js';

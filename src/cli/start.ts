@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { Command, InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
-import { ConflictError } from '../../commands/context.js';
-import { type Config, ROLES, type Role, readConfig } from '../../config.js';
-import type { RunningService } from '../../main.js';
-import { settingsHelp } from '../config.js';
-import { commaSeparated, printLines, withExample } from '../output.js';
-import type { OpenedTenant } from '../tenant.js';
+import { ConflictError } from '../commands/context.js';
+import { type Config, ROLES, type Role, readConfig } from '../config.js';
+import type { RunningService } from '../main.js';
+import { settingsHelp } from './config.js';
+import { commaSeparated, printLines, withExample } from './output.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
+import type { OpenedTenant } from './tenant.js';
 
 export function startCommand(): Command {
   const definition = new Command('start')
@@ -43,7 +43,7 @@ async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions):
     destination({ dest: 2, sync: true }),
   );
   // Loaded only here, so that other commands start fast.
-  const { startService } = await import('../../main.js');
+  const { startService } = await import('../main.js');
   // A bare localhost means the sample tenant if it exists; otherwise such requests stay 404.
   const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
   const service = await startService(settings, log, roles, acceptLog);

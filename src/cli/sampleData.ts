@@ -1,13 +1,13 @@
 /** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
-import type { Application } from '../../commands/application.js';
-import { newId } from '../../commands/clock.js';
-import type { Caller } from '../../commands/context.js';
-import { saveOrder } from '../../commands/orders/lifecycle.js';
-import { createRecord } from '../../commands/records.js';
-import { upsertBatch } from '../../commands/referenceTables/synchronize.js';
-import { assetTypeOf, tenantOf } from '../../commands/tables.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { type OpenedTenant, openTenant, placeholderEmail } from '../tenant.js';
+import type { Application } from '../commands/application.js';
+import { newId } from '../commands/clock.js';
+import type { Caller } from '../commands/context.js';
+import { saveOrder } from '../commands/orders/lifecycle.js';
+import { createRecord } from '../commands/records.js';
+import { upsertBatch } from '../commands/referenceTables/synchronize.js';
+import { assetTypeOf, tenantOf } from '../commands/tables.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from './tenant.js';
 
 export const DEMO_TENANT = 'demo';
 
