@@ -16,6 +16,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
+import { isReferenceData } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
@@ -67,7 +68,7 @@ export const changes: Resource = {
       summary: 'What has changed since a cursor',
       description: `Each record that was created, changed or deleted since, once, as it is now: whoever applies all of it to a copy of the table (put the record under its id, or remove it) has what the table has. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
       allow: 'read',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       query: parametersIn(changesQuery),
       answer: (assetType) =>
         json.answer(

@@ -25,7 +25,15 @@ import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import type { RequestContext } from '../requestContext.js';
-import { dataReply, manyWritten, pathText, type Reply, type Resource, type TableCall } from '../routes/operation.js';
+import {
+  dataReply,
+  isReferenceData,
+  manyWritten,
+  pathText,
+  type Reply,
+  type Resource,
+  type TableCall,
+} from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
@@ -241,7 +249,7 @@ export const operations: Resource = {
       id: 'listOperationsOf',
       ...operationsList,
       allow: 'read',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       handle: ({ commands, config }, { req, caller, assetType, query }) =>
         operationsReply(commands, requestUrl(req, config), caller, assetType, query),
     },
@@ -250,7 +258,7 @@ export const operations: Resource = {
       summary: 'Bring back what a clean-up or a batch replaced',
       description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
       answer: json.one('UndoResult', 'They are back, but those that are told.'),

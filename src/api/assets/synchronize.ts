@@ -7,7 +7,7 @@ import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
+import { dataReply, isReferenceData, manyWritten, type Resource } from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -49,8 +49,6 @@ const schemas: json.Schemas = {
     examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12, operation_id: '1042' }],
   },
 };
-
-const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
 
 const batchSchema = (assetType: AssetType): json.JsonSchema => ({
   ...json.closedObject({

@@ -32,7 +32,15 @@ import { actorsShown, type ShowActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { type Call, dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
+import {
+  type Call,
+  dataReply,
+  isReferenceData,
+  manyWritten,
+  pathText,
+  type Reply,
+  type Resource,
+} from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { LIST_ANSWERS } from './listQuery.js';
@@ -211,14 +219,14 @@ export const syncs: Resource = {
       id: 'listSyncsOf',
       ...syncsList,
       allow: 'read',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       handle: (api, call) => syncsReply(api, call, call.assetType),
     },
     'GET /:table/syncs/:id': {
       id: 'getSyncOf',
       ...oneSync,
       allow: 'read',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       handle: (api, call) => syncReply(api, call, call.assetType),
     },
     'POST /:table/syncs/:id/undo': {
@@ -226,7 +234,7 @@ export const syncs: Resource = {
       summary: 'Take a whole synchronisation back',
       description: `What its commit deleted comes back, then its batches are undone, the last one first: values and batch ids are again those of before, and what they created is deleted. What has changed since is told and left alone; a dry run looks at each of its operations by itself. One that is still open is refused. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(undoSyncBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
       answer: json.one('UndoResult', 'It is taken back, but what is told.'),
@@ -239,7 +247,7 @@ export const syncs: Resource = {
       summary: 'Begin a synchronisation',
       description: `Its id is the \`_batch_id\` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed within ${SYNC_HOURS} hours deletes nothing.`,
       allow: 'write:reference_data',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       status: 201,
       answer: json.one('Sync', 'It takes batches.'),
       async handle({ commands }, { caller, assetType }) {
@@ -253,7 +261,7 @@ export const syncs: Resource = {
       description:
         '`records` says how many it has carried, so that a batch that got lost is noticed; `confirm` as in a clean-up. It is refused when a batch of it was, when it is not the newest of its table, or too old. Repeated, it answers as before. A dry run needs no numbers.',
       allow: 'write:reference_data',
-      isOffered: ({ supportingData }) => supportingData,
+      isOffered: isReferenceData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
       answer: json.one('CommitResult', 'The records were deleted.'),

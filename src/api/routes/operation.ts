@@ -131,6 +131,9 @@ export type Operation = OpenOperation | ClientOperation | TableOperation | UserO
 export const isTableOperation = (operation: Operation): operation is TableOperation =>
   operation.allow === 'read' || operation.allow === 'write' || isScope(operation.allow);
 
+/** `isOffered` of operations on Reference Data. */
+export const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
+
 /** The scope that a token needs for the operation on this table. */
 export const scopeOf = ({ allow }: TableOperation, { supportingData }: AssetType): Scope =>
   allow === 'read' || allow === 'write' ? scopeFor(allow, supportingData) : allow;

@@ -201,7 +201,7 @@ function pathOf({ params, path }: Request): Call['path'] {
  * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
  * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
  */
-export function shownByReads(api: Api, { context }: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
+function shownByReads(api: Api, { context }: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
   if (written === 0) return true;
   const { pendingWrites, config, log, tracer, readModels } = api;
   const tenant = context.tenantName ?? '';
@@ -234,7 +234,7 @@ export function shownByReads(api: Api, { context }: Request, { written = 0, chan
 }
 
 /** @param reply has the operation's status if it has none of its own */
-export async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
+async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
   const { status = 200, headers } = reply;
   const body = reply.body && joined(reply.body);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
@@ -250,14 +250,8 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
   const held = tag === undefined ? undefined : heldTag(req, tag);
-  if (held !== undefined) {
-    sendJson(res, 304, undefined, { ...headers, ETag: held });
-    return;
-  }
-  if (body === undefined) {
-    sendJson(res, status, body, headers);
-    return;
-  }
+  if (held !== undefined) return sendJson(res, 304, undefined, { ...headers, ETag: held });
+  if (body === undefined) return sendJson(res, status, body, headers);
   const encoding = encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
   requireRoom(api, req);

@@ -6,7 +6,7 @@ import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
 import { broker, directory, logFile, readModels } from './engines.js';
-import { type Checked, checked, disk, files, keys, settings } from './files.js';
+import { type Checked, checked, disk, files, keys, settings } from './machine.js';
 
 export function doctorCommand(): Command {
   const definition = new Command('doctor').description(

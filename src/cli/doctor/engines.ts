@@ -13,9 +13,7 @@ import { openBroker } from '../../service/engines.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools, ProjectionTools } from '../operator.js';
-import type { Checked, Finding } from './files.js';
-
-type Looked = Omit<Checked, 'check'>;
+import type { Finding, Looked } from './machine.js';
 
 const ANSWER_WITHIN_MS = 10_000;
 /** A working projector commits several times a second. */

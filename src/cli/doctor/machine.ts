@@ -1,4 +1,4 @@
-/** Checks the data directory: permissions, keys, and free space. */
+/** Checks this machine: settings, data directory, keys, and disk. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
@@ -11,7 +11,35 @@ import { isReadModelFile } from '../../service/laneStorage.js';
 import { installationKeys } from '../../service/secretBox.js';
 import { withProgressBar } from '../output.js';
 
-type Looked = Omit<Checked, 'check'>;
+/** A problem that a check has found. */
+export type Finding = {
+  /** A sentence that says what is wrong. */
+  readonly problem: string;
+  /** A sentence that says what to do. */
+  readonly remedy: string;
+};
+
+/** The outcome of a check. */
+export type Looked = {
+  /** What was checked, if nothing is wrong. */
+  readonly detail: string;
+  readonly findings: readonly Finding[];
+};
+
+export type Checked = Looked & { readonly check: string };
+
+/** A check that fails to run is a problem as well. */
+export async function checked(check: string, remedy: string, look: () => Promise<Looked>): Promise<Checked> {
+  try {
+    return { check, ...(await look()) };
+  } catch (error) {
+    return {
+      check,
+      detail: '',
+      findings: [{ problem: error instanceof Error ? error.message : String(error), remedy }],
+    };
+  }
+}
 
 /** A busy service fills this much within an hour. */
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -113,7 +141,8 @@ async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
   return { detail: `${derived.length} databases made of the log are not damaged${rest}`, findings };
 }
 
-export async function settings(config: Config): Promise<Omit<Checked, 'check'>> {
+/** Settings that are valid but contradict each other or this machine. Invalid ones end every command. */
+export async function settings(config: Config): Promise<Looked> {
   const findings = [...unreached(config), ...(await certificate(config))];
   return { detail: 'they fit each other', findings };
 }
@@ -143,37 +172,5 @@ async function certificate({ WEBHOOK_CA_FILE: file }: Config): Promise<readonly 
   } catch {
     const problem = `WEBHOOK_CA_FILE, ${file}, cannot be read as a certificate in PEM.`;
     return [{ problem, remedy: 'Name a PEM file that the user of the service can read.' }];
-  }
-}
-
-/** A problem that a check has found. */
-export type Finding = {
-  /** A sentence that says what is wrong. */
-  readonly problem: string;
-  /** A sentence that says what to do. */
-  readonly remedy: string;
-};
-
-export type Checked = {
-  readonly check: string;
-  /** What was checked, if nothing is wrong. */
-  readonly detail: string;
-  readonly findings: readonly Finding[];
-};
-
-/** A check that fails to run is a problem as well. */
-export async function checked(
-  check: string,
-  remedy: string,
-  look: () => Promise<Omit<Checked, 'check'>>,
-): Promise<Checked> {
-  try {
-    return { check, ...(await look()) };
-  } catch (error) {
-    return {
-      check,
-      detail: '',
-      findings: [{ problem: error instanceof Error ? error.message : String(error), remedy }],
-    };
   }
 }
