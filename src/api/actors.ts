@@ -19,7 +19,7 @@ export const actorSchema: json.JsonSchema = json.closedObject({
   name: {
     ...json.nullableText,
     description:
-      'Of a client or a user as it was then, whether they are still there or not; null where nobody knows it. An operator is somebody at the command line, system is the service itself.',
+      'The name of a client or user at that time, even if it was removed since; null if unknown. An operator is a person at the command line; system is the service itself.',
   },
 });
 

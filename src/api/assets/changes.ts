@@ -66,7 +66,7 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'listChangesOf',
       summary: 'What has changed since a cursor',
-      description: `Each record that was created, changed or deleted since, once, as it is now: whoever applies all of it to a copy of the table (put the record under its id, or remove it) has what the table has. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
+      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
       allow: 'read',
       isOffered: isReferenceData,
       query: parametersIn(changesQuery),

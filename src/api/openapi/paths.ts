@@ -99,17 +99,17 @@ function documentedPath({ path: ofRoute, operation, resource }: Route, assetType
 export const headerComponents: { readonly [name: string]: Header } = {
   ETag: { description: 'Stands for what is answered, as it is now (RFC 9110 §8.8.3).', schema: { type: 'string' } },
   'Projection-Staleness': {
-    description: 'Seconds since the oldest write that the answer may not show yet; left out where it shows all.',
+    description: 'Seconds since the oldest write that the answer may not show yet; absent if it shows all.',
     schema: { type: 'integer', minimum: 1 },
   },
   'Projection-Pending': {
     description:
-      'Of a write: it stands, and reads do not show it yet. Of a read: it may lack a write that was answered before. Left out where neither is so.',
+      'On a write: it stands, but reads do not show it yet. On a read: it may lack a write that was answered before. Otherwise absent.',
     schema: { type: 'string', enum: ['true'] },
   },
   'Idempotency-Replayed': {
     description:
-      'An earlier request with the same Idempotency-Key has done this, and is answered again; this one did nothing. Left out otherwise.',
+      'An earlier request with the same Idempotency-Key did this, and is answered again; this one did nothing. Otherwise absent.',
     schema: { type: 'string', enum: ['true'] },
   },
 };
