@@ -1,20 +1,21 @@
 /**
  * Webhooks to receivers that fail in every way, while the service (and its broker) is killed at random moments:
  * every approval is delivered at least once or fails for good after exactly five attempts (spec §6.4).
- * `DELIVERIES=10000 npx jest faults/deliveries` does more; `KILLS=…` and `SEED=…` vary and repeat a run.
+ * `npm run test:long`, or `DELIVERIES=10000 npx jest faults/deliveries`, does more; `KILLS=…` and `SEED=…` vary and repeat a run.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
+import { isRepetition } from '../onProductionEngines/repetition.js';
 import { checkOrder, checkOrders, checkOutcomes, checkSignatures } from './deliveryChecks.js';
 import { DeliveryLedger, type Subscription } from './deliveryLedger.js';
 import { DeliveryWork } from './deliveryWork.js';
 import { seeded } from './seeded.js';
 import { type UnreliablePath, UnreliableReceiver } from './unreliableReceiver.js';
 
-const DELIVERIES = Number(process.env.DELIVERIES ?? 600);
+const DELIVERIES = Number(process.env.DELIVERIES ?? 300);
 const KILLS = Number(process.env.KILLS ?? Math.ceil(DELIVERIES / 75));
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const LONGEST_WAIT_MS = 150;
@@ -100,38 +101,44 @@ function check({ receiver }: Run, { approved, ledger }: Awaited<ReturnType<typeo
 
 const restart = (service: Service) => () => service.restart('kill');
 
-it(
-  `§6.4: every approval is delivered or fails after five attempts: ${DELIVERIES} deliveries, ${KILLS} kills (seed ${SEED})`,
-  () =>
-    withRun({}, async (run) => {
-      const kills = Array.from({ length: KILLS }, () => restart(run.service));
-      check(run, await deliver(run, DELIVERIES, kills));
-      expect(run.service.loggedErrors).toEqual([]);
-    }),
-  SETTLE_MS + 60_000 + DELIVERIES * 200 + KILLS * 10_000,
-);
+(isRepetition ? onRabbitMq : onEmbedded)();
 
-describeEngine('rabbitmq', 'with RabbitMQ as the broker', rabbitMqServerMissing(), () => {
-  const deliveries = Math.ceil(DELIVERIES / 3);
-  let rabbitMq: RabbitMqServer;
-  beforeAll(async () => {
-    rabbitMq = await RabbitMqServer.start();
-  });
-  afterAll(() => rabbitMq.dispose());
-
+function onEmbedded(): void {
   it(
-    `§6.4: the same, while the broker is stopped and killed too (seed ${SEED})`,
+    `§6.4: every approval is delivered or fails after five attempts: ${DELIVERIES} deliveries, ${KILLS} kills (seed ${SEED})`,
     () =>
-      withRun({ RABBITMQ_URL: rabbitMq.url }, async (run) => {
-        const outages = [
-          restart(run.service),
-          () => rabbitMq.kill().then(() => rabbitMq.start()),
-          restart(run.service),
-          () => rabbitMq.stop().then(() => rabbitMq.start()),
-          restart(run.service),
-        ];
-        check(run, await deliver(run, deliveries, outages));
+      withRun({}, async (run) => {
+        const kills = Array.from({ length: KILLS }, () => restart(run.service));
+        check(run, await deliver(run, DELIVERIES, kills));
+        expect(run.service.loggedErrors).toEqual([]);
       }),
-    SETTLE_MS + 120_000 + deliveries * 200,
+    SETTLE_MS + 60_000 + DELIVERIES * 200 + KILLS * 10_000,
   );
-});
+}
+
+function onRabbitMq(): void {
+  describeEngine('rabbitmq', 'with RabbitMQ as the broker', rabbitMqServerMissing(), () => {
+    const deliveries = Math.ceil((DELIVERIES * 2) / 3);
+    let rabbitMq: RabbitMqServer;
+    beforeAll(async () => {
+      rabbitMq = await RabbitMqServer.start();
+    });
+    afterAll(() => rabbitMq.dispose());
+
+    it(
+      `§6.4: the same, while the broker is stopped and killed too (seed ${SEED})`,
+      () =>
+        withRun({ RABBITMQ_URL: rabbitMq.url }, async (run) => {
+          const outages = [
+            restart(run.service),
+            () => rabbitMq.kill().then(() => rabbitMq.start()),
+            restart(run.service),
+            () => rabbitMq.stop().then(() => rabbitMq.start()),
+            restart(run.service),
+          ];
+          check(run, await deliver(run, deliveries, outages));
+        }),
+      SETTLE_MS + 120_000 + deliveries * 200,
+    );
+  });
+}

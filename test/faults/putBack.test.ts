@@ -1,12 +1,13 @@
-/** A log that is put back to an older copy: the embedded engines; a double of EventStoreDB with MongoDB and RabbitMQ. */
+/** A log that is put back to an older copy: the embedded engines; in `npm run test:engines`, the production engines. */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeEngine } from '../engines/describeEngine.js';
 import type { DoubleRecord } from '../engines/doubleLog.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
-import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
+import { anyMongoDb, ENGINE_START_MS } from '../engines/mongodb.js';
+import { describeProductionEngines } from '../engines/productionEngines.js';
+import { anyRabbitMq } from '../engines/rabbitmq.js';
+import { isRepetition } from '../onProductionEngines/repetition.js';
 import { describePutBack, type PutBackEngines } from './putBack.js';
 
 const newDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'put-back-'));
@@ -53,13 +54,11 @@ async function onServers(): Promise<PutBackEngines> {
   };
 }
 
-describePutBack('embedded', embedded, { startMs: 60_000, isServer: false });
-
-describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
-  describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
+if (isRepetition) {
+  describeProductionEngines(() =>
     describePutBack('a double of EventStoreDB, MongoDB and RabbitMQ', onServers, {
       startMs: ENGINE_START_MS,
       isServer: true,
-    });
-  });
-});
+    }),
+  );
+} else describePutBack('embedded', embedded, { startMs: 60_000, isServer: false });

@@ -24,7 +24,7 @@ module.exports = {
       testMatch: [
         'onProductionEngines/*',
         // Each registers its tests of the embedded engines in `npm test`, and those of the others here.
-        'faults/parked',
+        'faults/{deliveries,parked,putBack}',
         'outages/{eventStoreDb,mongoDbAndRabbitMq}',
         'projections/{parked,poison}',
         'property/writtenValues',
