@@ -46,7 +46,7 @@ class Bodies {
     return this.#resolved(at.reduce((part, name) => part[name], this.document));
   }
 
-  /** Of a create or an update of a table's record. */
+  /** The schema of the body of a create or an update of a table's record. */
   ofRecord(method: string, table: string): Json {
     const path = `${ASSETS}/${table}/assets`;
     const { paths } = this.document;

@@ -9,7 +9,7 @@ import { useService } from '../acceptance/useService.js';
 const METRICS_TOKEN = 'scrape-3f9c1b7e5a2d4c68';
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
-/** A proxy on this machine adds it: whoever asks is elsewhere. */
+/** A proxy on this machine adds it: the caller is elsewhere. */
 const ELSEWHERE = { 'x-forwarded-for': '192.0.2.1' };
 
 /** A request byte by byte, without anything that a client adds. */

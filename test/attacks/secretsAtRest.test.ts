@@ -1,4 +1,4 @@
-/** Somebody who has the files of the data directory, but not SECRETS_KEY, has no webhook secret (spec §6.3). */
+/** The files of the data directory without SECRETS_KEY reveal no webhook secret (spec §6.3). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

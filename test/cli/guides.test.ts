@@ -15,7 +15,7 @@ const execute = promisify(execFile);
 
 type Block = { readonly language: string; readonly about: string; readonly text: string };
 
-/** Of the receiver that a guide has on this machine; another one stands for it. */
+/** The receiver that a guide has on this machine; another one stands for it. */
 const RECEIVER_PORT = /\b4443\b/g;
 
 async function blocksOf(guide: string, address: string, receiverPort: number): Promise<readonly Block[]> {

@@ -56,7 +56,7 @@ async function makeWebhooks(environment: Environment) {
   return { still, rotating, other, secrets };
 }
 
-/** The secrets that each webhook is signed with, as whoever has this box reads the log. */
+/** The secrets that sign for each webhook, opened with this box from the log. */
 async function secretsIn(box: Pick<SecretBox, 'open'>): Promise<{ readonly [id: string]: readonly string[] }> {
   const eventStore = await openSqliteEventStore({ file: join(workplace.directory, 'data', 'events.db') });
   const directory = await Directory.start(eventStore, () => undefined);
@@ -95,7 +95,7 @@ describe('webhook reseal', () => {
     expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 4, unopenable: [] });
   });
 
-  it('what no key opens is named, with exit code 1; all else is sealed anew, and no secret is shown', async () => {
+  it('a secret that no key opens is named, with exit code 1; all others are sealed again, and none is shown', async () => {
     const { still, rotating, other, secrets } = await makeWebhooks(withKeys(OLD));
     const lost = await makeWebhook('acme', withKeys(LOST));
     const regenerated = await makeWebhook('other', withKeys(OLD));

@@ -1,4 +1,4 @@
-/** Several processes on one log: rules hold whoever writes. Each `Inside` here stands for a process. */
+/** Several processes on one log: rules hold for all writers together. Each `Inside` here stands for a process. */
 import { ValidationError } from '#app/commands/context.js';
 import { addUser } from '#app/commands/identity/users.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
@@ -31,7 +31,7 @@ const list = async () => {
   return one.readModels.list({ tenant: 'acme', table: 'dyn_party' }, { filters: [], sort: [], offset: 0, limit: 1000 });
 };
 
-it('a unique key is given once, to whoever is first', async () => {
+it('a unique key is given once, to the first that asks', async () => {
   const party = { external_id: 'same', name: 'Party' };
   const create = (inside: Inside) =>
     createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), party);

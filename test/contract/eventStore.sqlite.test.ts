@@ -123,7 +123,7 @@ describe('event store on an SQLite file', () => {
     expect(await store.append('order-1', events(1), 'any')).toEqual({ revision: 0, position: 1 });
   });
 
-  test('starts its appender thread anew when that has died', async () => {
+  test('starts its appender thread again when that has died', async () => {
     await fs.rename(file, `${file}.aside`);
     await fs.mkdir(file);
     const appends = [store.append('order-1', events(1), 'any'), store.append('order-2', events(1), 'any')];

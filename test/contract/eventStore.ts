@@ -13,7 +13,7 @@ import { describeSubscriptions } from './eventStoreSubscriptions.js';
 /** A log under test. It may hold other data: nothing here expects it to be empty. */
 export type LogUnderTest = {
   readonly store: EventStore;
-  /** Closes the store and opens the same log anew. */
+  /** Closes the store and opens the same log again. */
   reopen(): Promise<EventStore>;
   /** Another store on the same log, as another process would have it. */
   openSecond(): Promise<EventStore>;
@@ -63,7 +63,7 @@ function describeStreams(store: () => EventStore): void {
       expect(read.map(({ metadata }) => metadata)).toStrictEqual([plain.metadata, traced.metadata]);
     });
 
-    test('the last append to a stream is known to whoever asks, as it was answered', async () => {
+    test('the last append to a stream can be asked for, as it was answered', async () => {
       const stream = `order-${randomUUID()}`;
       expect(await store().lastAppend(stream)).toBeUndefined();
       for (const count of [1, 3]) {
@@ -257,7 +257,7 @@ function describeLimits(store: () => EventStore): void {
 
 function describeIdentity(store: () => EventStore, openSecond: () => Promise<EventStore>): void {
   describe('the log is known again', () => {
-    test('it has one id, whoever asks, also when several ask at once', async () => {
+    test('it has one id, also when several ask for it at once', async () => {
       const second = await openSecond();
       const asked = [store(), second, store(), second].map((each) => each.identity());
       const [identity = '', ...others] = await Promise.all(asked);

@@ -26,7 +26,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
 
   describeMessageBroker('rabbitmq', () => openRabbitMqBroker({ url: rabbitMq.url, onHandlerError: () => undefined }));
 
-  test('each delay is kept, not less and at most a tenth or a second more, whatever else waits', async () => {
+  test('each delay is kept, not less and at most a tenth or a second more, beside others that wait', async () => {
     const broker = await openRabbitMqBroker({ url: rabbitMq.url });
     const queue = newQueue();
     const delays = [5_000, 0, 1, 100, 730, 1_500, 50, 2_900, 320];
@@ -171,7 +171,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       expect(Date.now() - startedAt).toBeLessThan(2_000);
       release();
       await server.start();
-      // What was in flight at the outage is handed out again, whatever its handler said meanwhile.
+      // What was in flight at the outage is handed out again, also where its handler has ended meanwhile.
       while (consumer.received.filter(({ id }) => id === 'kept').length < 2) await wait(20);
       while (finished.size < ids.length - 1) await wait(20);
       await consumer.stop();

@@ -281,7 +281,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await untilDepth(other, queue, { ...nothing, ready: 2 });
     });
 
-    test('a checkpoint keeps the place in its log, and moves back where it is set anew', async () => {
+    test('a checkpoint keeps the place in its log, and moves back where it is reset', async () => {
       const broker = await another();
       const name = `relay-${randomUUID()}`;
       const place = { position: 17, log: randomUUID(), eventId: randomUUID() };

@@ -14,7 +14,7 @@ describeEngine('mongodb', 'projectors of one MongoDB', mongoDbMissing(), () => {
   }, ENGINE_START_MS);
   afterAll(() => mongoDb.dispose());
 
-  test('agree on the number of lanes, whoever asks first', async () => {
+  test('agree on the number of lanes, whichever asks first', async () => {
     const url = mongoDb.freshUrl();
     const all = await Promise.all([2, 3, 4].map(() => openMongoProjectors(url)));
     const [settled, ...others] = await Promise.all(all.map((each, n) => each.settleLanes(n + 2)));

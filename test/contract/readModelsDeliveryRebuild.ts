@@ -16,7 +16,7 @@ import {
 } from './readModelsFixture.js';
 
 export function describeDeliveryRebuilds(name: string, open: OpenReadModels): void {
-  describe(`read models, delivery log anew: ${name}`, () => {
+  describe(`read models, rebuilt delivery log: ${name}`, () => {
     let readModels: ReadModels;
     let writer: ReadModelWriter & RebuildableReadModels;
 

@@ -182,7 +182,7 @@ export function describeLayouts(engine: string, openReadModels: OpenReadModels):
       expect(await writer.outdatedTables('acme')).toEqual([]);
     });
 
-    test('a table without records is laid out anew at once', async () => {
+    test('a table without records gets its new layout at once', async () => {
       const empty = { tenant: 'acme', table: 'empty' };
       await write(writer, () => writer.defineTable(empty, placesWithRegion));
       await write(writer, () => writer.defineTable(empty, searchable));

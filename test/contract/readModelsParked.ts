@@ -64,7 +64,7 @@ export function describeParked(name: string, open: OpenReadModels): void {
       expect(await readModels.parked()).toHaveLength(1);
     });
 
-    test('whoever waits for what a tenant has written hears at once that it is passed over; others do not', async () => {
+    test('a wait for a write of a parked tenant ends at once; waits for other tenants go on', async () => {
       const waiting = readModels.waitFor('records', 9, 20_000, 'acme');
       await write(writer, () => writer.park(parkedAt(7)), { records: 9 });
       expect(await waiting).toBe(false);
@@ -90,7 +90,7 @@ export function describeParked(name: string, open: OpenReadModels): void {
       await other.close();
     });
 
-    test('what is filled anew is parked no longer: all of a projection, or a tenant of it', async () => {
+    test('a rebuild ends the parking of all of a projection, or of one tenant in it', async () => {
       const others = [parkedAt(5, { tenant: 'other' }), parkedAt(6, { projection: 'order_history' })];
       await write(writer, async () => {
         for (const each of [parkedAt(7), ...others]) await writer.park(each);

@@ -184,7 +184,7 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
 
     test.each([
       ['of a record that is not there', { kind: 'patch', id: id(99), at: at(9), set: { name: 'x' } }],
-      ['that makes a record anew', insert(2, { name: 'again' })],
+      ['that creates a record again', insert(2, { name: 'again' })],
       ['that sees a record that is not there', { kind: 'seen', ids: [id(99)], batchId: 'x' }],
     ] as const)('a change %s does not fit, and the position of its event is told', async (_, change) => {
       const rebuild = await opened().writer.beginRebuild({ projection: 'records' });

@@ -31,7 +31,7 @@ export class DoubleAppends {
   frozen = false;
   /** Who the last append came from, as its call says it. */
   authorization: unknown;
-  /** Of the next appends, this many are stored, but their answer is lost. */
+  /** So many of the next appends are stored, but their answer is lost. */
   answersToLose = 0;
   readonly #open = new Set<OpenCall>();
   readonly #log: DoubleLog;

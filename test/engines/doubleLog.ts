@@ -101,7 +101,7 @@ export class DoubleLog {
     return new ForeignRecord(index - from, position);
   }
 
-  /** Of the first record at or after a position. */
+  /** The index of the first record at or after a position. */
   #indexFrom(position: number): number {
     let [low, high] = [0, this.records.length + this.#foreign.count];
     while (low < high) {

@@ -94,7 +94,7 @@ export class EventStoreDouble {
     return this.kill();
   }
 
-  /** Of the next appends, this many are stored, but their answer is lost. */
+  /** So many of the next appends are stored, but their answer is lost. */
   loseAnswers(count: number): void {
     this.appends.answersToLose = count;
   }

@@ -140,7 +140,7 @@ export class RabbitMqServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  /** Of the Erlang machine; the command is a shell around it. */
+  /** The process id of the Erlang machine; the command is a shell around it. */
   async #pid(): Promise<number> {
     return Number(await readFile(join(this.#directory, 'pid'), 'utf8'));
   }

@@ -1,4 +1,4 @@
-/** Names in jest's closing summary the suites that were skipped because their engine is not to be had. */
+/** Adds to jest's summary the names of the suites that were skipped because their engine is missing. */
 module.exports = class SkippedSuites {
   onRunComplete(_contexts, results) {
     const suites = results.testResults

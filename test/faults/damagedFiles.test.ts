@@ -1,6 +1,6 @@
 /**
- * Databases of the embedded engines that are damaged. What is made of the log is set aside and made again, and no answer meanwhile
- * shows less than there is. The log itself is never touched: whoever runs the service is told which file it is, and what to do.
+ * Damaged databases of the embedded engines. Files that are derived from the log are set aside and filled again, and no answer
+ * meanwhile shows less than there is. The log itself is never touched: the operator is told which file it is, and what to do.
  */
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';

@@ -1,9 +1,9 @@
-/** What must hold of deliveries, whatever was killed meanwhile: the log and the receiver are held against each other. */
+/** Rules of deliveries that hold after every kill: the log and what the receiver got are compared. */
 import type { DeliveryLedger, Due, LoggedDelivery } from './deliveryLedger.js';
 import { isAnswered, type SeenCall } from './unreliableReceiver.js';
 
 const MAX_ATTEMPTS = 5;
-/** Of what is wrong, so many are printed. */
+/** The most violations that are printed. */
 const SHOWN = 2;
 
 export function checkSignatures(calls: readonly SeenCall[]): void {
@@ -49,7 +49,7 @@ const isOf = (call: SeenCall, due: Due | undefined): boolean =>
   call.sequence === due.sourceRevision &&
   call.orderId === due.orderId;
 
-/** Of one order the receiver of a webhook hears in order: the next begins when the one before is over. */
+/** A webhook gets the deliveries of one order in order: the next begins when the one before has ended. */
 export function checkOrder(ledger: DeliveryLedger, calls: readonly SeenCall[]): void {
   const byDue = new Map([...ledger.deliveries.values()].map((delivery) => [delivery.due, delivery]));
   const places = new Map<string, { first: number; last: number }>();

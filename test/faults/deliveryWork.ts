@@ -23,7 +23,7 @@ export class DeliveryWork {
   /** Lets the writers wait until this has come to an end. */
   async during(outage: () => Promise<void>): Promise<void> {
     const ended = outage();
-    // Whoever started the outage is told when it fails.
+    // The caller that started the outage gets its error.
     this.#up = ended.catch(() => undefined);
     await ended;
   }

@@ -66,7 +66,7 @@ test('while the server is away writes are refused with 503 and reads go on; when
   expect(await total()).toBe(1011);
 });
 
-test('a read model is built anew from it', async () => {
+test('a read model is rebuilt from it', async () => {
   const reports = await workplace.json(['projections', 'rebuild'], { EVENTSTORE_URL: double.url });
   expect(reports).toMatchObject([
     { projection: 'records' },

@@ -1,4 +1,4 @@
-/** A process that appends survives whatever becomes of its server. Over protocol doubles, not real servers. */
+/** A process that appends survives every failure of its server. Over protocol doubles, not real servers. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';

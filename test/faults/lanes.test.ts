@@ -111,7 +111,7 @@ it('builds a file that is lost again, and refuses to start where nobody knows ho
   expect(await shown()).toEqual(before);
 });
 
-it('builds the files anew where another rule had shared the tenants out', async () => {
+it('rebuilds the files where another rule had assigned the tenants to lanes', async () => {
   const before = await Promise.all(TENANTS.map(total));
   await service.stop();
   writeFileSync(join(service.dataDir, 'projection-lanes'), '2\n');
@@ -135,7 +135,7 @@ it('makes as many lanes as there are processors, two at most, where nobody has s
   await fresh.dispose();
 });
 
-it('serves on with one lane what was made with one, whatever the setting', async () => {
+it('keeps one lane where the read models were made with one, whatever the setting says', async () => {
   const earlier = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { PROJECTION_LANES: '1' } });
   await earlier.tenant('acme').create('dyn_item', { external_id: 'before', name: 'Tea' });
   const { admin, client, orderModel } = earlier.tenant('acme');

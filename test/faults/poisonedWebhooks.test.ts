@@ -54,7 +54,7 @@ afterAll(async () => {
 it('webhooks of other tenants go on, also after a start', async () => {
   const log = await openEventStore(readConfig({ DATA_DIR: service.dataDir }));
   for (const [category, types] of Object.entries(TYPES)) {
-    // Of one tenant the directory is parked by this; of the other deliveries are asked for all the same.
+    // This parks the directory of one tenant; the other one still gets its deliveries.
     for (const tenant of category === 'webhooks' ? ['beside'] : ['acme', 'beside']) {
       for (const type of types) {
         for (const data of DATA) {

@@ -146,7 +146,7 @@ export function describePutBack(
 
     if (!isServer) return;
 
-    test('a service that runs notices when it finds the server again, and starts anew on what it holds', async () => {
+    test('a running service notices when it finds the server again, and starts over on what the log holds', async () => {
       const { id } = await acme.create('dyn_stock_order', { issue_date: '2026-11-21', delivery_date: '2026-12-01' });
       await engines.backUp();
       await acme.batch('dyn_item', items(101, 120));

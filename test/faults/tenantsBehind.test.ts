@@ -1,4 +1,4 @@
-/** While nobody projects, tenants that have written are behind: who that is hears whoever may, and others how many. */
+/** While no projector runs, tenants that have written are behind: operators see their names, all others see their number. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Random requests made from the OpenAPI document, by all kinds of callers: whatever is asked, the answer is one that the
+ * Random requests made from the OpenAPI document, by all kinds of callers: every answer is one that the
  * document describes, and never a failure of the service.
  */
 import fc from 'fast-check';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export type RawCase = {
-  /** What it is, for whoever reads of a failure. */
+  /** What it is, for the report of a failure. */
   readonly name: string;
   readonly chunks: readonly Buffer[];
   /** Between the chunks. */

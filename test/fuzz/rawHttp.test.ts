@@ -1,5 +1,5 @@
 /**
- * Raw bytes on connections of the service, while a health probe asks beside them: whatever comes in, it goes on, answers
+ * Raw bytes on connections of the service, while a health probe asks beside them: after any bytes it goes on, answers
  * what can be answered in the form of spec §7, and keeps nobody waiting.
  */
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 import { repeatOnProductionEngines } from './repeat.js';
 
-// Who may ask for what is decided by the directory of the process, whatever the engines of the read models and the broker.
+// The directory in the process decides on access: it is the same on all engines of the read models and the broker.
 const BEFORE_ANY_ENGINE = ['auth', 'errors', 'limits', 'parameters', 'session', 'settings', 'tokens'];
 
 // In one file, since each file starts engines of its own.

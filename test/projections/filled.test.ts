@@ -10,7 +10,7 @@ import { type Inside, openInside, openTenant } from './harness.js';
 const barrierOf = (eventStore: Inside['eventStore'], readModels: Inside['readModels']) =>
   new ReadBarrier([new LaneGate(eventStore, readModels, 60)]);
 
-test('a read model that a release writes differently is filled anew: until it is whole nobody sees less than there is', async () => {
+test('a read model whose layout a release changed is filled again, and is not read until it is complete', async () => {
   const inside = await openInside();
   await openTenant(inside, 'acme');
   const sync = (from: number) => {

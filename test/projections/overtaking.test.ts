@@ -19,7 +19,7 @@ import { type Inside, openInside, openTenant } from './harness.js';
 type Writer = ReadModelWriter & RebuildableReadModels;
 
 let inside: Inside;
-/** Of the log that all tests read. */
+/** The log that all tests read. */
 let orderPosition: Position;
 let head: Position;
 /** A second set of read models, made of the same log. */

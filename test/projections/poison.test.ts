@@ -1,6 +1,5 @@
 /**
- * Events whose data no command would write, of every type that projections read: whatever each does, it concerns its own
- * tenant only.
+ * Events whose data no command would write, of every type that projections read: each affects its own tenant only.
  */
 import { newId } from '#app/commands/clock.js';
 import { createRecord } from '#app/commands/records.js';

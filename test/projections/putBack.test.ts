@@ -1,4 +1,4 @@
-/** Two processes project one log into one file: where one writes a projection anew, the other leaves out nothing. */
+/** Two processes project one log into one file: while one rebuilds a projection, the other skips nothing. */
 import { join } from 'node:path';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';

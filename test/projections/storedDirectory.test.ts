@@ -1,4 +1,4 @@
-/** The directory between two starts: what is read anew, and that it is never another one than the log's. */
+/** The directory between two starts: how much is read again, and that it always agrees with the log. */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -158,7 +158,7 @@ it('what a release stored that has other standard tables is not used', async () 
   expect(reads).toEqual([0]);
 });
 
-it('a damaged file is told, and stored anew', async () => {
+it('a damaged file is logged, and replaced', async () => {
   await writeFile(file(), 'this is no database, however long it is read'.repeat(100));
   const errors: unknown[] = [];
   const first = await start(store(), (error) => errors.push(error));
@@ -211,7 +211,7 @@ describe('two processes on one file', () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  it('what another one has built anew is left alone', async () => {
+  it('a file that another process has rebuilt is left alone', async () => {
     const [one, other] = [store(), store()];
     await one.replace(at(9, 'old'), part(9));
     await other.replace(at(2, 'new'), part(2));

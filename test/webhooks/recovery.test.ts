@@ -125,7 +125,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
     expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
   });
 
-  test('Retry-After is obeyed by whoever gets the message, also when the queue was lost meanwhile', async () => {
+  test('every process that gets the message obeys Retry-After, also when the queue was lost meanwhile', async () => {
     const calledAt: number[] = [];
     const erp = await receiver((response) => {
       calledAt.push(performance.now());

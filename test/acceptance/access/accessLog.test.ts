@@ -1,4 +1,4 @@
-/** The access log: one line a request, whatever became of it (docs/operations.md). */
+/** The access log: one line for each request, whatever its outcome (docs/operations.md). */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';

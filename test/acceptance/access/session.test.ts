@@ -167,7 +167,7 @@ describe('a password', () => {
     expect((await askSession(acme(), pam.email, NEW)).status).toBe(200);
   });
 
-  it('is guessed by whoever has found an open session no faster than at a sign-in', async () => {
+  it('cannot be guessed in an open session faster than at a sign-in', async () => {
     const { token } = await addPerson(acme(), 'gus', ['validator']);
     const answers = await Promise.all(Array.from({ length: 12 }, () => change(token, 'wrong password', NEW)));
     expect(answers.filter(({ status }) => status === 422)).toHaveLength(10);

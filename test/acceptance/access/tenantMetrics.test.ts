@@ -27,7 +27,7 @@ async function becomes(series: string, wanted: number): Promise<void> {
 const names = async (tenant: string) =>
   [...(await scrape()).keys()].filter((series) => series.includes(`tenant="${tenant}"`));
 
-it('each tenant has its requests, bytes and events from the first scrape on, and whoever asks for no tenant has none', async () => {
+it('each tenant has its requests, bytes and events from the first scrape on, and requests to no tenant are counted for none', async () => {
   const before = await scrape();
   expect(before.get('tenant_requests_total{tenant="cargo",status="2xx"}')).toBe(0);
   const item = await acme().create('dyn_item', { external_id: 'A-1', name: 'Tea' });

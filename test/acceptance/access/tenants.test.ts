@@ -1,4 +1,4 @@
-/** Isolation: nothing of one tenant is to be had with the means of another (decisions, "Tenants"). */
+/** Isolation: the credentials of one tenant reach nothing of another (decisions, "Tenants"). */
 import { addWebhook } from '../export.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';

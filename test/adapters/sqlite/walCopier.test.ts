@@ -10,12 +10,12 @@ import { acmePlaces, at, fill, insert, write } from '../../contract/readModelsFi
 const directory = mkdtempSync(join(tmpdir(), 'wal-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-test('the write-ahead log is begun anew while it is still short, although the writer never rests', async () => {
+test('the write-ahead log starts over while it is still short, although the writer never rests', async () => {
   const file = join(directory, 'readmodels.db');
   const writer = await openSqliteReadModelWriter({ file });
   await fill(writer, [insert(1, {})]);
   const log = openSync(`${file}-wal`, 'r');
-  /** Field "checkpoint sequence number" of the WAL's header (SQLite file format, 4.1): one more each time it begins anew. */
+  /** Field "checkpoint sequence number" of the WAL's header (SQLite file format, 4.1): one more each time it starts over. */
   const sequence = () => {
     const field = Buffer.alloc(4);
     readSync(log, field, 0, 4, 12);

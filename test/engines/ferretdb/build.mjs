@@ -68,7 +68,7 @@ if (!existsSync(program)) {
     writeFileSync(path, changes.reduce(changed, readFileSync(path, 'utf8')));
   }
   go('mod', 'edit', '-replace', `${MODULE}=./mended`);
-  // Two test runs may build at once: whoever is done first puts it in place.
+  // Two test runs may build at once: the first one to finish puts it in place.
   const built = `${program}.${process.pid}`;
   go('build', '-o', built, '.');
   renameSync(built, program);
