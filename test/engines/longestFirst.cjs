@@ -9,7 +9,10 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 const WORKING = [
   'onProductionEngines/tables',
   'onProductionEngines/accessOrdersTraces',
-  'onProductionEngines/',
+  'onProductionEngines/mongoDb',
+  'onProductionEngines/parkedInRoles',
+  'onProductionEngines/roles',
+  'onProductionEngines/webhooks',
   'faults/damagedFiles',
   'faults/otherLog',
   'faults/deliveries',
@@ -27,7 +30,7 @@ const WORKING = [
 ];
 const WAITING = [
   'contract/messageBroker.rabbitmq',
-  'outages/mongoDbAndRabbitMq',
+  'onProductionEngines/bothHang',
   'faults/eventStoreDbAppends',
   'outages/rabbitmq',
   'outages/',

@@ -25,7 +25,7 @@ module.exports = {
         'onProductionEngines/*',
         // Each registers its tests of the embedded engines in `npm test`, and those of the others here.
         'faults/{deliveries,parked,putBack}',
-        'outages/{eventStoreDb,mongoDbAndRabbitMq}',
+        'outages/eventStoreDb',
         'projections/{parked,poison}',
         'property/writtenValues',
       ].map((file) => `<rootDir>/test/${file}.test.ts`),
