@@ -34,7 +34,7 @@ const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
     'An order was created, with the lines, or consignments, goods and charges, that it was sent with. Each that is added after it is an order.updated.',
   'order.updated': 'Fields of an order were changed, or parts of it were added, changed or removed.',
   'order.status_changed':
-    'The processing_status of an order is another than before, whoever or whatever changed it; approvals and failed exports are among them.',
+    'The processing_status of an order is another than before, whatever changed it; approvals and failed exports are among them.',
   'order.approved':
     'An order was approved: this is its export. The body is what was approved, the same at each attempt and whenever it is sent again. Only of this kind does a failed delivery change the order: after the fifth failed attempt it is failed.',
   'order.export_failed':
