@@ -10,7 +10,7 @@ import type { Channel } from 'amqplib';
 const UNIT_MS = 50;
 export const LEVELS = 20;
 
-/** Only this many of the highest bits are set: at most so many hops, and at most 1/16 too late. */
+/** Bits of a delay that are kept, the highest ones. A message hops once for each, and is at most 1/16 too late. */
 const SIGNIFICANT_BITS = 5;
 const MAX_UNITS = (2 ** SIGNIFICANT_BITS - 1) * 2 ** (LEVELS - SIGNIFICANT_BITS);
 

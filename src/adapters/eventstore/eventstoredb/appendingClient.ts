@@ -19,7 +19,7 @@ import { CutOffError, cutOff, isUnimplemented, NotSentError } from './errors.js'
 export const OF_LEADER = { requiresLeader: true } as const;
 
 /**
- * Appends of up to so many bytes of data and metadata share a call. A larger one gets a call of its own, so that small
+ * The largest append, in bytes of data and metadata, that shares a call. A larger one gets a call of its own, so that small
  * ones need not wait for it; its overhead is small beside its size.
  */
 const SHARED_BYTES = 32 * 1024;

@@ -4,7 +4,7 @@ import { type ClientEvent, decode, positionOf } from './encoding.js';
 import type { LogReader } from './logReader.js';
 import { Assembly } from './splitAppends.js';
 
-/** A slice is full at so many characters of data. */
+/** The characters of data that fill a slice. */
 export const SLICE_CHARACTERS = 4_000_000;
 
 /** A slice with its approximate characters of data. */
@@ -22,7 +22,7 @@ export class SliceBuilder {
 
   /**
    * @param after start position that the subscriber asked for
-   * @param maxCount a slice is full at so many events
+   * @param maxCount the number of events that fills a slice
    */
   constructor(reader: LogReader, progress: Progress, after: Position, maxCount: number) {
     this.#assembly = new Assembly(({ event, part }) => {

@@ -12,7 +12,7 @@ import { CommitAnnouncer, MAX_NEWS_SIZE } from './commitNews.js';
 import { type EncodedEvent, type EventRow, uuidBytes } from './encoding.js';
 import { openLog, writeVersion } from './logFile.js';
 
-/** A group takes no more requests at so many characters, so that the first need not wait too long. */
+/** Characters of data at which a group is closed, so that its first request need not wait too long. */
 const GROUP_SIZE = 4_000_000;
 
 if (parentPort === null) throw new Error('The appender runs as a worker thread only.');

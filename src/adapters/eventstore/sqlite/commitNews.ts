@@ -14,7 +14,7 @@ const channelOf = (file: string): BroadcastChannel => {
   return channel;
 };
 
-/** Changing the file time takes longer than a commit, so it is done at most once in so many milliseconds. */
+/** The shortest time between two changes of the file time, in milliseconds: a change takes longer than a commit. */
 const TOUCH_EVERY_MS = 50;
 
 /** Tells other processes. If it fails, the commit stands, and they find it when they poll. */

@@ -9,7 +9,7 @@ import type {
 } from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
-/** A slice ends, at the next end of an append, at so many characters of data. */
+/** Characters of data after which a slice ends, with the append that reaches them. */
 const SLICE_SIZE = 4_000_000;
 /** A page of a stream is shorter, because streams are read on the thread that serves requests. */
 const PAGE_SIZE = 1_000_000;

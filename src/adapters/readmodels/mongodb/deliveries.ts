@@ -133,7 +133,7 @@ export async function writtenDelivery(
   return found === null ? undefined : entryOf(found);
 }
 
-/** Delivery logs are asked one by one, while nothing is projected: so many in one call, a millisecond or two each. */
+/** Tenants whose delivery logs one call looks through, at a millisecond or two each. Nothing is projected meanwhile. */
 const TENANTS_ASKED = 50;
 
 /**

@@ -10,7 +10,7 @@ export type RecordFilter = MongoFilter<RecordDocument>;
 
 /** Alternatives are joined in one expression, up to MongoDB's limit of 32,764 bytes. */
 const LONGEST_EXPRESSION = 8_000;
-/** Up to so many alternatives are looked up in the index of n-grams; more take one scan of the records. */
+/** The most alternatives that are looked up in the index of n-grams. With more, the records are scanned once. */
 const MOST_LOOK_UPS = 20;
 
 /**

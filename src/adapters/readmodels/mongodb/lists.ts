@@ -10,7 +10,7 @@ import type { ReadTable } from './tableReader.js';
 
 type Wanted = ReturnType<typeof whileWanted>;
 
-/** Behind so many records, a page is found in the index alone, and its records are read afterwards. */
+/** A page that starts after this many records is found in the index alone; its records are read afterwards. */
 const FAR = 1_000;
 
 /** @throws AnswerTooLargeError before the rest of the page is read from the server */

@@ -29,7 +29,7 @@ import { shapeOf } from './recordDocument.js';
 const COLLECTIONS_A_STEP = 10;
 
 type WriterOptions = DatabaseLocation & {
-  /** A dead projector is replaced after so many milliseconds; default 5,000. */
+  /** The time after which a dead projector is replaced, in milliseconds; default 5,000. */
   readonly leaseMs?: number;
   /** Writers of one owner follow each other and need not wait for the lease of the one before; default: an owner of its own. */
   readonly owner?: string;

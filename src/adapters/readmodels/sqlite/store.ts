@@ -37,7 +37,7 @@ const RANKING_MEGABYTES = 64;
 const PROGRESS = `SELECT
   ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_OUT_OF_ORDER}), (${IS_PARKED})`;
 
-/** Up to so many records are read on the calling thread, as to ask another one takes longer. */
+/** The most records that are read on the calling thread: asking another thread takes longer than reading them. */
 const MAX_READ_BY_CALLER = 8;
 
 type Options = {

@@ -43,7 +43,7 @@ const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 
 /** Shorter text has no trigram. */
 const TRIGRAM = 3;
-/** Only so many characters of a text are looked up as trigrams: more take time and hardly find fewer records. */
+/** The characters of a text that are looked up as trigrams. Further ones take time and hardly exclude any record. */
 const LOOKED_UP = 24;
 
 /** @throws ReadModelsWithheldError when the table has no such field yet */

@@ -12,7 +12,7 @@ import { pageRows } from './pageRows.js';
 import { bytesFor, hasRowBits } from './rowSet.js';
 import { reversed, termsOf } from './sortTerms.js';
 
-/** Matches are kept for so many filters, in so many bytes: as a list of rows, or as a bit for each row of the table. */
+/** Limits of the matches that are kept, each as a list of rows or as a bit for each row of the table. */
 const KEPT_FILTERS = 64;
 const KEPT_BYTES = 8 * 2 ** 20;
 const BYTES_A_LISTED_ROW = 16;
