@@ -99,7 +99,7 @@ export const home: Resource = {
   },
 };
 
-export type SiteFile = {
+type SiteFile = {
   readonly type: string;
   readonly tag: string;
   readonly bytes: Uint8Array;
@@ -119,7 +119,7 @@ const TYPES: { readonly [ending: string]: string } = {
 let read: Promise<SiteFiles> | undefined;
 
 /** By name; about a megabyte in all. Empty if they cannot be read, which is logged once. */
-export function siteFiles(log: Logger): Promise<SiteFiles> {
+function siteFiles(log: Logger): Promise<SiteFiles> {
   read ??= readAll().catch((error: unknown) => {
     log.error({ err: error }, 'the pages of /docs cannot be read; build them with "npm run build"');
     return new Map();

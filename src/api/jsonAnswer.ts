@@ -11,7 +11,7 @@ export type JsonText = string | readonly (string | Uint8Array)[];
 export const bytesOf = (json: JsonText): number =>
   typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0);
 
-export const oneBuffer = (json: JsonText): Buffer =>
+const oneBuffer = (json: JsonText): Buffer =>
   typeof json === 'string'
     ? Buffer.from(json)
     : Buffer.concat(json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));

@@ -76,8 +76,8 @@ export const OTHERS = '_other';
 const SETTLED_EVERY_MS = 60_000;
 const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
 /** Why a sign-in or a token request was refused. */
-export const REFUSALS = ['wrong_credentials', 'too_many_wrong', 'too_many_sessions'] as const;
-export type Refusal = (typeof REFUSALS)[number];
+const REFUSALS = ['wrong_credentials', 'too_many_wrong', 'too_many_sessions'] as const;
+type Refusal = (typeof REFUSALS)[number];
 const KINDS = ['user', 'client'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -90,7 +90,7 @@ class Counts {
 }
 
 /** @returns the names of all tenants */
-export type TenantNames = () => Iterable<string>;
+type TenantNames = () => Iterable<string>;
 
 export class TenantMetrics {
   readonly limit: number;

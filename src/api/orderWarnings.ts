@@ -33,7 +33,7 @@ export const exportWarning = json.view<Shown>({
   message: [json.text, ({ message }) => message],
 });
 
-export type Warned = { readonly repeats?: readonly Repeat[]; readonly warnings?: readonly ExportWarning[] };
+type Warned = { readonly repeats?: readonly Repeat[]; readonly warnings?: readonly ExportWarning[] };
 
 const MAY_BE_DUPLICATE =
   'The webhook may have an earlier export of this order. The webhook-id of the new one names it.';

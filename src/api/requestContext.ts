@@ -201,7 +201,7 @@ export function openRequest(
 }
 
 /** Continues the caller's trace if the request names one (W3C Trace Context). */
-export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Request): Span | undefined {
+function beginRequestSpan(tracer: Tracer, { method, path, headers }: Request): Span | undefined {
   if (PROBES.includes(path)) return undefined;
   const { traceparent } = headers;
   const parent = typeof traceparent === 'string' ? traceparent : undefined;
@@ -213,7 +213,7 @@ export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Requ
  *   same correlation id.
  * @param status 499 if the client disconnected before its answer
  */
-export function endRequestSpan({ method, context }: Request, span: Span, route: string, status: number): void {
+function endRequestSpan({ method, context }: Request, span: Span, route: string, status: number): void {
   const template = route === '' ? undefined : context.mount + route;
   span.updateName(template === undefined ? method : `${method} ${template}`);
   span.setAttributes({

@@ -98,7 +98,7 @@ async function putInPlace(draft: string, directory: string, files: readonly stri
 
 export const LOG_FILE = 'events.db';
 export const KEYS = 'keys';
-export const DESCRIPTION = 'backup.json';
+const DESCRIPTION = 'backup.json';
 /** Backup and restore prepare their files here. Remains of a killed run are replaced. */
 export const DRAFT = 'draft.part';
 

@@ -4,7 +4,7 @@ import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
 
 export const EXIT_FAILURE = 1;
-export const EXIT_USAGE = 2;
+const EXIT_USAGE = 2;
 
 /** An error that the caller can correct; the message says how. */
 export class CliError extends Error {

@@ -101,12 +101,12 @@ const sentences = ({ copied, events, appends, streams, sha256 }: CopyReport, fro
 type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
 type OnProgress = (step: Step, position: Position, head: Position) => void;
 
-export type CopyReport = LogProof & {
+type CopyReport = LogProof & {
   /** Events that this run wrote; an earlier run may have written others. */
   readonly copied: number;
 };
 
-export type CopyTarget = {
+type CopyTarget = {
   readonly log: EventStore;
   /** Appends in flight; 1 if the log may reorder them. */
   readonly appendsAtOnce: number;
@@ -118,7 +118,7 @@ export type CopyTarget = {
  * @param isSelected streams to copy
  * @throws CliError if the target holds something else, the source grows meanwhile, or the proof fails
  */
-export async function copyLog(
+async function copyLog(
   source: EventStore,
   target: CopyTarget,
   onProgress: OnProgress,

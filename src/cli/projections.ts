@@ -120,7 +120,7 @@ const sentence = ({ events, records, behind, seconds, ...scope }: RebuildReport)
   return `${scopeText(scope)}: ${events} events with ${records} records in ${seconds.toFixed(1)} s, in place now${asFar}.`;
 };
 
-export function verifyCommand(): Command {
+function verifyCommand(): Command {
   const definition = new Command('verify').description(
     'Apply the event log again beside the live read models, and compare them record by record, indexes and counts included. Changes nothing. Exits with 1 if they differ.',
   );
@@ -217,12 +217,12 @@ function lineOf({ projection, tenant, table, place, record, kind, detail }: Name
 }
 
 /** A paragraph for each with the remedy; no lines if nothing is parked. */
-export const parkedLines = (parked: readonly Parked[]): readonly string[] =>
+const parkedLines = (parked: readonly Parked[]): readonly string[] =>
   parked.flatMap((each) => ['', parkedSentence(each), `  ${each.error}`, `  ${afterFix(each)}`]);
 
 type RetryOptions = JsonOption & { readonly tenant: string; readonly projection?: string };
 
-export function retryCommand(): Command {
+function retryCommand(): Command {
   const definition = new Command('retry')
     .description(
       'Retry the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
@@ -293,23 +293,23 @@ function sentences(outcome: Outcome): readonly string[] {
 }
 
 /** Names of all projections. */
-export const NAMES = projections.map(({ name }) => name);
-export type Name = (typeof NAMES)[number];
+const NAMES = projections.map(({ name }) => name);
+type Name = (typeof NAMES)[number];
 
-export type ScopeOptions = JsonOption & {
+type ScopeOptions = JsonOption & {
   readonly projection?: Name;
   readonly tenant?: string;
   readonly table?: string;
 };
 
-export const withScope = (command: Command): Command =>
+const withScope = (command: Command): Command =>
   command
     .addOption(new Option('--projection <name>', 'only this one (default: all)').choices(NAMES))
     .option('--tenant <name>', 'only what belongs to this tenant')
     .option('--table <name>', 'only this table of records; needs --tenant');
 
 /** --table implies the records projection. @throws UsageError */
-export function namesIn({ projection, tenant, table }: ScopeOptions): readonly Name[] {
+function namesIn({ projection, tenant, table }: ScopeOptions): readonly Name[] {
   if (table === undefined) return projection === undefined ? NAMES : [projection];
   if (tenant === undefined) throw new UsageError('--table needs --tenant: name the tenant that the table belongs to.');
   if (projection !== undefined && projection !== 'records') {
@@ -319,7 +319,7 @@ export function namesIn({ projection, tenant, table }: ScopeOptions): readonly N
 }
 
 /** Checks that the tenant and table exist. @throws UnknownNameError */
-export async function scopeIn(tools: ProjectionTools, { tenant: name, table }: ScopeOptions) {
+async function scopeIn(tools: ProjectionTools, { tenant: name, table }: ScopeOptions) {
   if (name === undefined) return {};
   const tenant = await tools.tenant(name);
   if (table === undefined) return { tenant: name };
@@ -331,11 +331,7 @@ export async function scopeIn(tools: ProjectionTools, { tenant: name, table }: S
 }
 
 /** `records of acme/dyn_item`. */
-export function scopeText({
-  projection,
-  tenant,
-  table,
-}: Pick<RebuildScope, 'projection' | 'tenant' | 'table'>): string {
+function scopeText({ projection, tenant, table }: Pick<RebuildScope, 'projection' | 'tenant' | 'table'>): string {
   const scope = [tenant, table].filter((part) => part !== undefined).join('/');
   return scope === '' ? projection : `${projection} of ${scope}`;
 }

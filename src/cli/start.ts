@@ -75,7 +75,7 @@ function shownAddress(address: string): string {
 }
 
 /** The first of SIGINT and SIGTERM from now on. */
-export async function nextSignal(): Promise<NodeJS.Signals> {
+async function nextSignal(): Promise<NodeJS.Signals> {
   const [signal] = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   return signal;
 }

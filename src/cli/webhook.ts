@@ -218,7 +218,7 @@ const STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
-export function testCommand(): Command {
+function testCommand(): Command {
   const definition = new Command('test')
     .description(
       'Send a signed example to a webhook now, once, from this machine, even if it is disabled, and report the outcome. It is not in the delivery log. Exits with 1 if the webhook did not take it.',
@@ -273,7 +273,7 @@ function webhookOf({ webhooks }: Tenant, id: string): Webhook {
   return webhook;
 }
 
-export function deliveriesCommand(): Command {
+function deliveriesCommand(): Command {
   const definition = new Command('deliveries')
     .description('List the deliveries to webhooks of a tenant, newest first, with their outcome.')
     .requiredOption('--tenant <name>', 'tenant whose deliveries are listed')

@@ -21,7 +21,7 @@ import {
 } from './writeStream.js';
 
 /** A request with a key. A key belongs to its client and table. */
-export type Named = {
+type Named = {
   readonly table: string;
   readonly key: string;
   readonly body: unknown;

@@ -21,7 +21,7 @@ export const deliveriesProjection: Projection = {
 };
 
 /** The entry after the event; undefined if the event changes nothing. */
-export function entryAfter(
+function entryAfter(
   entry: DeliveryLogEntry | undefined,
   id: string,
   recorded: RecordedEvent,

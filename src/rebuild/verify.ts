@@ -15,7 +15,7 @@ export type VerifyDeps = RebuildDeps & {
   readonly deliveryLogDays: number;
 };
 
-export type VerifyProgress =
+type VerifyProgress =
   | ({ readonly step: 'applying' } & RebuildProgress)
   | { readonly step: 'comparing'; readonly parts: number; readonly of: number; readonly records: number };
 

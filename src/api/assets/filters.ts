@@ -18,8 +18,8 @@ import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf }
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 
-export const OPERATORS = ['eq', 'ne', ...COMPARISONS, 'in', 'null'] as const;
-export type Operator = (typeof OPERATORS)[number];
+const OPERATORS = ['eq', 'ne', ...COMPARISONS, 'in', 'null'] as const;
+type Operator = (typeof OPERATORS)[number];
 
 /** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values; `filter[name][gte]`. */
 const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[(\d{0,4}|[a-z]+)\])?$/;
@@ -61,7 +61,7 @@ const tooManyValues = (name: string) => badRequest(`${name} has more than ${MAX_
 type ComparedField = Pick<AssetField, 'name' | 'type' | 'format' | 'list'>;
 
 /** Timestamps that every record has. */
-export const TIMES: readonly ComparedField[] = ALWAYS_SORTABLE.map((name) => ({ name, type: 'DateTime' }));
+const TIMES: readonly ComparedField[] = ALWAYS_SORTABLE.map((name) => ({ name, type: 'DateTime' }));
 
 function comparedField(assetType: AssetType, name: string): ComparedField {
   const time = TIMES.find((each) => each.name === name);
@@ -72,7 +72,7 @@ function comparedField(assetType: AssetType, name: string): ComparedField {
 }
 
 /** The operators of a field: booleans have no order, and a list has no single value. */
-export function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonly Operator[] {
+function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonly Operator[] {
   if (list === true) return ['null'];
   return type === 'Boolean' ? ['eq', 'ne', 'in', 'null'] : OPERATORS;
 }

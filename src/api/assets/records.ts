@@ -44,11 +44,6 @@ const writtenResponse =
       ? json.answer(description, json.dataOf(json.tableRef('whole', assetType)), { data: recordExample(assetType) })
       : recordResponse(description)(assetType);
 
-export const pageResponse =
-  (description: string) =>
-  (assetType: AssetType): json.ResponseObject =>
-    json.answer(description, json.pageOf(json.tableRef('record', assetType)));
-
 /** With the tag that a get would return. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
   ...writtenReply(written, waitScopeOf(assetType)),

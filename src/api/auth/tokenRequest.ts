@@ -2,7 +2,7 @@
 import { shownName } from '../../domain/shownName.js';
 
 /** The error codes of RFC 6749 §5.2 in use, with their status. */
-export const OAUTH_ERRORS = {
+const OAUTH_ERRORS = {
   invalid_request: 400,
   invalid_client: 401,
   unsupported_grant_type: 400,
@@ -100,7 +100,7 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 /**
  * Id and secret are form-encoded before they are joined (RFC 6749 §2.3.1). Undefined if the header has another form.
  */
-export function basicCredentials(authorization: string): Credentials | undefined {
+function basicCredentials(authorization: string): Credentials | undefined {
   const encoded = BASIC.exec(authorization)?.[1];
   if (encoded === undefined) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');

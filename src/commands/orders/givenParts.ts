@@ -14,7 +14,7 @@ type Body = { readonly [field: string]: unknown };
 export const partLists = ({ role, relationships }: AssetType): readonly Relationship[] =>
   role === 'reference' ? [] : relationships.filter(({ kind }) => kind === 'has_many');
 
-export const isObject = (value: unknown): value is Body =>
+const isObject = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Whether the body of an order gives parts. */

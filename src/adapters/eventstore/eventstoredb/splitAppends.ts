@@ -20,11 +20,11 @@ export type AppendPart = {
 export type StoredEvent = { readonly event: RecordedEvent; readonly part?: AppendPart };
 
 /** Whether `part` follows `previous` in the same append. */
-export function continues(previous: AppendPart | undefined, part: AppendPart): boolean {
+function continues(previous: AppendPart | undefined, part: AppendPart): boolean {
   return previous?.append === part.append && previous.index + 1 === part.index;
 }
 
-export const isLast = ({ index, count }: AppendPart): boolean => index === count - 1;
+const isLast = ({ index, count }: AppendPart): boolean => index === count - 1;
 
 /**
  * Groups sizes (bytes) into runs of at most `limit`; a larger size gets a run of its own. Returns the lengths of the
@@ -67,7 +67,7 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
  * The events of a complete append. Those of a split append all get the position of its last event: then they became
  * visible, and others' events in between were delivered before.
  */
-export function atLastPosition(append: readonly StoredEvent[]): readonly RecordedEvent[] {
+function atLastPosition(append: readonly StoredEvent[]): readonly RecordedEvent[] {
   const last = append.at(-1);
   if (last?.part?.split !== true) return append.map(({ event }) => event);
   return append.map(({ event }) => ({ ...event, position: last.event.position }));

@@ -113,12 +113,12 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
     case 'list': {
       const page = lister.list(...question.asked);
       const records = pageText(page.records);
-      return [{ ...page, records }, typeof records === 'string' ? [] : [records.buffer]];
+      return [{ ...page, records }, buffersOf(records)];
     }
     case 'listBehind': {
       const { records: texts, next } = lister.listBehind(...question.asked);
       const records = pageText(texts);
-      return [{ records, next }, typeof records === 'string' ? [] : [records.buffer]];
+      return [{ records, next }, buffersOf(records)];
     }
     case 'history':
       return [readHistory(connection, ...question.asked)];
@@ -146,6 +146,9 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       return [readBacklog(connection)];
   }
 }
+
+const buffersOf = (records: ReturnType<typeof pageText>): readonly ArrayBuffer[] =>
+  typeof records === 'string' ? [] : [records.buffer];
 
 const send = (reply: Reply, handedOver: readonly ArrayBuffer[] = []): void =>
   parentPort?.postMessage(reply, [...handedOver]);
