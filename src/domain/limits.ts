@@ -165,9 +165,9 @@ export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
 /** Lists of one tenant that wait for their turn. */
 export const MAX_WAITING_LISTS = 100;
 /** Answered writes of one tenant that are not shown yet; further writes wait. */
-export const MAX_TENANT_UNSHOWN_WRITES = 128;
+export const MAX_TENANT_PENDING_WRITES = 128;
 /** The same of all tenants. */
-export const MAX_UNSHOWN_WRITES = 4_096;
+export const MAX_PENDING_WRITES = 4_096;
 
 /** Bytes of answers that clients of one tenant have not received yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;

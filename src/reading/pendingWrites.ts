@@ -4,7 +4,7 @@
  * reads rarely follow a write at once.
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '../domain/limits.js';
+import { MAX_PENDING_WRITES, MAX_TENANT_PENDING_WRITES } from '../domain/limits.js';
 import { ReadModelsWithheldError } from '../ports/readModels.js';
 import { withTimeout } from '../supervision/waiting.js';
 
@@ -20,9 +20,9 @@ export const ORDERS = '';
 export const waitScopeOf = ({ role, name }: Pick<AssetType, 'role' | 'name'>): string =>
   role === 'reference' ? name : ORDERS;
 
-type Unshown = {
+type PendingWrite = {
   /** The wait scope. */
-  readonly part: string;
+  readonly waitScope: string;
   readonly since: number;
   /** Unset for a bulk write, whose own answer waits. */
   readonly shown?: Promise<void>;
@@ -32,7 +32,7 @@ export class PendingWrites {
   readonly #longestReadMs: number;
   readonly #isCurrent: (tenant: string) => boolean;
   /** By tenant, in the order of the answers. */
-  readonly #writes = new Map<string, Unshown[]>();
+  readonly #writes = new Map<string, PendingWrite[]>();
   #count = 0;
 
   /**
@@ -45,28 +45,28 @@ export class PendingWrites {
   }
 
   /** Whether a write of few records may be answered before it is shown. */
-  hasRoom(tenant: string, part: string): boolean {
-    if (this.#count >= MAX_UNSHOWN_WRITES || !this.#isCurrent(tenant)) return false;
+  hasRoom(tenant: string, waitScope: string): boolean {
+    if (this.#count >= MAX_PENDING_WRITES || !this.#isCurrent(tenant)) return false;
     const writes = this.#writes.get(tenant);
     if (writes === undefined) return true;
     const since = performance.now() - LATE_MS;
     return (
-      writes.length < MAX_TENANT_UNSHOWN_WRITES &&
+      writes.length < MAX_TENANT_PENDING_WRITES &&
       // Behind a bulk write it would be shown late, and reads would have to wait as long.
-      !writes.some((write) => (write.shown === undefined ? write.part === part : write.since < since))
+      !writes.some((write) => (write.shown === undefined ? write.waitScope === waitScope : write.since < since))
     );
   }
 
-  /** Reads of the write's scope wait from now on. @param shown resolves when it is shown, or given up */
-  add(tenant: string, part: string, shown: Promise<unknown>): void {
+  /** Reads of the write's wait scope wait from now on. @param shown resolves when it is shown, or given up */
+  add(tenant: string, waitScope: string, shown: Promise<unknown>): void {
     const isShown = shown.then(() => this.#remove(tenant, write));
-    const write: Unshown = { part, since: performance.now(), shown: isShown };
+    const write: PendingWrite = { waitScope, since: performance.now(), shown: isShown };
     this.#put(tenant, write);
   }
 
-  /** A bulk write, whose own answer waits: until then, other writes of its scope wait too. */
-  async during<Answer>(tenant: string, part: string, shown: Promise<Answer>): Promise<Answer> {
-    const write: Unshown = { part, since: performance.now() };
+  /** A bulk write, whose own answer waits: until then, other writes of its wait scope wait too. */
+  async during<Answer>(tenant: string, waitScope: string, shown: Promise<Answer>): Promise<Answer> {
+    const write: PendingWrite = { waitScope, since: performance.now() };
     this.#put(tenant, write);
     try {
       return await shown;
@@ -91,9 +91,11 @@ export class PendingWrites {
     return this.#writes.has(tenant);
   }
 
-  /** Resolves when all pending writes of the scope are shown, or time is up; undefined if there are none. Never rejects. */
-  untilShown(tenant: string, part: string): Promise<void> | undefined {
-    const writes = this.#writes.get(tenant)?.filter((write) => write.part === part && write.shown !== undefined);
+  /** Resolves when all pending writes of the wait scope are shown, or time is up; undefined if there are none. Never rejects. */
+  untilShown(tenant: string, waitScope: string): Promise<void> | undefined {
+    const writes = this.#writes
+      .get(tenant)
+      ?.filter((write) => write.waitScope === waitScope && write.shown !== undefined);
     const last = writes?.at(-1);
     if (writes === undefined || last === undefined) return undefined;
     const leftMs = this.#leftMs(last);
@@ -103,18 +105,18 @@ export class PendingWrites {
   }
 
   /** How long a read may still wait for it. */
-  #leftMs({ since }: Unshown): number {
+  #leftMs({ since }: PendingWrite): number {
     return since + this.#longestReadMs - performance.now();
   }
 
-  #put(tenant: string, write: Unshown): void {
+  #put(tenant: string, write: PendingWrite): void {
     const writes = this.#writes.get(tenant);
     if (writes === undefined) this.#writes.set(tenant, [write]);
     else writes.push(write);
     this.#count += 1;
   }
 
-  #remove(tenant: string, write: Unshown): void {
+  #remove(tenant: string, write: PendingWrite): void {
     const writes = this.#writes.get(tenant) ?? [];
     writes.splice(writes.indexOf(write), 1);
     if (writes.length === 0) this.#writes.delete(tenant);

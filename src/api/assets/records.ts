@@ -50,16 +50,16 @@ export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply
   tag: recordTag(assetType, written.record),
 });
 
-/** @param part the table, or ORDERS */
-export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord, part = ORDERS): Reply =>
+/** @param waitScope the table, or ORDERS */
+export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord, waitScope = ORDERS): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, {
     isReplayed,
     written: position,
-    changed: { part, isFew: true },
+    changed: { waitScope, isFew: true },
   });
 
 /** An order, or a part of one. */
-export const ONE_ORDER: Changed = { part: ORDERS, isFew: true };
+export const ONE_ORDER: Changed = { waitScope: ORDERS, isFew: true };
 
 export const removedReply = (written: Position): Reply => ({ written, changed: ONE_ORDER });
 

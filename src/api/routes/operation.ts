@@ -172,15 +172,15 @@ export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant
 /** What a write has changed. */
 export type Changed = {
   /** A reference table's name, or ORDERS. */
-  readonly part: string;
+  readonly waitScope: string;
   /** One record, or one order with its parts. */
   readonly isFew: boolean;
 };
 
 /** For a write of many records: its answer waits until reads show them. */
-export const manyWritten = (written: Position, part: string): Pick<Reply, 'written' | 'changed'> => ({
+export const manyWritten = (written: Position, waitScope: string): Pick<Reply, 'written' | 'changed'> => ({
   written,
-  changed: { part, isFew: false },
+  changed: { waitScope, isFew: false },
 });
 
 /** A handler's answer. */

@@ -220,13 +220,13 @@ function shownByReads(api: Api, { context }: Request, { written = 0, changed }: 
     }
   };
   if (pendingWrites === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
-  const { part, isFew } = changed;
-  if (isFew && pendingWrites.hasRoom(tenant, part)) {
-    pendingWrites.add(tenant, part, until(Number.POSITIVE_INFINITY));
+  const { waitScope, isFew } = changed;
+  if (isFew && pendingWrites.hasRoom(tenant, waitScope)) {
+    pendingWrites.add(tenant, waitScope, until(Number.POSITIVE_INFINITY));
     return true;
   }
   const shown = until(config.projectionWaitMs);
-  return withinWait(isFew ? shown : pendingWrites.during(tenant, part, shown));
+  return withinWait(isFew ? shown : pendingWrites.during(tenant, waitScope, shown));
 
   function withinWait(shown: Promise<boolean>): Promise<boolean> {
     return context.deadline.within(shown).catch(() => false);

@@ -1,5 +1,5 @@
 /** Reads wait for what was answered before it is shown, and for nothing else. */
-import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '#app/domain/limits.js';
+import { MAX_PENDING_WRITES, MAX_TENANT_PENDING_WRITES } from '#app/domain/limits.js';
 import type { EventSlice } from '#app/ports/eventStore.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { projections } from '#app/projector/projections.js';
@@ -133,8 +133,8 @@ test('a write to what changes in bulk waits itself; reads do not wait for the bu
 
 test('so many of one tenant, and of all, and those beyond wait themselves', () => {
   const never = new Promise<boolean>(() => undefined);
-  for (let n = 0; n < MAX_TENANT_UNSHOWN_WRITES; n++) writes.add('acme', ORDERS, never);
+  for (let n = 0; n < MAX_TENANT_PENDING_WRITES; n++) writes.add('acme', ORDERS, never);
   expect([writes.hasRoom('acme', ORDERS), writes.hasRoom('other', ORDERS)]).toEqual([false, true]);
-  for (let n = MAX_TENANT_UNSHOWN_WRITES; n < MAX_UNSHOWN_WRITES; n++) writes.add(`tenant ${n}`, ORDERS, never);
+  for (let n = MAX_TENANT_PENDING_WRITES; n < MAX_PENDING_WRITES; n++) writes.add(`tenant ${n}`, ORDERS, never);
   expect(writes.hasRoom('other', ORDERS)).toBe(false);
 });
