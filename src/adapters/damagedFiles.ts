@@ -3,20 +3,11 @@
  * every thread and process sees, also after a crash. If nothing is lost with the file, its writer sets it aside and creates
  * a new one.
  */
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { KEPT_DAMAGED_FILES, MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
+import { lacksCommits } from './lostCommits.js';
 import { codeOf, openSqlite } from './openSqlite.js';
 
 const MARK = '.damaged';
@@ -99,7 +90,9 @@ export function damageOf(
       const [first = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
       if (first !== 'ok') return inOneLine(first);
     } else db.prepare('SELECT count(*) FROM sqlite_master').get();
-    return !mayLackCommits && lacksCommits(db) ? 'commits are missing in the middle of its write-ahead log' : undefined;
+    return !mayLackCommits && lacksCommits(`${file}-wal`)
+      ? 'commits are missing in the middle of its write-ahead log'
+      : undefined;
   } catch (error) {
     if (!isDamage(error)) throw error;
     return error instanceof Error ? error.message : String(error);
@@ -147,48 +140,4 @@ export function lookAtPages(file: string, goOn: (looked: number, tables: number)
     db?.close();
   }
   return { faults, looked, tables };
-}
-
-const WAL_HEADER = 32;
-const FRAME_HEADER = 24;
-/** Big-endian, the last bit says how checksums are made (https://www.sqlite.org/fileformat2.html#walformat). */
-const WAL_MAGIC = 0x377f0682;
-
-/**
- * SQLite reads a write-ahead log up to the first invalid frame, and ignores the rest as the remains of a crash. If a commit of
- * the same log follows, the invalid frames were damaged later, and some may have been copied into the file.
- */
-function lacksCommits(db: Database.Database): boolean {
-  const wal = `${db.name}-wal`;
-  const size = statSync(wal, { throwIfNoEntry: false })?.size ?? 0;
-  if (size <= WAL_HEADER) return false;
-  const fd = openSync(wal, 'r');
-  try {
-    const header = bytesAt(fd, 0, WAL_HEADER);
-    if (header.readUInt32BE(0) >>> 1 !== WAL_MAGIC >>> 1) return true;
-    const frameSize = FRAME_HEADER + header.readUInt32BE(8);
-    const salts = header.subarray(16, 24);
-    const valid = framesOf(db);
-    for (let at = WAL_HEADER + valid * frameSize, n = valid; at + frameSize <= size; at += frameSize, n++) {
-      const frame = bytesAt(fd, at, FRAME_HEADER);
-      const isCommit = frame.readUInt32BE(4) > 0 && frame.subarray(8, 16).equals(salts);
-      // Another process may have committed it since.
-      if (isCommit && n >= framesOf(db)) return true;
-    }
-    return false;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** The number of frames that SQLite reads. */
-function framesOf(db: Database.Database): number {
-  const { log = 0 } = db.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)').get() ?? {};
-  return Math.max(0, log);
-}
-
-function bytesAt(fd: number, at: number, length: number): Buffer {
-  const bytes = Buffer.alloc(length);
-  readSync(fd, bytes, 0, length, at);
-  return bytes;
 }
