@@ -1,8 +1,12 @@
 /** Composition root: builds a running service from its parts. */
 import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import { damageOf, isMarkedDamaged, markDamaged, setAside } from './adapters/damagedFiles.js';
+import { refuseDamagedLog } from './adapters/eventstore/sqlite/logFile.js';
+import { otherSchemaVersion, replaceByEmpty } from './adapters/readmodels/sqlite/connections.js';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
 import type { ApiConfig, ApiDeps } from './api/deps.js';
@@ -17,9 +21,8 @@ import { Directory } from './directory/directory.js';
 import { EventLogDamagedError, type EventStore, type LogAnchor, LogReplacedError } from './ports/eventStore.js';
 import { projectedAnchor } from './ports/logAnchor.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
-import { emptyOutdated, setDamagedAside } from './service/damagedDatabases.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
-import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
+import { type DirectoryUse, useDirectory, usersOf } from './service/directoryUse.js';
 import {
   type EngineProbes,
   readiness,
@@ -31,6 +34,7 @@ import {
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
 import { openBroker, openStoredDirectory } from './service/engines.js';
+import { isReadModelFile } from './service/laneStorage.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
@@ -265,6 +269,50 @@ async function openParts(
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
   return { app, commands, directory };
+}
+
+/**
+ * Checks the embedded engines' files before they are opened. A damaged file derived from the log is set aside, to be
+ * filled again. @returns how many were @throws EventLogDamagedError
+ */
+async function setDamagedAside(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<number> {
+  const { DATA_DIR } = config;
+  if (config.EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), config.DURABILITY);
+  const readModels = await readModelFiles(config, roles);
+  // Another process would go on with the jobs in a file that is set aside.
+  const isOnly = (await usersOf(DATA_DIR)).length <= 1;
+  const broker = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly ? ['broker.db'] : [];
+  const files = [...readModels, ...broker.map((name) => join(DATA_DIR, name))];
+  return files.filter((file) => isSetAside(file, log)).length;
+}
+
+/** Empties read models of another schema version. Only the projector's process does, which fills them again. */
+async function emptyOutdated(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<void> {
+  for (const file of await readModelFiles(config, roles)) {
+    const version = otherSchemaVersion(file);
+    if (version === undefined) continue;
+    replaceByEmpty(file);
+    log.warn(
+      { file, version },
+      'these read models are of another release: they are filled from the event log, and the reads of their tenants are 503 until then',
+    );
+  }
+}
+
+/** The embedded read models that this process projects. */
+async function readModelFiles({ DATA_DIR, MONGODB_URL }: Config, roles: ReadonlySet<Role>): Promise<readonly string[]> {
+  if (MONGODB_URL !== undefined || !roles.has('projector')) return [];
+  const names = await readdir(DATA_DIR);
+  return names.filter((name) => isReadModelFile(name) && name.endsWith('.db')).map((name) => join(DATA_DIR, name));
+}
+
+function isSetAside(file: string, log: Logger): boolean {
+  const damage = damageOf(file);
+  if (damage === undefined && !isMarkedDamaged(file)) return false;
+  markDamaged(file);
+  const aside = setAside(file);
+  log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
+  return true;
 }
 
 const READ_MODELS_AWAY = 'the read models cannot be reached';
