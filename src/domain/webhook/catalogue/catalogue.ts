@@ -8,7 +8,7 @@ export type CatalogueEntry = {
   readonly kind: WebhookEventKind;
   /** Version of the body's shape. */
   readonly version: string;
-  /** When it is sent, and what about. */
+  /** When it is sent, and what it is about. */
   readonly description: string;
   /** JSON Schema 2020-12 of the body, for the tenant's own tables. */
   readonly schema: JsonSchema;
@@ -31,17 +31,16 @@ export const PAYLOAD_VERSIONS: { readonly [kind in WebhookEventKind]: string } =
 
 const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
   'order.created':
-    'An order was created, with the lines, or consignments, goods and charges, that it was sent with. Each that is added after it is an order.updated.',
+    'An order was created, with the parts that were sent with it (lines, or consignments, goods and charges). A part added later is an order.updated.',
   'order.updated': 'Fields of an order were changed, or parts of it were added, changed or removed.',
-  'order.status_changed':
-    'The processing_status of an order is another than before, whatever changed it; approvals and failed exports are among them.',
+  'order.status_changed': 'The processing_status of an order changed, also by an approval or a failed export.',
   'order.approved':
-    'An order was approved: this is its export. The body is what was approved, the same at each attempt and whenever it is sent again. Only of this kind does a failed delivery change the order: after the fifth failed attempt it is failed.',
+    'An order was approved: this is its export. The body is the order as approved, the same at each attempt and resend. Only a failed delivery of this kind changes the order: after the fifth failed attempt its status is failed.',
   'order.export_failed':
-    'The last attempt to deliver an order.approved has failed: the order is with the validators again, with the reasons in error_reason.',
+    'The last attempt to deliver an order.approved failed: the order is with the validators again, with the reasons in error_reason.',
   'reference.batch_upserted':
-    'A batch upsert has changed a reference table. One delivery for each batch_id in the batch; a batch of very large records may take several.',
-  'reference.cleaned_up': 'A clean-up has deleted the records of a reference table that were not of the batch_id.',
+    'A batch changed a reference table. One delivery for each batch_id in the batch; a batch of very large records may take several.',
+  'reference.cleaned_up': 'A clean-up deleted the records of a reference table that did not have the batch_id.',
 };
 
 /** Every kind, for a tenant's own tables. */
