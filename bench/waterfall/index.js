@@ -1,6 +1,6 @@
 /**
  * Where the time of one create goes, from the client's first byte to its last, through all threads: the embedded service, one
- * client, one create at a time. Writes its table into docs/performance.md.
+ * client, one create at a time. Writes its tables into docs/performance.md.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ export async function measureWaterfall(directory) {
     MARKS_FILE: marksFile,
     MARKS_PACKAGE: PACKAGE,
   });
-  const tables = [];
+  const measured = [];
   try {
     for (let batch = 0; batch < BATCHES; batch++) {
       const items = Array.from({ length: 1_000 }, (_, index) => place(batch * 1_000 + index));
@@ -65,12 +65,12 @@ export async function measureWaterfall(directory) {
     for (const { table, text, body } of KINDS) {
       const created = await createSome(service.client, `${ASSETS}/${table}/assets`, body);
       await wait(KEPT_MS);
-      tables.push(tableOf(text, created, await marksOf(marksFile)));
+      measured.push(measuredKind(text, created, await marksOf(marksFile)));
     }
   } finally {
     await service.stop();
   }
-  await keep(tables.join('\n\n'));
+  await keep(tablesOf(measured));
 }
 
 async function createSome(client, path, body) {
@@ -93,7 +93,7 @@ async function marksOf(file) {
   return marks.sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-function tableOf(text, created, marks) {
+function measuredKind(text, created, marks) {
   const answered = passages(created, marks, ANSWER);
   const totals = answered.map(({ total }) => total);
   note(`create one ${text}`, milliseconds(totals));
@@ -102,33 +102,47 @@ function tableOf(text, created, marks) {
     marks,
     SHOWN,
   );
+  return { text, totals, answered, shown };
+}
+
+function tablesOf(measured) {
+  const quantiles = measured.map(
+    ({ text, totals }) => `one ${text}: p50 ${inMs(quantile(totals, 0.5))} ms, p99 ${inMs(quantile(totals, 0.99))} ms`,
+  );
+  const columns = measured.flatMap(({ text }) => [`${text}, ms`, 'slowest 2 %']);
+  const tableOf = (title, stages, passedOf) => [
+    `| ${[title, 'Thread', ...columns].join(' | ')} |`,
+    `|${'---|'.repeat(columns.length + 2)}`,
+    ...rowsOf(stages, measured.map(passedOf)),
+  ];
   return [
-    `Creating one ${text}: p50 ${inMs(quantile(totals, 0.5))} ms, p99 ${inMs(quantile(totals, 0.99))} ms.`,
+    `Creating ${quantiles.join('; ')}.`,
     '',
-    ...rowsOf('What happens', ANSWER, answered),
+    ...tableOf('What happens', ANSWER, ({ answered }) => answered),
     '',
-    ...rowsOf('Then, until reads show it', SHOWN, shown),
+    ...tableOf('Then, until reads show it', SHOWN, ({ shown }) => shown),
   ].join('\n');
 }
 
-function rowsOf(title, stages, passed) {
-  const totals = passed.map(({ total }) => total);
+/** @param passedOfKinds of each kind of record, how long its creates took */
+function rowsOf(stages, passedOfKinds) {
   // Of what is neither quick nor slow: medians of stages would not add up.
-  const usual = between(passed, quantile(totals, 0.25), quantile(totals, 0.75));
-  const slow = between(passed, quantile(totals, 0.98), Number.POSITIVE_INFINITY);
-  const cells = (take) =>
-    [usual, slow].map((some) => inMs(some.reduce((sum, each) => sum + take(each), 0) / some.length));
-  const rows = stages.map(([, thread, what], index) => {
-    const [ms, slowMs] = cells((each) => each.stages[index]);
-    return `| ${what} | ${thread} | ${ms} | ${slowMs} |`;
+  const groups = passedOfKinds.map((passed) => {
+    const totals = passed.map(({ total }) => total);
+    return {
+      usual: between(passed, quantile(totals, 0.25), quantile(totals, 0.75)),
+      slow: between(passed, quantile(totals, 0.98), Number.POSITIVE_INFINITY),
+    };
   });
-  const [ms, slowMs] = cells(({ total }) => total);
-  return [
-    `| ${title} | Thread | ms | of the slowest 2 % |`,
-    '|---|---|---|---|',
-    ...rows,
-    `| **together** | | **${ms}** | ${slowMs} |`,
-  ];
+  const meanOf = (some, take) => inMs(some.reduce((sum, each) => sum + take(each), 0) / some.length);
+  const rows = stages.map(([, thread, what], index) => {
+    const take = (each) => each.stages[index];
+    const cells = groups.flatMap(({ usual, slow }) => [meanOf(usual, take), meanOf(slow, take)]);
+    return `| ${[what, thread, ...cells].join(' | ')} |`;
+  });
+  const take = ({ total }) => total;
+  const cells = groups.flatMap(({ usual, slow }) => [`**${meanOf(usual, take)}**`, meanOf(slow, take)]);
+  return [...rows, `| **together** | | ${cells.join(' | ')} |`];
 }
 
 const between = (passed, low, high) => passed.filter(({ total }) => total >= low && total <= high);
