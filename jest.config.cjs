@@ -31,8 +31,8 @@ module.exports = {
       testMatch: ['<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/', '<rootDir>/test/onProductionEngines/'],
       moduleNameMapper: relativeImports,
-      globalSetup: '<rootDir>/test/acceptance/keepTenants.cjs',
-      globalTeardown: '<rootDir>/test/acceptance/forgetTenants.cjs',
+      globalSetup: '<rootDir>/test/engines/beginRun.cjs',
+      globalTeardown: '<rootDir>/test/engines/endRun.cjs',
     },
   ],
   // Names suites that were skipped because their engine is not to be had.

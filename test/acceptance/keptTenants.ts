@@ -20,8 +20,10 @@ export async function withKeptTenants<T>(
   wanted: unknown,
   make: (dataDir: string) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  const all = process.env.KEPT_TENANTS;
-  if (all === undefined) return make(dataDir);
+  const run = process.env.TEST_RUN;
+  if (run === undefined) return make(dataDir);
+  const all = join(run, 'tenants');
+  await mkdir(all, { recursive: true });
   const kept = join(all, createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16));
   if (!existsSync(kept)) {
     const made = await mkdtemp(join(all, 'new-'));

@@ -7,7 +7,13 @@ import { delayRoute, MAX_DELAY_MS } from '#app/adapters/broker/rabbitmq/topology
 import { BrokerUnavailableError, type MessageBroker, type Outcome } from '#app/ports/messageBroker.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
-import { anyRabbitMq, RabbitMqServer, rabbitMqMissing, rabbitMqServerMissing } from '../engines/rabbitmq.js';
+import {
+  type AnyRabbitMq,
+  anyRabbitMq,
+  RabbitMqServer,
+  rabbitMqMissing,
+  rabbitMqServerMissing,
+} from '../engines/rabbitmq.js';
 import { describeMessageBroker } from './messageBroker.js';
 import { untilDepth } from './queueDepth.js';
 import { gate, type Handler, RecordingConsumer } from './recordingConsumer.js';
@@ -18,11 +24,10 @@ const consume = (broker: MessageBroker, queue: string, handle: Handler, concurre
 const newQueue = (): string => `contract-${randomUUID()}`;
 
 describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(), () => {
-  let rabbitMq: Awaited<ReturnType<typeof anyRabbitMq>>;
+  let rabbitMq: AnyRabbitMq;
   beforeAll(async () => {
     rabbitMq = await anyRabbitMq();
   });
-  afterAll(() => rabbitMq.dispose());
 
   describeMessageBroker('rabbitmq', () => openRabbitMqBroker({ url: rabbitMq.url, onHandlerError: () => undefined }));
 

@@ -1,7 +1,7 @@
 /**
  * A server that speaks MongoDB's protocol, for tests: the one MONGODB_URL names, else mongod on PATH, else, with
- * a Go toolchain, FerretDB 1.24 (see ferretdb/), started here on a fresh directory. The driver is loaded only where it is
- * used: every service under test asks this file for its settings.
+ * a Go toolchain, FerretDB 1.24 (see ferretdb/), started on a fresh directory, once a run. The driver is loaded only where it
+ * is used: every service under test asks this file for its settings.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -13,6 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
+import { type Server, sharedServer } from './sharedServer.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
 const START_TIMEOUT_MS = 60_000;
@@ -40,19 +41,19 @@ export type AnyMongoDb = {
   dispose(): Promise<void>;
 };
 
-/** The server that MONGODB_URL names, else one of its own. */
+/** The server that MONGODB_URL names, else one that the suites of a run share. */
 export async function anyMongoDb(): Promise<AnyMongoDb> {
-  const named = process.env.MONGODB_URL;
-  const own = named === undefined ? await MongoDbServer.start() : undefined;
+  const server =
+    process.env.MONGODB_URL ??
+    (await sharedServer('mongodb', async () => (await MongoDbServer.start()).outliveThisProcess()));
   const urls: string[] = [];
   return {
     freshUrl() {
-      const url = withDatabase(named ?? own?.url ?? '', `test_${randomUUID()}`);
+      const url = withDatabase(server, `test_${randomUUID()}`);
       urls.push(url);
       return url;
     },
     async dispose() {
-      if (own !== undefined) return own.dispose();
       for (const url of urls) await dropDatabase(url);
     },
   };
@@ -132,6 +133,12 @@ export class MongoDbServer {
     } finally {
       await client.close();
     }
+  }
+
+  /** Lets this process end without it. @returns what `endRun.cjs` ends */
+  outliveThisProcess(): Server {
+    this.#server?.unref();
+    return { url: this.url, pids: [Number(this.#server?.pid)], directory: this.#directory };
   }
 
   /** Ends it in good order. */

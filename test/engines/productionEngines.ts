@@ -15,11 +15,10 @@ export async function startProductionEngines(): Promise<ProductionEngines> {
   const eventStore = await (eventStoreDbMissing() === undefined ? anyEventStoreDb() : EventStoreDouble.start());
   const [mongoDb, rabbitMq] = await Promise.all([anyMongoDb(), anyRabbitMq()]);
   return {
-    env: { EVENTSTORE_URL: eventStore.url, MONGODB_URL: mongoDb.freshUrl(), RABBITMQ_URL: rabbitMq.url },
+    env: { EVENTSTORE_URL: eventStore.url, MONGODB_URL: mongoDb.freshUrl(), RABBITMQ_URL: rabbitMq.freshUrl() },
     async dispose() {
       await eventStore.dispose();
       await mongoDb.dispose();
-      await rabbitMq.dispose();
     },
   };
 }

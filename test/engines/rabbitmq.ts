@@ -1,15 +1,15 @@
-/** A real RabbitMQ for tests: the one RABBITMQ_URL names, else a server on PATH, started here on a fresh directory. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** A real RabbitMQ for tests: the one RABBITMQ_URL names, else a server on PATH, started on a fresh directory, once a run. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
+import { type Server, sharedServer } from './sharedServer.js';
 
 /** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
 const DEBIAN_SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server';
@@ -30,18 +30,31 @@ export const rabbitMqMissing = (): string | undefined =>
 export const rabbitMqServerMissing = (): string | undefined =>
   serverCommand() === undefined ? 'no rabbitmq-server is on PATH' : undefined;
 
-/** The server that RABBITMQ_URL names, else one of its own. */
-export async function anyRabbitMq(): Promise<{ readonly url: string; dispose(): Promise<void> }> {
-  const url = process.env.RABBITMQ_URL;
-  return url === undefined ? RabbitMqServer.start() : { url, dispose: async () => undefined };
+/** The server that RABBITMQ_URL names, else one that the suites of a run share. */
+export async function anyRabbitMq(): Promise<AnyRabbitMq> {
+  const url =
+    process.env.RABBITMQ_URL ??
+    (await sharedServer('rabbitmq', async () => (await RabbitMqServer.start()).outliveThisProcess()));
+  return { url, freshUrl: () => withOwnQueues(url) };
 }
+
+export type AnyRabbitMq = {
+  /** Shared: for queues whose names nobody else has. */
+  readonly url: string;
+  /** The same server with queues that nobody has used. */
+  freshUrl(): string;
+};
 
 /** Lets a service use the server that RABBITMQ_URL names, apart from all others that do. */
 export function ownQueues(): { readonly RABBITMQ_URL?: string } {
-  if (process.env.RABBITMQ_URL === undefined) return {};
-  const url = new URL(process.env.RABBITMQ_URL);
+  const url = process.env.RABBITMQ_URL;
+  return url === undefined ? {} : { RABBITMQ_URL: withOwnQueues(url) };
+}
+
+function withOwnQueues(server: string): string {
+  const url = new URL(server);
   url.searchParams.set('queue_prefix', `test-${randomUUID()}.`);
-  return { RABBITMQ_URL: url.href };
+  return url.href;
 }
 
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
@@ -61,7 +74,7 @@ export class RabbitMqServer {
     this.#epmd = epmd;
   }
 
-  /** Resolves when it takes connections. @throws Error with what it wrote, when it does not come up */
+  /** Resolves when it takes messages. @throws Error with what it wrote, when it does not come up */
   static async start(): Promise<RabbitMqServer> {
     const directory = await mkdtemp(join(tmpdir(), 'rabbitmq-'));
     const [port, distPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
@@ -80,20 +93,29 @@ export class RabbitMqServer {
 
   /** After `stop` or `kill`: starts it again on its data. */
   async start(): Promise<void> {
-    const child = spawn(serverCommand() ?? 'rabbitmq-server', [], { env: this.#environment });
+    // Into a file: a pipe would end with this process, which the server may outlive.
+    const file = join(this.#directory, 'output');
+    const output = await open(file, 'w');
+    const stdio: StdioOptions = ['ignore', output.fd, output.fd];
+    const child = spawn(serverCommand() ?? 'rabbitmq-server', [], { env: this.#environment, stdio });
     this.#server = child;
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-      });
-    }
+    await output.close();
     const deadline = Date.now() + START_TIMEOUT_MS;
-    while (!/completed with \d+ plugins/.test(output) || !(await listens(this.port))) {
+    for (let isReady = false; !isReady; ) {
+      const text = await readFile(file, 'utf8');
       const ended = child.exitCode !== null || child.signalCode !== null;
-      if (ended || Date.now() > deadline) throw new Error(`RabbitMQ did not start. It wrote:\n${output}`);
+      if (ended || Date.now() > deadline) throw new Error(`RabbitMQ did not start. It wrote:\n${text}`);
       await wait(50);
+      isReady = /completed with \d+ plugins/.test(text) && (await takesMessages(this.url));
     }
+  }
+
+  /** Lets this process end without it. @returns what `endRun.cjs` ends */
+  async outliveThisProcess(): Promise<Server> {
+    this.#server?.unref();
+    this.#epmd.unref();
+    const pids = [await this.#pid(), Number(this.#epmd.pid)];
+    return { url: this.url, pids, directory: this.#directory };
   }
 
   /** Ends it in good order. */
@@ -193,15 +215,28 @@ const configuration = (port: number): string =>
  */
 const ADVANCED_CONFIGURATION = '[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n';
 
-async function listens(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
+/** The first queue of a fresh server may take it longer than a service waits for a confirm: it is over before a test begins. */
+async function takesMessages(url: string): Promise<boolean> {
+  const { connect } = await import('amqplib');
   try {
-    await once(socket, 'connect');
-    return true;
+    const connection = await connect(url);
+    // Each failure is thrown as well.
+    connection.on('error', () => undefined);
+    try {
+      const channel = await connection.createConfirmChannel();
+      channel.on('error', () => undefined);
+      const queue = `ready-${randomUUID()}`;
+      // As the adapter's are.
+      await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+      channel.sendToQueue(queue, Buffer.from('ready'), { persistent: true });
+      await channel.waitForConfirms();
+      await channel.deleteQueue(queue);
+      return true;
+    } finally {
+      await connection.close();
+    }
   } catch {
     // Not yet; the caller asks again.
     return false;
-  } finally {
-    socket.destroy();
   }
 }

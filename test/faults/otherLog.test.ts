@@ -229,8 +229,7 @@ describeEngine('rabbitmq', 'jobs on RabbitMQ that another log made', rabbitMqMis
   test(
     'are refused',
     async () => {
-      const rabbitMq = await anyRabbitMq();
-      const RABBITMQ_URL = `${rabbitMq.url}?queue_prefix=other-log-${process.pid}-`;
+      const RABBITMQ_URL = (await anyRabbitMq()).freshUrl();
       const { service } = await used(3, { RABBITMQ_URL });
       // The relay writes its checkpoint a second after it has passed something.
       await service.start();
@@ -239,7 +238,6 @@ describeEngine('rabbitmq', 'jobs on RabbitMQ that another log made', rabbitMqMis
       expect(await refusal(await newService({ RABBITMQ_URL }))).toMatch(
         /The webhook jobs were made of another event log/,
       );
-      await rabbitMq.dispose();
     },
     ENGINE_START_MS,
   );

@@ -36,7 +36,7 @@ async function onServers(): Promise<PutBackEngines> {
     env: {
       EVENTSTORE_URL: eventStore.url,
       MONGODB_URL: mongoDb.freshUrl(),
-      RABBITMQ_URL: `${rabbitMq.url}?queue_prefix=put-back-${process.pid}-`,
+      RABBITMQ_URL: rabbitMq.freshUrl(),
     },
     async backUp() {
       backup = eventStore.log.backup();
@@ -49,7 +49,6 @@ async function onServers(): Promise<PutBackEngines> {
     async dispose() {
       await eventStore.dispose();
       await mongoDb.dispose();
-      await rabbitMq.dispose();
     },
   };
 }
