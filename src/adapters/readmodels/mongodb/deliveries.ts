@@ -42,7 +42,8 @@ const webhooksOf = (db: LaneDb, { collection }: CatalogEntry): Collection<Webhoo
 const deliveryKey = (id: string): string => `d.${id}`;
 const webhookKey = (id: string): string => `w.${id}`;
 
-export const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({
+/** The values stored beside an entry. */
+export const keysOf = (entry: DeliveryLogEntry): Omit<DeliveryDocument, 'e'> => ({
   _id: deliveryKey(entry.id),
   w: entry.webhookId,
   p: entry.position,
@@ -52,8 +53,9 @@ export const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({
   o: entry.orderId,
   a: instant(entry.requestedAt),
   x: entry.endedAt === null ? null : instant(entry.endedAt),
-  e: JSON.stringify(entry),
 });
+
+const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({ ...keysOf(entry), e: JSON.stringify(entry) });
 
 const entryOf = ({ e }: Pick<DeliveryDocument, 'e'>): DeliveryLogEntry => JSON.parse(e);
 

@@ -28,8 +28,6 @@ export async function sideOf<Row extends Keyed>(
   return { rows: taken, whole: true };
 }
 
-export const NO_ROWS = { rows: [], whole: true } as const;
-
 type Pair<Row> = { readonly live?: Row; readonly copy?: Row };
 
 /** Pairs the rows of both sides by key, as far as both were read. `next` is the key to go on behind. */
@@ -54,9 +52,8 @@ export const inPart = (part: ProofPart, findings: readonly Finding[]): readonly 
 
 /** How rows are compared. */
 export type Comparison<Row> = {
-  /** Where the records of the live side are stored. */
-  readonly place: string;
-  readonly nameOf: (row: Row) => string;
+  /** Where it is stored, and how it is named. */
+  readonly about: (row: Row) => Pick<Finding, 'place' | 'record'>;
   /** Names of the values that differ. */
   readonly changed: (live: Row, copy: Row) => readonly string[];
   /** Values stored beside a record that do not fit it. */
@@ -70,7 +67,7 @@ export function compareSides<Row extends Keyed>(
   part: ProofPart,
   live: Side<Row> | undefined,
   copy: Side<Row>,
-  { place, nameOf, changed, itself, mayBeMissing = () => false }: Comparison<Row>,
+  { about, changed, itself, mayBeMissing = () => false }: Comparison<Row>,
 ): Omit<ProofSlice, 'exact'> {
   if (live === undefined) {
     const findings = copy.rows.flatMap(itself);
@@ -81,7 +78,7 @@ export function compareSides<Row extends Keyed>(
   const findings = pairs.flatMap((pair): readonly Finding[] => {
     const row = pair.live ?? pair.copy;
     if (row === undefined) return [];
-    const found = { place, record: nameOf(row) };
+    const found = about(row);
     if (pair.live === undefined) {
       return mayBeMissing(row) ? [] : [{ ...found, kind: 'missing', detail: 'The log makes it, and it is not there.' }];
     }
@@ -93,6 +90,20 @@ export function compareSides<Row extends Keyed>(
     return [...(names.length === 0 ? [] : [different]), ...itself(pair.live)];
   });
   return { records: pairs.length, differences: inPart(part, findings), next };
+}
+
+/** How the catalog's values of a table differ by these names. A table that neither side has was removed meanwhile. */
+export function catalogFindings<Name extends string>(
+  names: readonly Name[],
+  live: Readonly<Record<Name, unknown>> | undefined,
+  copy: Readonly<Record<Name, unknown>> | undefined,
+): readonly Finding[] {
+  const find = (kind: Finding['kind'], detail: string): Finding => ({ place: 'catalog', record: null, kind, detail });
+  if (live === undefined) return copy === undefined ? [] : [find('missing', 'The table is not there.')];
+  if (copy === undefined) return [find('unexpected', 'The log does not make the table.')];
+  return names.flatMap((name) =>
+    live[name] === copy[name] ? [] : [find('different', `${name} is ${live[name]}; by the log ${copy[name]}.`)],
+  );
 }
 
 /** Findings of one pass through all rows. */

@@ -30,7 +30,7 @@ export class DeliveryTable {
     const { findLog, addLog, revision, write } = this.#statements;
     const log = findLog.get(tenant, this.#copy) ?? Number(addLog.run(tenant, this.#copy).lastInsertRowid);
     if ((revision.get(log, entry.id) ?? -1) >= entry.revision) return;
-    write.run(rowOf(entry, log, this.#webhook(log, entry)));
+    write.run({ ...columnsOf(entry), log, webhook: this.#webhook(log, entry), entry: JSON.stringify(entry) });
   }
 
   /** Brings the webhook's health up to this entry. @returns its number in the log */
@@ -48,10 +48,9 @@ export class DeliveryTable {
   }
 }
 
-export const rowOf = (entry: DeliveryLogEntry, log: number, webhook: number) => ({
-  log,
+/** The values stored beside an entry. */
+export const columnsOf = (entry: DeliveryLogEntry) => ({
   id: entry.id,
-  webhook,
   position: entry.position,
   revision: entry.revision,
   state: entry.state,
@@ -59,10 +58,13 @@ export const rowOf = (entry: DeliveryLogEntry, log: number, webhook: number) => 
   orderId: entry.orderId,
   requestedAt: instant(entry.requestedAt),
   endedAt: entry.endedAt === null ? null : instant(entry.endedAt),
-  entry: JSON.stringify(entry),
 });
 
-export type DeliveryRow = ReturnType<typeof rowOf>;
+type DeliveryRow = ReturnType<typeof columnsOf> & {
+  readonly log: number;
+  readonly webhook: number;
+  readonly entry: string;
+};
 
 function prepare(db: Database.Database) {
   return {

@@ -3,29 +3,23 @@ import { MongoServerError } from 'mongodb';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import { sizeOfEntry } from '../../shared/entryProof.js';
 import {
   type Comparison,
+  catalogFindings,
   compareSides,
   type Finding,
   inPart,
   type Keyed,
   lookThrough,
-  NO_ROWS,
-  type Side,
   sideOf,
 } from '../../shared/proof.js';
 import { catalogOf, KINDS, recordsOf, type StoredEntry } from '../catalog.js';
 import { indexesFor } from '../catalogWriter.js';
 import type { LaneDb } from '../connection.js';
 import { shapeOf } from '../recordDocument.js';
-import {
-  deliveryComparison,
-  type EntryDocument,
-  entryRows,
-  historyComparison,
-  sizeOf as sizeOfEntry,
-} from './entries.js';
-import { recordComparison, recordRows, sizeOf as sizeOfRecord } from './records.js';
+import { deliveryComparison, type EntryDocument, entryRows, historyComparison } from './entries.js';
+import { recordComparison, recordRows, sizeOf } from './records.js';
 
 /** What a part is in the catalog. */
 type Entries = { readonly live?: StoredEntry | undefined; readonly copy?: StoredEntry | undefined };
@@ -38,6 +32,8 @@ type Access = {
 };
 
 const COLLECTION_MISSING = 26;
+
+const CATALOG = ['count', 'revision', 'lastEventAt'] as const;
 
 export class MongoProof implements ReadModelProof {
   readonly #access: Access;
@@ -94,13 +90,18 @@ export class MongoProof implements ReadModelProof {
       const entries = await this.#entries(db, part);
       const looked = (question.subject === 'live' ? entries.live : entries.copy) ?? entries.copy;
       if (looked === undefined) return { records: 0, differences: [], ...this.#seen() };
-      const place = looked.collection;
       if (this.#kind === 'records') {
         const rowsOf = (entry: StoredEntry) => recordRows(recordsOf(db, entry), shapeOf(entry), question.after);
-        return this.#sides(part, question, entries, recordComparison(place, shapeOf(looked)), rowsOf, sizeOfRecord);
+        return this.#sides(
+          part,
+          question,
+          entries,
+          recordComparison(looked.collection, shapeOf(looked)),
+          rowsOf,
+          sizeOf,
+        );
       }
-      const comparison =
-        this.#kind === 'history' ? historyComparison(place) : deliveryComparison(place, question.droppedBefore);
+      const comparison = this.#kind === 'history' ? historyComparison() : deliveryComparison(question.droppedBefore);
       const rowsOf = ({ collection }: StoredEntry) =>
         entryRows(db.collection<EntryDocument>(collection), question.after);
       return this.#sides(part, question, entries, comparison, rowsOf, sizeOfEntry);
@@ -118,8 +119,7 @@ export class MongoProof implements ReadModelProof {
       // Reads the collection once, as some servers read all of it for each slice.
       return { ...(await lookThrough(part, copy?.made ? rowsOf(copy) : [], comparison)), exact: true };
     }
-    const side = async (entry: StoredEntry | undefined): Promise<Side<Row>> =>
-      entry?.made ? sideOf(rowsOf(entry), size) : NO_ROWS;
+    const side = (entry: StoredEntry | undefined) => sideOf(entry?.made ? rowsOf(entry) : [], size);
     return { ...compareSides(part, await side(live), await side(copy), comparison), ...this.#seen() };
   }
 
@@ -128,23 +128,12 @@ export class MongoProof implements ReadModelProof {
       const entries = await this.#entries(db, part);
       const served = subject === 'live' ? entries.live : entries.copy;
       const findings = [
-        ...(subject === 'live' ? this.#catalogFindings(entries) : []),
+        ...(subject === 'live' && this.#kind === 'records' ? catalogFindings(CATALOG, entries.live, entries.copy) : []),
         ...(served?.made ? await missingIndexes(db, served) : []),
       ];
       const counted = this.#kind === 'records' ? served?.count : undefined;
       return { records: 0, differences: inPart(part, findings), ...this.#seen(), counted };
     });
-
-  #catalogFindings({ live, copy }: Entries): readonly Finding[] {
-    const about = (kind: Finding['kind'], detail: string) => ({ place: 'catalog', record: null, kind, detail });
-    // Removed meanwhile.
-    if (this.#kind !== 'records' || (live === undefined && copy === undefined)) return [];
-    if (live === undefined) return [about('missing', 'The table is not there.')];
-    if (copy === undefined) return [about('unexpected', 'The log does not make the table.')];
-    return (['count', 'revision', 'lastEventAt'] as const).flatMap((name) =>
-      live[name] === copy[name] ? [] : [about('different', `${name} is ${live[name]}; by the log ${copy[name]}.`)],
-    );
-  }
 
   /** Each tenant has collections of its own. */
   readonly shared: ReadModelProof['shared'] = async () => [];

@@ -31,8 +31,7 @@ export const sizeOf = ({ document }: RecordRow): number => 3 * (document.d?.leng
 
 /** @param shape of the side whose documents are proven by themselves */
 export const recordComparison = (place: string, { layout }: TableShape): Comparison<RecordRow> => ({
-  place,
-  nameOf: ({ key }) => key,
+  about: ({ key }) => ({ place, record: key }),
   changed: (live, copy) =>
     live.isReadable
       ? [

@@ -1,98 +1,51 @@
-/** The proof of histories of orders and of delivery logs: each entry and the columns beside it. */
+/** Order histories and delivery logs as they are proven, each in the order of keys. */
 import type Database from 'better-sqlite3';
 import type { DeliveryLogEntry } from '../../../../ports/deliveryLog.js';
-import { instant } from '../../shared/deliveryLog.js';
-import { type Comparison, type Finding, isStored, parsed, saySame } from '../../shared/proof.js';
-import { type DeliveryRow, rowOf } from '../deliveries.js';
-
-export type HistoryRow = { readonly key: string; readonly entry: string };
+import type { HistoryEntry } from '../../../../ports/orderHistory.js';
+import { type EntryRow, entryComparison } from '../../shared/entryProof.js';
+import { columnsOf } from '../deliveries.js';
 
 /** The digits of the largest revision, so that keys sort as rows do. */
 const REVISION_DIGITS = 16;
 
-export function* historyRows(db: Database.Database, history: number, after = ' '): Generator<HistoryRow> {
-  const [orderId = '', revision = ''] = after.split(' ');
+export function* historyRows(db: Database.Database, history: number, after = ' '): Generator<EntryRow> {
+  const [orderId = '', afterRevision = ''] = after.split(' ');
   const statement = db.prepare<[number, string, number], [orderId: string, revision: number, entry: string]>(
     `SELECT order_id, revision, entry FROM history_entries
      WHERE history = ? AND (order_id, revision) > (?, ?) ORDER BY order_id, revision`,
   );
-  for (const [order, number, entry] of statement.raw().iterate(history, orderId, Number(revision))) {
-    yield { key: `${order} ${String(number).padStart(REVISION_DIGITS, '0')}`, entry };
+  for (const [order, revision, entry] of statement.raw().iterate(history, orderId, Number(afterRevision))) {
+    const key = `${order} ${String(revision).padStart(REVISION_DIGITS, '0')}`;
+    yield { key, place: 'history_entries', record: `${order} ${revision}`, entry, beside: { revision } };
   }
 }
 
-function nameOfEntry({ key }: HistoryRow): string {
-  const [orderId, revision] = key.split(' ');
-  return `${orderId} ${Number(revision)}`;
-}
+export const historyComparison = () => entryComparison(({ revision }: HistoryEntry) => ({ revision }));
 
-export const historyComparison: Comparison<HistoryRow> = {
-  place: 'history_entries',
-  nameOf: nameOfEntry,
-  changed: (live, copy) => (saySame(live.entry, copy.entry) ? [] : ['the entry']),
-  itself(row) {
-    const entry = parsed(row.entry);
-    const isOwn = typeof entry === 'object' && entry !== null && 'revision' in entry;
-    const fits = isOwn && Number(entry.revision) === Number(row.key.split(' ')[1]);
-    if (fits) return [];
-    const detail = isOwn ? 'It is stored under another revision than its own.' : 'The entry is no JSON of an entry.';
-    return [{ place: 'history_entries', record: nameOfEntry(row), kind: 'different', detail }];
-  },
-};
+type StoredDelivery = ReturnType<typeof columnsOf> & { readonly webhookId: string | null; readonly entry: string };
 
-export type StoredDelivery = DeliveryRow & { readonly key: string; readonly webhookId: string | null };
-
-export function* deliveryRows(db: Database.Database, log: number, after = ''): Generator<StoredDelivery> {
+export function* deliveryRows(db: Database.Database, log: number, after = ''): Generator<EntryRow> {
   const statement = db.prepare<[number, string], StoredDelivery>(
-    `SELECT d.id AS key, d.log, d.id, d.webhook, d.position, d.revision, d.state, d.kind, d.order_id AS orderId,
-       d.requested_at AS requestedAt, d.ended_at AS endedAt, d.entry, w.webhook AS webhookId
+    `SELECT d.id, d.position, d.revision, d.state, d.kind, d.order_id AS orderId, d.requested_at AS requestedAt,
+       d.ended_at AS endedAt, d.entry, w.webhook AS webhookId
      FROM deliveries AS d LEFT JOIN delivery_webhooks AS w ON w.id = d.webhook AND w.log = d.log
      WHERE d.log = ? AND d.id > ? ORDER BY d.id`,
   );
-  yield* statement.iterate(log, after);
+  for (const row of statement.iterate(log, after)) {
+    yield { key: row.id, place: 'deliveries', record: row.id, entry: row.entry, beside: row };
+  }
 }
 
-/** @param droppedBefore deliveries that ended before this time may be missing from the served log */
-export const deliveryComparison = (droppedBefore: string | undefined): Comparison<StoredDelivery> => ({
-  place: 'deliveries',
-  nameOf: ({ id }) => id,
-  changed: (live, copy) => (saySame(live.entry, copy.entry) ? [] : ['the entry']),
-  itself(row) {
-    const find = (detail: string): readonly Finding[] => [
-      { place: 'deliveries', record: row.id, kind: 'different', detail },
-    ];
-    const entry = parsed(row.entry) as DeliveryLogEntry | undefined;
-    if (entry === undefined) return find('The entry is no JSON.');
-    const wanted = { ...rowOf(entry, row.log, row.webhook), webhookId: entry.webhookId };
-    const wrong = (
-      ['id', 'position', 'revision', 'state', 'kind', 'orderId', 'requestedAt', 'endedAt', 'webhookId'] as const
-    ).filter((name) => !isStored(wanted[name], row[name]));
-    return wrong.length === 0 ? [] : find(`Columns that do not fit the entry: ${wrong.join(', ')}.`);
-  },
-  mayBeMissing: ({ endedAt }) => droppedBefore !== undefined && endedAt !== null && endedAt < instant(droppedBefore),
-});
-
-export type WebhookRow = {
-  readonly key: string;
-  readonly lastSuccessAt: string | null;
-  readonly failingSince: string | null;
-};
+/** @param droppedBefore see `entryComparison` */
+export const deliveryComparison = (droppedBefore?: string) =>
+  entryComparison((entry: DeliveryLogEntry) => ({ ...columnsOf(entry), webhookId: entry.webhookId }), droppedBefore);
 
 /** The health of each webhook: a few for each tenant. */
-export const webhookRows = (db: Database.Database, log: number): readonly WebhookRow[] =>
-  db
-    .prepare<[number], WebhookRow>(
-      `SELECT webhook AS key, last_success_at AS lastSuccessAt, failing_since AS failingSince
-       FROM delivery_webhooks WHERE log = ? ORDER BY webhook`,
-    )
-    .all(log);
-
-export const webhookComparison: Comparison<WebhookRow> = {
-  place: 'delivery_webhooks',
-  nameOf: ({ key }) => key,
-  changed: (live, copy) => [
-    ...(live.lastSuccessAt === copy.lastSuccessAt ? [] : ['last_success_at']),
-    ...(live.failingSince === copy.failingSince ? [] : ['failing_since']),
-  ],
-  itself: () => [],
-};
+export function* webhookRows(db: Database.Database, log: number): Generator<EntryRow> {
+  const statement = db.prepare<[number], { readonly webhook: string }>(
+    'SELECT webhook, last_success_at, failing_since FROM delivery_webhooks WHERE log = ? ORDER BY webhook',
+  );
+  for (const { webhook, ...beside } of statement.iterate(log)) {
+    yield { key: webhook, place: 'delivery_webhooks', record: webhook, beside };
+  }
+}

@@ -1,26 +1,14 @@
 /** The proof of the served copy, or of a rebuild's, in the embedded read models. */
 import type Database from 'better-sqlite3';
-import type {
-  Difference,
-  ProofPart,
-  ProofQuestion,
-  ProofSlice,
-  ReadModelProof,
-} from '../../../../ports/readModelProof.js';
+import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
-import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
+import { sizeOfEntry } from '../../shared/entryProof.js';
+import { type Comparison, catalogFindings, compareSides, inPart, type Keyed, sideOf } from '../../shared/proof.js';
 import { LIVE } from '../ddl.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
 import { CLEANED_UP_RECORDS, SMALL_TABLES, type StoredTable } from '../tableStorage.js';
 import { LISTS } from '../write/discarded.js';
-import {
-  deliveryComparison,
-  deliveryRows,
-  historyComparison,
-  historyRows,
-  webhookComparison,
-  webhookRows,
-} from './entries.js';
+import { deliveryComparison, deliveryRows, historyComparison, historyRows, webhookRows } from './entries.js';
 import { recordComparison, sizeOf, storedRows } from './records.js';
 import { missingTables, unsound, wholeCopy, wholeTable } from './tables.js';
 
@@ -62,30 +50,14 @@ export class SqliteProof implements ReadModelProof {
 
   readonly slice: ReadModelProof['slice'] = (part, question) =>
     this.#inSnapshot(async () => {
-      if (this.#scope.projection === 'records') return this.#records(part, question);
+      const { projection } = this.#scope;
+      if (projection === 'records') return this.#records(part, question);
+      const isHistory = projection === 'order_history';
+      const comparison = isHistory ? historyComparison() : deliveryComparison(question.droppedBefore);
+      const entryRows = isHistory ? historyRows : deliveryRows;
       const ids = this.#listed(part);
-      if (this.#scope.projection === 'order_history') {
-        return this.#sides(
-          part,
-          question,
-          historyComparison,
-          (copy) => {
-            const id = ids.get(copy);
-            return id === undefined ? undefined : historyRows(this.#db, id, question.after);
-          },
-          ({ entry }) => entry.length,
-        );
-      }
-      return this.#sides(
-        part,
-        question,
-        deliveryComparison(question.droppedBefore),
-        (copy) => {
-          const id = ids.get(copy);
-          return id === undefined ? undefined : deliveryRows(this.#db, id, question.after);
-        },
-        ({ entry }) => entry.length,
-      );
+      const rowsOf = (copy: number) => entryRows(this.#db, ids.get(copy) ?? 0, question.after);
+      return this.#sides(part, question, comparison, rowsOf, sizeOfEntry);
     });
 
   /** Ids of a tenant's histories, or of its delivery log, by copy. */
@@ -106,10 +78,7 @@ export class SqliteProof implements ReadModelProof {
     rowsOf: (copy: number) => Iterable<Row> | undefined,
     size: (row: Row) => number,
   ): Promise<Slice> {
-    const side = async (copy: number): Promise<Side<Row>> => {
-      const rows = rowsOf(copy);
-      return rows === undefined ? NO_ROWS : sideOf(rows, size);
-    };
+    const side = (copy: number) => sideOf(rowsOf(copy) ?? [], size);
     return compareSides(part, subject === 'live' ? await side(LIVE) : undefined, await side(this.#copy), comparison);
   }
 
@@ -149,26 +118,14 @@ export class SqliteProof implements ReadModelProof {
       if (this.#scope.projection === 'order_history') return { records: 0, differences: [] };
       const ids = this.#listed(part);
       const rowsOf = (copy: number) => webhookRows(this.#db, ids.get(copy) ?? 0);
-      const webhooks = await this.#sides(part, question, webhookComparison, rowsOf, () => 1);
+      const webhooks = await this.#sides(part, question, deliveryComparison(), rowsOf, sizeOfEntry);
       return { ...webhooks, records: 0, next: undefined };
     });
 
   #wholeTable(part: ProofPart, { subject }: Pick<ProofQuestion, 'subject'>): Slice {
     const copy = this.#catalogRow(part, this.#copy);
     const live = subject === 'live' ? this.#catalogRow(part, LIVE) : copy;
-    // Made since the copy was filled, or removed meanwhile: nothing to compare.
-    if (live === undefined && copy === undefined) return { records: 0, differences: [] };
-    const about = (kind: Difference['kind'], detail: string) => [{ place: 'catalog', record: null, kind, detail }];
-    const differences =
-      live === undefined
-        ? about('missing', 'The table is not there.')
-        : copy === undefined
-          ? about('unexpected', 'The log does not make the table.')
-          : (['row_count', 'revision', 'last_event_at'] as const).flatMap((name) =>
-              live[name] === copy[name]
-                ? []
-                : about('different', `${name} is ${live[name]}; by the log ${copy[name]}.`),
-            );
+    const differences = catalogFindings(['row_count', 'revision', 'last_event_at'], live, copy);
     const table = live?.made === 1 ? { id: live.id, layout: layoutIn(live) } : undefined;
     const lost = table === undefined ? [] : missingTables(this.#db, table);
     const counted = live?.row_count;

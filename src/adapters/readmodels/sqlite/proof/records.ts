@@ -111,8 +111,7 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
     positions: trigramColumns(table.layout.fields, index).map((column) => columns.indexOf(column)),
   }));
   return {
-    place: records.table,
-    nameOf: ({ key }) => key,
+    about: ({ key }) => ({ place: records.table, record: key }),
     changed(live, copy) {
       if (!live.isReadable) return [];
       // `itself` reports a missing batch.
