@@ -159,13 +159,13 @@ export class Directory {
   #evolve({ events, position, eventId }: EventSlice): void {
     const { tenants, place: before } = this.#known;
     const writable = copiedOnce();
-    const changed = new Map<string, Tenant | undefined>();
+    const changed = new Set<string>();
     for (const event of events) {
       const { tenant } = parseStream(event.stream);
       // A deletion ends it.
       if (event.type === 'TenantDeleted') this.#parked.delete(tenant);
       if (this.#parked.has(tenant)) continue;
-      if (!changed.has(tenant)) changed.set(tenant, tenants.get(tenant));
+      changed.add(tenant);
       try {
         evolveTenantIn(tenants, event, writable);
       } catch (error) {

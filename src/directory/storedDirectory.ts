@@ -1,19 +1,21 @@
 /**
- * Stores the directory between starts, with its position in the log. Changes are stored soon, in the background: only
- * changed parts of changed tenants. A failed store is repeated later, or the next start reads more of the log.
+ * Stores the directory between starts, with its position in the log. Changed tenants are stored soon, in the background.
+ * A failed store is repeated later, or the next start reads more of the log.
  */
 import { randomUUID } from 'node:crypto';
-import type { Tenant } from '../domain/identity/directory.js';
-import { changedParts, type TenantPart, tenantFrom } from '../domain/identity/tenantParts.js';
-import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../ports/directoryStore.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import type { ApiClient, User } from '../domain/identity/events.js';
+import { onThisRelease, standardTables } from '../domain/identity/tenantTables.js';
+import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../ports/directoryStore.js';
 import type { EventPosition, EventStore } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 
 /**
- * Raise it when events evolve, or parts are made, differently: the directory is then built from the log. Changed
- * standard tables are no reason, since parts do not contain them.
+ * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
+ * standard tables are no reason, since they are not stored.
  */
-export const PARTS_VERSION = 2;
+export const TENANTS_VERSION = 3;
 
 /** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;
@@ -31,8 +33,8 @@ export class StoredDirectory {
   #logId = '';
   #build = '';
   #known = nothing();
-  /** Tenants that changed since they were stored, by name, as they were stored. */
-  #changed = new Map<string, Tenant | undefined>();
+  /** Names of tenants that changed since they were stored. */
+  #changed = new Set<string>();
   /** Whether the store holds another log's or build's directory, which is to be replaced. */
   #isNew = true;
   #storedPosition = 0;
@@ -78,11 +80,11 @@ export class StoredDirectory {
   /**
    * Call it after each slice of the log.
    * @param known the same tenants, changed in place, and the position reached
-   * @param changed the changed tenants by name, as they were before
+   * @param changed names of the changed tenants
    */
-  reached(known: KnownTenants, changed: ReadonlyMap<string, Tenant | undefined>): void {
+  reached(known: KnownTenants, changed: ReadonlySet<string>): void {
     this.#known = known;
-    for (const [name, before] of changed) if (!this.#changed.has(name)) this.#changed.set(name, before);
+    for (const name of changed) this.#changed.add(name);
     this.#saveWithin(changed.size > 0 && !this.#hasFailed ? CHANGES_AFTER_MS : PLACE_AFTER_MS);
   }
 
@@ -111,7 +113,7 @@ export class StoredDirectory {
     const { position } = this.#known.place;
     if (this.#isSuperseded || position <= this.#storedPosition) return;
     const changed = this.#changed;
-    this.#changed = new Map();
+    this.#changed = new Set();
     let outcome: DirectorySaved | 'failed' = 'failed';
     try {
       outcome = await this.#write(changed);
@@ -127,26 +129,22 @@ export class StoredDirectory {
       return;
     }
     this.#isSuperseded = outcome === 'superseded';
-    // Even if a tenant changed again meanwhile, its stored state is the older one.
-    for (const [name, before] of changed) this.#changed.set(name, before);
+    for (const name of changed) this.#changed.add(name);
     this.#saveWithin(PLACE_AFTER_MS);
   }
 
-  #write(changed: ReadonlyMap<string, Tenant | undefined>): Promise<DirectorySaved> {
+  #write(changed: ReadonlySet<string>): Promise<DirectorySaved> {
     const { tenants, place } = this.#known;
     const at: DirectoryPlace = { ...place, logId: this.#logId, build: this.#build };
-    if (this.#isNew) return this.#store.replace(at, partsOf([...tenants.values()].map((now) => [undefined, now])));
-    const pairs = [...changed].flatMap(([name, before]): Change[] => {
-      const now = tenants.get(name);
-      return now === undefined ? [] : [[before, now]];
-    });
-    return this.#store.save(at, partsOf(pairs));
+    // The states at this place: the directory goes on while they are stored.
+    if (this.#isNew) return this.#store.replace(at, storedTenants([...tenants.values()]));
+    return this.#store.save(at, storedTenants([...changed].flatMap((name) => tenants.get(name) ?? [])));
   }
 
   async #loaded(): Promise<{ readonly place: DirectoryPlace; readonly tenants: Map<string, Tenant> } | undefined> {
     try {
       const stored = await this.#store.load();
-      return stored && { place: stored.place, tenants: await tenantsFrom(stored.parts) };
+      return stored && { place: stored.place, tenants: await tenantsFrom(stored.tenants) };
     } catch (error) {
       this.#onError(error);
       return undefined;
@@ -154,26 +152,54 @@ export class StoredDirectory {
   }
 }
 
-type Change = readonly [before: Tenant | undefined, now: Tenant];
-
-function* partsOf(changes: readonly Change[]): Generator<StoredPart> {
-  for (const [before, now] of changes) {
-    for (const part of changedParts(before, now)) yield { tenant: now.name, ...part };
-  }
+function* storedTenants(tenants: readonly Tenant[]): Generator<StoredTenant> {
+  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant) };
 }
 
-async function tenantsFrom(stored: readonly StoredPart[]): Promise<Map<string, Tenant>> {
-  const parts = new Map<string, TenantPart[]>();
-  for (const { tenant, ...part } of stored) {
-    const ofTenant = parts.get(tenant) ?? [];
-    ofTenant.push(part);
-    parts.set(tenant, ofTenant);
-  }
+async function tenantsFrom(stored: readonly StoredTenant[]): Promise<Map<string, Tenant>> {
   const tenants = new Map<string, Tenant>();
   const pauses = new Pauses();
-  for (const [name, ofTenant] of parts) {
-    tenants.set(name, tenantFrom(ofTenant));
+  for (const { name, json } of stored) {
+    tenants.set(name, tenantFrom(json));
     if (pauses.isDue()) await pauses.take();
   }
   return tenants;
+}
+
+/** A tenant whose maps are lists, in their order. Of the tables, only those that the tenant has made or added fields to. */
+type TenantJson = Omit<Tenant, 'assetTypes' | 'clients' | 'users' | 'webhooks' | 'endedSessions'> & {
+  readonly assetTypes: readonly AssetType[];
+  readonly clients: readonly ApiClient[];
+  readonly users: readonly User[];
+  readonly webhooks: readonly Webhook[];
+  readonly endedSessions: readonly (readonly [userId: number, sessions: readonly (readonly [string, string])[]])[];
+};
+
+/** Standard tables and fields are not stored: a later release may have others. */
+export function tenantJson(tenant: Tenant): string {
+  const standard = standardTables(tenant.orderModel);
+  const stored: TenantJson = {
+    ...tenant,
+    assetTypes: [...tenant.assetTypes.values()].filter((each) => standard.get(each.name) !== each),
+    clients: [...tenant.clients.values()],
+    users: [...tenant.users.values()],
+    webhooks: [...tenant.webhooks.values()],
+    endedSessions: [...tenant.endedSessions].map(([userId, sessions]) => [userId, [...sessions]]),
+  };
+  return JSON.stringify(stored);
+}
+
+/** The tenant with the standard tables of this release. @param json of `tenantJson`, maybe of an earlier release */
+export function tenantFrom(json: string): Tenant {
+  const stored: TenantJson = JSON.parse(json);
+  const standard = standardTables(stored.orderModel);
+  const own = stored.assetTypes.flatMap((each) => onThisRelease(standard, each) ?? []);
+  return {
+    ...stored,
+    assetTypes: new Map([...standard, ...own.map((each) => [each.name, each] as const)]),
+    clients: new Map(stored.clients.map((each) => [each.clientId, each])),
+    users: new Map(stored.users.map((each) => [each.id, each])),
+    webhooks: new Map(stored.webhooks.map((each) => [each.id, each])),
+    endedSessions: new Map(stored.endedSessions.map(([userId, sessions]) => [userId, new Map(sessions)])),
+  };
 }

@@ -10,7 +10,7 @@ import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/write/writer.js';
 import type { Config } from '../config.js';
-import { PARTS_VERSION } from '../directory/storedDirectory.js';
+import { TENANTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -60,7 +60,7 @@ export async function openStoredLog(
 
 /** The store of the directory between starts. */
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
-  openDirectoryStore(join(DATA_DIR, 'directory.db'), String(PARTS_VERSION));
+  openDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
 
 /** @param onSlowList called with each list of embedded read models that takes long, and how its rows were found */
 export async function openReadModels(

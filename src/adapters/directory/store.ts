@@ -1,7 +1,7 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
 import { rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../../ports/directoryStore.js';
+import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { isDamage } from '../damagedFiles.js';
 import { codeOf, openSqlite } from '../openSqlite.js';
@@ -10,11 +10,12 @@ import { codeOf, openSqlite } from '../openSqlite.js';
 const OPEN_TIMEOUT_MS = 1_000;
 
 /** Raise it when the tables below change: earlier contents are ignored then. */
-const FILE_VERSION = 1;
+const FILE_VERSION = 2;
 
 const SCHEMA = `
   DROP TABLE IF EXISTS place;
   DROP TABLE IF EXISTS parts;
+  DROP TABLE IF EXISTS tenants;
   CREATE TABLE place (
     only INTEGER PRIMARY KEY CHECK (only = 1),
     shape TEXT NOT NULL,
@@ -24,21 +25,18 @@ const SCHEMA = `
     event_id TEXT
   ) STRICT;
   -- In the order of their first storing, which an update keeps.
-  CREATE TABLE parts (
+  CREATE TABLE tenants (
     seq INTEGER PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    part TEXT NOT NULL,
-    value TEXT NOT NULL,
-    UNIQUE (tenant, part)
+    name TEXT NOT NULL UNIQUE,
+    json TEXT NOT NULL
   ) STRICT;
 `;
 
-type PartRow = { readonly tenant: string; readonly part: string; readonly value: string };
 type PlaceRow = { shape: string; logId: string; build: string; position: number; eventId: string | null };
 
 /**
  * Opens the file at its first use; creates it if missing.
- * @param shape of the stored parts: contents stored with another shape are ignored
+ * @param shape of the stored tenants: contents stored with another shape are ignored
  */
 export function openDirectoryStore(file: string, shape: string): DirectoryStore {
   return new SqliteDirectoryStore(file, shape);
@@ -77,28 +75,24 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 
   async load(): ReturnType<DirectoryStore['load']> {
-    const { db, place, parts } = this.#statements;
+    const { db, place, tenants } = this.#statements;
     try {
-      db.exec('BEGIN');
-      const row = place.get();
-      if (row === undefined || row.shape !== this.#shape) return undefined;
-      const { logId, build, position, eventId } = row;
-      const found: StoredPart[] = [];
-      const pauses = new Pauses();
-      for (const { value, ...part } of parts.iterate()) {
-        found.push({ ...part, value: JSON.parse(value) });
-        if (pauses.isDue()) await pauses.take();
-      }
-      return { place: { logId, build, position, ...(eventId === null ? {} : { eventId }) }, parts: found };
+      return db.transaction(() => {
+        const row = place.get();
+        if (row === undefined || row.shape !== this.#shape) return undefined;
+        const { logId, build, position, eventId } = row;
+        return {
+          place: { logId, build, position, ...(eventId === null ? {} : { eventId }) },
+          tenants: tenants.all(),
+        };
+      })();
     } catch (error) {
       this.#removeDamaged(error);
       throw error;
-    } finally {
-      if (db.inTransaction) db.exec('COMMIT');
     }
   }
 
-  save(place: DirectoryPlace, changed: Iterable<StoredPart>): Promise<DirectorySaved> {
+  save(place: DirectoryPlace, changed: Iterable<StoredTenant>): Promise<DirectorySaved> {
     return this.#inTransaction<DirectorySaved>(async (statements) => {
       const stored = statements.place.get();
       if (stored?.shape !== this.#shape || stored.build !== place.build) return 'superseded';
@@ -108,10 +102,10 @@ class SqliteDirectoryStore implements DirectoryStore {
     });
   }
 
-  replace(place: DirectoryPlace, parts: Iterable<StoredPart>): ReturnType<DirectoryStore['replace']> {
+  replace(place: DirectoryPlace, tenants: Iterable<StoredTenant>): ReturnType<DirectoryStore['replace']> {
     return this.#inTransaction<'saved'>(async (statements) => {
       statements.removeAll.run();
-      await this.#write(statements, place, parts);
+      await this.#write(statements, place, tenants);
       return 'saved';
     });
   }
@@ -122,14 +116,13 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 
   async #write(
-    { put, remove, putPlace }: Statements,
+    { put, putPlace }: Statements,
     { logId, build, position, eventId }: DirectoryPlace,
-    parts: Iterable<StoredPart>,
+    tenants: Iterable<StoredTenant>,
   ): Promise<void> {
     const pauses = new Pauses();
-    for (const { tenant, part, value } of parts) {
-      if (value === undefined) remove.run(tenant, part);
-      else put.run(tenant, part, JSON.stringify(value));
+    for (const { name, json } of tenants) {
+      put.run(name, json);
       if (pauses.isDue()) await pauses.take();
     }
     putPlace.run(this.#shape, logId, build, position, eventId ?? null);
@@ -191,12 +184,10 @@ function prepare(db: Database.Database) {
     putPlace: db.prepare<[string, string, string, number, string | null]>(
       'INSERT OR REPLACE INTO place (only, shape, log_id, build, position, event_id) VALUES (1, ?, ?, ?, ?, ?)',
     ),
-    parts: db.prepare<[], PartRow>('SELECT tenant, part, value FROM parts ORDER BY seq'),
-    put: db.prepare<[string, string, string]>(
-      `INSERT INTO parts (tenant, part, value) VALUES (?, ?, ?)
-       ON CONFLICT (tenant, part) DO UPDATE SET value = excluded.value`,
+    tenants: db.prepare<[], StoredTenant>('SELECT name, json FROM tenants ORDER BY seq'),
+    put: db.prepare<[string, string]>(
+      'INSERT INTO tenants (name, json) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET json = excluded.json',
     ),
-    remove: db.prepare<[string, string]>('DELETE FROM parts WHERE tenant = ? AND part = ?'),
-    removeAll: db.prepare<[]>('DELETE FROM parts'),
+    removeAll: db.prepare<[]>('DELETE FROM tenants'),
   };
 }

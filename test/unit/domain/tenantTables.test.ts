@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { tenantFrom, tenantJson } from '#app/directory/storedDirectory.js';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS } from '#app/domain/identity/events.js';
-import { changedParts, tenantFrom } from '#app/domain/identity/tenantParts.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { textField } from '../../fixtures/textField.js';
 
@@ -47,7 +47,6 @@ function inRelease<Result>(items: (now: AssetType) => AssetType, tables: readonl
   }
 }
 const fieldsOf = (tenant: Tenant, table: string) => tenant.assetTypes.get(table)?.fields.map(({ name }) => name) ?? [];
-const stored = (tenant: Tenant) => JSON.parse(JSON.stringify([...changedParts(undefined, tenant)]));
 
 it('a field of a later release stands where the release has it, and the tenant’s own stay behind', () => {
   const [first = '', ...others] = fieldsOf(evolved(), 'dyn_item');
@@ -69,26 +68,26 @@ it('where a release brings a name that the tenant has given, the tenant’s own 
 });
 
 it('a tenant that an earlier release stored is the one that is evolved from the log', () => {
-  const parts = stored(evolved());
+  const json = tenantJson(evolved());
   const later = (now: AssetType): AssetType => ({ ...now, fields: [textField('origin'), ...now.fields] });
   const added = [{ ...ownTable('dyn_lane'), custom: undefined } as unknown as AssetType];
   inRelease(later, added, () => {
-    const tenant = tenantFrom(parts);
+    const tenant = tenantFrom(json);
     expect([...tenant.assetTypes]).toEqual([...evolved().assetTypes]);
-    expect(fieldsOf(tenant, 'dyn_item')).toEqual(['origin', ...fieldsOf(tenantFrom(parts), 'dyn_item').slice(1)]);
+    expect(fieldsOf(tenant, 'dyn_item')).toEqual(['origin', ...fieldsOf(tenantFrom(json), 'dyn_item').slice(1)]);
     expect(fieldsOf(tenant, 'dyn_lane')).toEqual(['code']);
   });
 });
 
 it('a standard field is as this release has it, also where an earlier one stored it otherwise', () => {
-  const parts = stored(evolved());
+  const json = tenantJson(evolved());
   const relabelled = (now: AssetType): AssetType => ({
     ...now,
     fields: now.fields.map((field) => ({ ...field, label: `New ${field.label}` })),
   });
   inRelease(relabelled, [], () => {
     const labels =
-      tenantFrom(parts)
+      tenantFrom(json)
         .assetTypes.get('dyn_item')
         ?.fields.map(({ label }) => label.startsWith('New ')) ?? [];
     expect(labels.slice(0, -1)).not.toContain(false);
