@@ -1,7 +1,7 @@
 /**
  * Fills projections from the start of the log: those that are new or written by another version, and all of them if the log
  * was replaced. Reads are refused by every process from before the first deletion until all stored events are applied, also
- * if this process is killed in between (`LaneGate`).
+ * if this process is killed in between (`ReadGate`).
  */
 import type PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';

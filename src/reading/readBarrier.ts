@@ -13,9 +13,8 @@ import {
   type ReadSubject,
   type Reads,
 } from '../ports/readSide.js';
-import type { LaneGate } from './laneGate.js';
 import { ORDERS, PendingWrites } from './pendingWrites.js';
-import { laneOf } from './readLanes.js';
+import type { ReadGate } from './readGate.js';
 import type { Behind } from './staleness.js';
 
 /** Set where writes are answered before they are shown. */
@@ -27,17 +26,16 @@ export type AnsweredEarly = {
 };
 
 export class ReadBarrier {
-  readonly #lanes: readonly LaneGate[];
+  readonly #gate: ReadGate;
   readonly #scopeOf: AnsweredEarly['scopeOf'];
   /** Undefined where each write's own answer waits. */
   readonly pendingWrites: PendingWrites | undefined;
 
-  /** @param lanes in their order */
-  constructor(lanes: readonly LaneGate[], answeredEarly?: AnsweredEarly) {
-    this.#lanes = lanes;
+  constructor(gate: ReadGate, answeredEarly?: AnsweredEarly) {
+    this.#gate = gate;
     this.#scopeOf = answeredEarly?.scopeOf ?? (() => ORDERS);
     this.pendingWrites =
-      answeredEarly && new PendingWrites(answeredEarly.longestReadMs, (tenant) => this.isCurrent(tenant));
+      answeredEarly && new PendingWrites(answeredEarly.longestReadMs, (tenant) => gate.isCurrent(tenant));
   }
 
   /**
@@ -49,23 +47,13 @@ export class ReadBarrier {
   admit(projection: RebuildScope['projection'], subject: ReadSubject, waits: boolean): Promise<void> | undefined {
     const shown = waits ? this.#untilShown(subject) : undefined;
     if (shown !== undefined) return shown.then(() => this.admit(projection, subject, false));
-    return this.#isOpen(subject) ? undefined : this.#requireAnswers(projection, subject);
+    return this.#gate.isOpen() ? undefined : this.#requireAnswers(projection, subject);
   }
 
-  #isOpen({ tenant }: ReadSubject): boolean {
-    return tenant === undefined ? this.#lanes.every((lane) => lane.isOpen()) : laneOf(this.#lanes, tenant).isOpen();
-  }
-
-  /** @throws ReadModelsWithheldError with the first reason */
+  /** @throws ReadModelsWithheldError */
   async #requireAnswers(projection: RebuildScope['projection'], { tenant }: ReadSubject): Promise<void> {
-    const lanes = this.#lanesOf(tenant);
-    const reasons = await Promise.all(lanes.map((lane) => lane.refusal(projection, tenant)));
-    const reason = reasons.find((each) => each !== undefined);
+    const reason = await this.#gate.refusal(projection, tenant);
     if (reason !== undefined) throw new ReadModelsWithheldError(reason);
-  }
-
-  #lanesOf(tenant: string | undefined): readonly LaneGate[] {
-    return tenant === undefined ? this.#lanes : [laneOf(this.#lanes, tenant)];
   }
 
   #untilShown({ tenant, table }: ReadSubject): Promise<void> | undefined {
@@ -76,8 +64,6 @@ export class ReadBarrier {
   /** The read models behind this barrier. */
   guard(models: ReadModels): ReadModels {
     const reads: Reads = models;
-    const waited = (projection: string, tenant: string | undefined, wait: () => Promise<boolean>) =>
-      this.#waitFor(projection, tenant, wait);
     return {
       ...interceptReads(<Method extends ReadMethod>(method: Method): Read<Method> => {
         const { projection, subjectOf, waits = false } = READ_METHODS[method];
@@ -94,39 +80,24 @@ export class ReadBarrier {
           return answer;
         };
       }),
-      waitFor: (...args) => waited(args[0], args[3], () => models.waitFor(...args)),
-      waitForEvent: (...args) => waited(args[0], args[3], () => models.waitForEvent(...args)),
+      waitFor: (...args) => this.#gate.waitFor(args[0], args[3], () => models.waitFor(...args)),
+      waitForEvent: (...args) => this.#gate.waitFor(args[0], args[3], () => models.waitForEvent(...args)),
       close: () => models.close(),
     };
   }
 
-  #waitFor(projection: string, tenant: string | undefined, wait: () => Promise<boolean>): Promise<boolean> {
-    return this.#lanesOf(tenant).reduce((inner, lane) => () => lane.waitFor(projection, tenant, inner), wait)();
-  }
-
   /** How stale the tenant was at its last read, in whole seconds; 0 while it is current. */
   staleness(tenant: string): number {
-    return laneOf(this.#lanes, tenant).staleness(tenant);
-  }
-
-  /** By the last check: the tenant's records are running, and not notably stale. */
-  isCurrent(tenant: string): boolean {
-    return laneOf(this.#lanes, tenant).isCurrent(tenant);
+    return this.#gate.staleness(tenant);
   }
 
   /** Why no read is answered at all; undefined while reads are answered. @throws what an engine throws */
-  async withheld(): Promise<string | undefined> {
-    return (await Promise.all(this.#lanes.map((lane) => lane.withheld()))).find((reason) => reason !== undefined);
+  withheld(): Promise<string | undefined> {
+    return this.#gate.withheld();
   }
 
   /** Tenants that are behind; undefined if none is. @throws what an engine throws */
-  async behind(): Promise<Behind | undefined> {
-    const found = (await Promise.all(this.#lanes.map((lane) => lane.behind()))).filter((each) => each !== undefined);
-    if (found.length === 0) return undefined;
-    return {
-      names: found.flatMap(({ names }) => names).sort(),
-      isAll: found.every(({ isAll }) => isAll),
-      seconds: Math.max(...found.map(({ seconds }) => seconds)),
-    };
+  behind(): Promise<Behind | undefined> {
+    return this.#gate.behind();
   }
 }

@@ -1,20 +1,15 @@
-/** The read models as the service reads them: of all lanes, behind one barrier. */
+/** The read models as the service reads them, behind a barrier. */
 import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../ports/readSide.js';
+import { interceptReads, type Read, type ReadMethod, type Reads } from '../ports/readSide.js';
 import { type Lane, logOf } from '../projector/lanes.js';
-import { LaneGate } from '../reading/laneGate.js';
 import { ORDERS, waitScopeOf } from '../reading/pendingWrites.js';
 import { type AnsweredEarly, ReadBarrier } from '../reading/readBarrier.js';
-import { readLanes } from '../reading/readLanes.js';
+import { ReadGate } from '../reading/readGate.js';
+import { type ReadSide, readLanes } from '../reading/readLanes.js';
 import { type EngineConfig, openReadModels } from './engines.js';
 import { ownLanes } from './laneStorage.js';
-
-export type ReadSide = {
-  readonly readModels: ReadModels;
-  readonly barrier: Pick<ReadBarrier, 'pendingWrites' | 'staleness' | 'withheld' | 'behind'>;
-};
 
 type ReadSideConfig = EngineConfig & Pick<Config, 'PROJECTION_LANES' | 'READ_MAX_STALENESS_SECONDS' | 'WRITE_WAIT_MS'>;
 
@@ -53,12 +48,11 @@ export async function openReadSide(
   eventStore: EventStore,
   options: ReadSideOptions = {},
 ): Promise<ReadSide> {
-  const open = async () => openLanes(await ownLanes(config), config, eventStore, options);
-  if (config.MONGODB_URL === undefined) return open();
+  if (config.MONGODB_URL === undefined) return openLanes(config, eventStore, options);
   let opening: Promise<ReadSide> | undefined;
   let opened: ReadSide | undefined;
   const known = (): Promise<ReadSide> => {
-    opening ??= open().then(
+    opening ??= openLanes(config, eventStore, options).then(
       (side) => {
         opened = side;
         return side;
@@ -92,26 +86,25 @@ export async function openReadSide(
   };
 }
 
-async function openLanes(
-  lanes: readonly Lane[],
+async function openLanes(config: ReadSideConfig, eventStore: EventStore, options: ReadSideOptions): Promise<ReadSide> {
+  const opened: ReadSide[] = [];
+  try {
+    for (const lane of await ownLanes(config)) opened.push(await openLane(lane, config, eventStore, options));
+  } catch (error) {
+    for (const { readModels } of opened) await readModels.close();
+    throw error;
+  }
+  return readLanes(opened);
+}
+
+async function openLane(
+  lane: Lane,
   config: ReadSideConfig,
   eventStore: EventStore,
   { early, onSlowList }: ReadSideOptions,
 ): Promise<ReadSide> {
-  const opened: { readonly models: ReadModels; readonly gate: LaneGate }[] = [];
-  try {
-    for (const lane of lanes) {
-      const models = await openReadModels(config, lane, onSlowList);
-      const gate = new LaneGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
-      opened.push({ models, gate });
-    }
-  } catch (error) {
-    for (const { models } of opened) await models.close();
-    throw error;
-  }
-  const barrier = new ReadBarrier(
-    opened.map(({ gate }) => gate),
-    early,
-  );
-  return { readModels: barrier.guard(readLanes(opened.map(({ models }) => models))), barrier };
+  const models = await openReadModels(config, lane, onSlowList);
+  const gate = new ReadGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
+  const barrier = new ReadBarrier(gate, early);
+  return { readModels: barrier.guard(models), barrier };
 }

@@ -3,12 +3,12 @@ import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { Projection } from '#app/ports/projection.js';
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import { projections } from '#app/projector/projections.js';
-import { LaneGate } from '#app/reading/laneGate.js';
 import { ReadBarrier } from '#app/reading/readBarrier.js';
+import { ReadGate } from '#app/reading/readGate.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 const barrierOf = (eventStore: Inside['eventStore'], readModels: Inside['readModels']) =>
-  new ReadBarrier([new LaneGate(eventStore, readModels, 60)]);
+  new ReadBarrier(new ReadGate(eventStore, readModels, 60));
 
 test('a read model whose layout a release changed is filled again, and is not read until it is complete', async () => {
   const inside = await openInside();

@@ -6,8 +6,8 @@ import { tableStream } from '#app/domain/streams.js';
 import type { Projection } from '#app/ports/projection.js';
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import { projections } from '#app/projector/projections.js';
-import { LaneGate } from '#app/reading/laneGate.js';
 import { ReadBarrier } from '#app/reading/readBarrier.js';
+import { ReadGate } from '#app/reading/readGate.js';
 import { rebuildProjection } from '#app/rebuild/rebuild.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
@@ -186,7 +186,7 @@ function describeParking(newEngine: FreshReadModels): void {
     isBroken = (notes) => notes === 'broken';
     await order('acme', 'broken');
     expect(await parked()).toHaveLength(1);
-    const guarded = new ReadBarrier([new LaneGate(inside.eventStore, inside.readModels, 60)]).guard(inside.readModels);
+    const guarded = new ReadBarrier(new ReadGate(inside.eventStore, inside.readModels, 60)).guard(inside.readModels);
     const page = { offset: 0, limit: 10 };
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(ReadModelsWithheldError);
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(/OrderCreated at position \d+/);

@@ -3,9 +3,9 @@ import { MAX_PENDING_WRITES, MAX_TENANT_PENDING_WRITES } from '#app/domain/limit
 import type { EventSlice } from '#app/ports/eventStore.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { projections } from '#app/projector/projections.js';
-import { LaneGate } from '#app/reading/laneGate.js';
 import { ORDERS, PendingWrites } from '#app/reading/pendingWrites.js';
 import { ReadBarrier } from '#app/reading/readBarrier.js';
+import { ReadGate } from '#app/reading/readGate.js';
 
 const LONGEST_READ_MS = 300;
 
@@ -19,9 +19,9 @@ function write(): { readonly shown: Promise<boolean>; readonly show: () => void 
 }
 
 /** The gate of read models that show all that there is. */
-const openGate = (): LaneGate => {
+const openGate = (): ReadGate => {
   const log = { identity: async () => 'log', holds: async () => true, head: async () => 1, subscribe };
-  return new LaneGate(
+  return new ReadGate(
     log,
     {
       checkpoint: async () => 1,
@@ -72,7 +72,7 @@ test('a read waits for all that was answered of its part, and not for that of ot
 
 test('a guarded read goes on when it is shown; a snapshot for a decision does not wait', async () => {
   const scopeOf = (_: string, table: string) => (table === 'dyn_item' ? table : ORDERS);
-  const barrier = new ReadBarrier([openGate()], { longestReadMs: LONGEST_READ_MS, scopeOf });
+  const barrier = new ReadBarrier(openGate(), { longestReadMs: LONGEST_READ_MS, scopeOf });
   const asked: string[] = [];
   const answering = (name: string) => async () => asked.push(name);
   const names = ['get', 'list', 'listBehind', 'byIds', 'cleanedUpIds', 'tableState', 'find', 'history', 'snapshot'];

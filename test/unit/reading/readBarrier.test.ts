@@ -5,8 +5,8 @@ import type { ReadModels } from '#app/ports/readSide.js';
 import { ALL_FILLED_AT, filledAt } from '#app/projector/checkpoints.js';
 import { BehindSearch } from '#app/projector/lag.js';
 import { projections } from '#app/projector/projections.js';
-import { LaneGate } from '#app/reading/laneGate.js';
 import { ReadBarrier } from '#app/reading/readBarrier.js';
+import { ReadGate } from '#app/reading/readGate.js';
 import { Staleness } from '#app/reading/staleness.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
@@ -185,7 +185,7 @@ describe('the barrier', () => {
     parked = [];
     looks = 0;
     reached(9);
-    barrier = new ReadBarrier([new LaneGate(log, progress, 60)]);
+    barrier = new ReadBarrier(new ReadGate(log, progress, 60));
     guarded = barrier.guard({
       get: async () => '{}',
       deliveries: async () => [],

@@ -4,9 +4,9 @@ import type { Parked } from '#app/ports/projectionProgress.js';
 import { READ_METHODS, type ReadModels } from '#app/ports/readSide.js';
 import { laneIndex } from '#app/projector/lanes.js';
 import { projections } from '#app/projector/projections.js';
-import { LaneGate } from '#app/reading/laneGate.js';
 import { ReadBarrier } from '#app/reading/readBarrier.js';
-import { readLanes } from '#app/reading/readLanes.js';
+import { ReadGate } from '#app/reading/readGate.js';
+import { type ReadSide, readLanes } from '#app/reading/readLanes.js';
 
 const [FIRST, SECOND] = ['tenant-0', 'tenant-1'].sort((a, b) => laneIndex(a, 2) - laneIndex(b, 2)) as [string, string];
 const at = { offset: 0, limit: 1 };
@@ -29,7 +29,15 @@ function lane(name: string, position: Position): ReadModels {
   } as unknown as ReadModels;
 }
 
-const models = readLanes([lane('first', 5), lane('second', 9)]);
+const log = { identity: async () => 'log', holds: async () => true, head: async () => 9, subscribe };
+
+/** The lane behind its barrier, or before it. */
+function side(models: ReadModels, isGuarded = true): ReadSide {
+  const barrier = new ReadBarrier(new ReadGate(log, models, 60));
+  return { readModels: isGuarded ? barrier.guard(models) : models, barrier };
+}
+
+const { readModels: models } = readLanes([side(lane('first', 5), false), side(lane('second', 9), false)]);
 
 test('a read that names a tenant is answered by its lane', async () => {
   expect(await models.get({ tenant: FIRST, table: 'dyn_item' }, 'id')).toBe('first');
@@ -55,13 +63,14 @@ test('together they are where the last lane is, and have read the log as far as 
 });
 
 test('a lane that is being filled refuses the reads of its tenants, and those of all tenants', async () => {
-  const log = { identity: async () => 'log', holds: async () => true, head: async () => 9, subscribe };
-  const lanes = [lane('first', 0), lane('second', 9)];
-  const guarded = new ReadBarrier(lanes.map((each) => new LaneGate(log, each, 60))).guard(readLanes(lanes));
+  const { readModels: guarded, barrier } = readLanes([side(lane('first', 0)), side(lane('second', 9))]);
   await expect(guarded.get({ tenant: FIRST, table: 'dyn_item' }, 'id')).rejects.toThrow('being filled');
   expect(await guarded.get({ tenant: SECOND, table: 'dyn_item' }, 'id')).toBe('second');
   await expect(guarded.tableFigures([])).rejects.toThrow('being filled');
   expect(await guarded.waitFor('records', 9, 0, FIRST)).toBe(false);
+  expect(await guarded.waitFor('records', 9, 0, SECOND)).toBe(true);
+  expect(await guarded.waitFor('records', 9, 0)).toBe(false);
+  expect(await barrier.withheld()).toBeUndefined();
 });
 
 async function* subscribe(): AsyncGenerator<never> {}

@@ -1,5 +1,5 @@
 /**
- * Whether the read models of one lane match the log. They are checked at most every MARKS_SEEN_MS, beside the reads, so that
+ * Whether the read models match the log. They are checked at most every MARKS_SEEN_MS, beside the reads, so that
  * a read of current read models costs a comparison of two numbers.
  */
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -43,7 +43,7 @@ type Progress = Pick<
 >;
 type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 
-export class LaneGate {
+export class ReadGate {
   readonly #eventStore: Log;
   readonly #progress: Progress;
   readonly #staleness: Staleness;
