@@ -92,7 +92,7 @@ export const settings = {
   PROJECTION_LANES: wholeNumber(1, 16)
     .optional()
     .describe(
-      'Projectors that work side by side, each with read models and tenants of its own: threads, which several processes share out on MongoDB; as many as processors, at most 2, where unset; settled when the read models are made',
+      'With MONGODB_URL: projectors that work side by side, each with read models and tenants of its own; several processes share them out. Settled when the read models are made; as many as processors, at most 2, where unset',
     ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(

@@ -1,12 +1,11 @@
 /** Composition root: builds a running service from its parts. */
 import { readFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { damageOf, isMarkedDamaged, markDamaged, setAside } from './adapters/damagedFiles.js';
 import { refuseDamagedLog } from './adapters/eventstore/sqlite/logFile.js';
-import { otherSchemaVersion, replaceByEmpty } from './adapters/readmodels/sqlite/connections.js';
+import { findOutdated, replaceByEmpty } from './adapters/readmodels/sqlite/connections.js';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
 import type { ApiConfig, ApiDeps } from './api/deps.js';
@@ -33,8 +32,7 @@ import {
   registerQueueMetrics,
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openStoredDirectory } from './service/engines.js';
-import { isReadModelFile } from './service/laneStorage.js';
+import { openBroker, openStoredDirectory, readModelFile } from './service/engines.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
@@ -174,7 +172,7 @@ async function openParts(
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
   const ownLog = opened(await opening, (store) => store.close());
   // Not before the log is known to be that of this directory.
-  await emptyOutdated(config, roles, log);
+  emptyOutdated(config, roles, log);
   const eventStore = countAppends(traceAppends(ownLog, tracer), () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? opened(
@@ -278,33 +276,31 @@ async function openParts(
 async function setDamagedAside(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<number> {
   const { DATA_DIR } = config;
   if (config.EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), config.DURABILITY);
-  const readModels = await readModelFiles(config, roles);
   // Another process would go on with the jobs in a file that is set aside.
   const isOnly = (await usersOf(DATA_DIR)).length <= 1;
-  const broker = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly ? ['broker.db'] : [];
-  const files = [...readModels, ...broker.map((name) => join(DATA_DIR, name))];
+  const hasJobs = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly;
+  const files = [
+    ...(projectsIntoFile(config, roles) ? [readModelFile(config)] : []),
+    ...(hasJobs ? [join(DATA_DIR, 'broker.db')] : []),
+  ];
   return files.filter((file) => isSetAside(file, log)).length;
 }
 
-/** Empties read models of another schema version. Only the projector's process does, which fills them again. */
-async function emptyOutdated(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<void> {
-  for (const file of await readModelFiles(config, roles)) {
-    const version = otherSchemaVersion(file);
-    if (version === undefined) continue;
-    replaceByEmpty(file);
-    log.warn(
-      { file, version },
-      'these read models are of another release: they are filled from the event log, and the reads of their tenants are 503 until then',
-    );
-  }
+/** Empties read models of another release. Only the projector's process does, which fills them again. */
+function emptyOutdated(config: Config, roles: ReadonlySet<Role>, log: Logger): void {
+  if (!projectsIntoFile(config, roles)) return;
+  const file = readModelFile(config);
+  const outdated = findOutdated(file);
+  if (outdated === undefined) return;
+  replaceByEmpty(file);
+  log.warn(
+    { file, ...outdated },
+    'these read models are of another release: they are filled from the event log, and reads are 503 until then',
+  );
 }
 
-/** The embedded read models that this process projects. */
-async function readModelFiles({ DATA_DIR, MONGODB_URL }: Config, roles: ReadonlySet<Role>): Promise<readonly string[]> {
-  if (MONGODB_URL !== undefined || !roles.has('projector')) return [];
-  const names = await readdir(DATA_DIR);
-  return names.filter((name) => isReadModelFile(name) && name.endsWith('.db')).map((name) => join(DATA_DIR, name));
-}
+const projectsIntoFile = ({ MONGODB_URL }: Config, roles: ReadonlySet<Role>): boolean =>
+  MONGODB_URL === undefined && roles.has('projector');
 
 function isSetAside(file: string, log: Logger): boolean {
   const damage = damageOf(file);

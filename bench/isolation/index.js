@@ -14,7 +14,6 @@ import { kindsFrom } from '../places.js';
 import { callCli, createClient, signInClient, startService } from '../service.js';
 
 const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
-/** With two lanes of projections, one of them shares the lane of the one that synchronises. */
 const TENANTS = ['second', 'third'];
 const KINDS = kindsFrom(5_000_000);
 const TURN_MS = 2_000;

@@ -36,7 +36,7 @@ const wrap = (owner, method, around) => {
   };
 };
 
-/** When this projector heard of a commit last. Those of all lanes hear of it, and one projects it. */
+/** When the projector heard of a commit last. */
 let heardAt;
 
 const isLog = (channel) => channel.name.startsWith('event-log');

@@ -1,14 +1,13 @@
 /** `projections rebuild` of embedded read models that are damaged or of another release: fills a new file from the log. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { damageOf, fileNumber, isMarkedDamaged, markDamaged } from '../adapters/damagedFiles.js';
-import { otherSchemaVersion, replaceByEmpty } from '../adapters/readmodels/sqlite/connections.js';
+import { findOutdated, replaceByEmpty } from '../adapters/readmodels/sqlite/connections.js';
 import { type Config, readConfig } from '../config.js';
-import { logOf } from '../projector/lanes.js';
 import { projections } from '../projector/projections.js';
 import { runProjections } from '../projector/runner.js';
+import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { useDirectory, usersOf } from '../service/directoryUse.js';
-import { openReadModelWriter } from '../service/engines.js';
-import { ownLanes, readModelFile } from '../service/laneStorage.js';
+import { openReadModelWriter, readModelFile } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
 import { CliError } from './errors.js';
 
@@ -16,28 +15,25 @@ import { CliError } from './errors.js';
 const SET_ASIDE_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-/** @returns a sentence for each file that was replaced. @throws CliError if a service uses it but does not project */
-export async function replaceUnreadable(config: Config = readConfig(process.env)): Promise<readonly string[]> {
-  if (config.MONGODB_URL !== undefined) return [];
-  const done: string[] = [];
-  for (const lane of await ownLanes(config)) {
-    const file = readModelFile(config, lane);
-    const users = await usersOf(config.DATA_DIR);
-    const version = otherSchemaVersion(file);
-    if (version !== undefined && users.length === 0) {
-      await refilled(config, lane, () => replaceByEmpty(file));
-      done.push(`${file} was of another release (schema version ${version}): it is filled from the event log.`);
-      continue;
-    }
-    const damage = damageOf(file, { isWhole: true });
-    if (damage === undefined && !isMarkedDamaged(file)) continue;
-    const aside =
-      users.length > 0
-        ? await leftToService(file, users)
-        : `it is ${await refilled(config, lane, () => markDamaged(file))} now, and another one is filled from the event log`;
-    done.push(`${file} was damaged${damage === undefined ? '' : ` (${damage})`}: ${aside}.`);
+/** @returns a sentence if the file was replaced. @throws CliError if a service uses it but does not project */
+export async function replaceUnreadable(config: Config = readConfig(process.env)): Promise<string | undefined> {
+  if (config.MONGODB_URL !== undefined) return undefined;
+  await prepareDataDirectory(config);
+  const file = readModelFile(config);
+  const users = await usersOf(config.DATA_DIR);
+  const outdated = findOutdated(file);
+  if (outdated !== undefined && users.length === 0) {
+    await refilled(config, () => replaceByEmpty(file));
+    const { version } = outdated;
+    return `${file} was of another release${version === undefined ? '' : ` (schema version ${version})`}: it is filled from the event log.`;
   }
-  return done;
+  const damage = damageOf(file, { isWhole: true });
+  if (damage === undefined && !isMarkedDamaged(file)) return undefined;
+  const aside =
+    users.length > 0
+      ? await leftToService(file, users)
+      : `it is ${await refilled(config, () => markDamaged(file))} now, and another one is filled from the event log`;
+  return `${file} was damaged${damage === undefined ? '' : ` (${damage})`}: ${aside}.`;
 }
 
 async function leftToService(file: string, users: Awaited<ReturnType<typeof usersOf>>): Promise<string> {
@@ -58,21 +54,18 @@ async function leftToService(file: string, users: Awaited<ReturnType<typeof user
  * @param prepare empties the file, or marks it as damaged
  * @returns the name of the file that was set aside, '' if none was
  */
-async function refilled(
-  config: Config,
-  lane: Awaited<ReturnType<typeof ownLanes>>[number],
-  prepare: () => void,
-): Promise<string> {
+async function refilled(config: Config, prepare: () => void): Promise<string> {
   const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections rebuild', alone: true });
-  const own = await openOwnLog(config, { acceptLog: false });
-  const eventStore = logOf(lane, own);
+  const eventStore = await openOwnLog(config, { acceptLog: false });
   let name = '';
   prepare();
-  const writer = await openReadModelWriter(config, undefined, lane, (aside) => {
-    name = aside;
+  const writer = await openReadModelWriter(config, {
+    onSetAside: (aside) => {
+      name = aside;
+    },
   });
   try {
-    const head = await own.head();
+    const head = await eventStore.head();
     const ending = new AbortController();
     const running = runProjections({ eventStore, writer, projections }, ending.signal);
     const isBehind = async (): Promise<boolean> => {
@@ -88,7 +81,7 @@ async function refilled(
     return name;
   } finally {
     await writer.close();
-    await own.close();
+    await eventStore.close();
     use.release();
   }
 }

@@ -18,8 +18,7 @@ import { logOf } from '../projector/lanes.js';
 import { laneOf } from '../reading/readLanes.js';
 import type { VerifyDeps } from '../rebuild/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
-import { ownLanes, readModelFile } from '../service/laneStorage.js';
+import { openReadModelWriter, openStoredDirectory, readModelFile, settledLanes } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
 import { openReadSide } from '../service/readSide.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
@@ -119,7 +118,7 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
 }
 
 export type ProjectionTools = Pick<VerifyDeps, 'eventStore'> & {
-  /** Each has some of the tenants. */
+  /** One, or on MongoDB several, each with some of the tenants. */
   readonly lanes: readonly VerifyDeps[];
   /** The lane of a tenant; all lanes without one. */
   readonly lanesOf: (tenant: string | undefined) => readonly VerifyDeps[];
@@ -133,8 +132,8 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
   return withEventStore(config, async (eventStore) => {
     const lanes: VerifyDeps[] = [];
     try {
-      for (const lane of await ownLanes(config)) {
-        const writer = await openReadModelWriter(config, undefined, lane);
+      for (const lane of await settledLanes(config)) {
+        const writer = await openReadModelWriter(config, { lane });
         lanes.push({ eventStore: logOf(lane, eventStore), writer, deliveryLogDays: config.DELIVERY_LOG_DAYS });
       }
       return await work({
@@ -144,7 +143,7 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
         tenant: (name) => mustExist(eventStore, config, name),
       });
     } catch (error) {
-      throw config.MONGODB_URL === undefined ? await namingFile(error, config) : error;
+      throw config.MONGODB_URL === undefined ? namingFile(error, config) : error;
     } finally {
       for (const { writer } of lanes) await writer.close();
     }
@@ -169,11 +168,11 @@ export function withReadModels<T>(
 }
 
 /** Adds the damaged file of embedded read models to the error. */
-async function namingFile(error: unknown, config: Config): Promise<unknown> {
-  if (!isDamage(error) && !(error instanceof Error && isDamage(error.cause))) return error;
-  const files = (await ownLanes(config)).map((lane) => readModelFile(config, lane));
-  const file = files.find((each) => damageOf(each, { isWhole: true }) !== undefined);
-  return file === undefined ? error : namingDamage(file, isDamage(error) ? error : (error as Error).cause);
+function namingFile(error: unknown, config: Config): unknown {
+  const damage = [error, error instanceof Error ? error.cause : undefined].find(isDamage);
+  const file = readModelFile(config);
+  // It may be that of another database.
+  return damage === undefined || damageOf(file, { isWhole: true }) === undefined ? error : namingDamage(file, damage);
 }
 
 async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {

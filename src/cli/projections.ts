@@ -95,7 +95,7 @@ async function rebuild(options: ScopeOptions): Promise<void> {
       }
     });
   await interruptible(work, () => leftBy(done, names));
-  printResult(options, done, [...replaced, ...done.map(sentence)]);
+  printResult(options, done, [...(replaced === undefined ? [] : [replaced]), ...done.map(sentence)]);
 }
 
 /** Sums two lanes' reports. */

@@ -1,6 +1,7 @@
 /**
- * Lanes partition the read models by tenant: each lane has its own read models, kept current by one projector that
- * reads only its tenants' events. So each lane has its own checkpoints, parked tenants, rebuilds and proofs.
+ * Lanes partition the read models on MongoDB by tenant, so that several processes share the work: each lane has its own
+ * read models, kept current by one projector that reads only its tenants' events. So each lane has its own checkpoints,
+ * parked tenants, rebuilds and proofs. Embedded read models have a single lane.
  */
 import { parseStream } from '../domain/streams.js';
 import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';

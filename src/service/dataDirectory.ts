@@ -5,8 +5,6 @@ import type { Config } from '../config.js';
 
 /** The id of the log that the directory belongs to. */
 export const LOG_ID_FILE = 'log-id';
-/** The number of lanes of the embedded read models. */
-export const LANES_FILE = 'projection-lanes';
 /** The processes that use the directory now; nothing in it outlives them. */
 export const IN_USE = 'in-use';
 /** When the directory was last backed up (ISO 8601). */
@@ -19,7 +17,7 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LANES_FILE, LAST_BACKUP_FILE, KEYS].includes(name);
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, KEYS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {

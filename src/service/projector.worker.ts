@@ -11,8 +11,7 @@ import { keepRetention, keepUp } from '../projector/upkeep.js';
 import { followRelease } from '../rebuild/release.js';
 import { giveWay, sendable } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
-import { openReadModelWriter } from './engines.js';
-import { readModelFile } from './laneStorage.js';
+import { openReadModelWriter, readModelFile } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
 import { followFeed } from './sharedFeed.js';
@@ -72,7 +71,7 @@ async function project(): Promise<void> {
     ),
     keepUp({ writer, writing }, signal),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
-    ...(config.MONGODB_URL === undefined ? [endWithFile(readModelFile(config, config.lane), signal)] : []),
+    ...(config.MONGODB_URL === undefined ? [endWithFile(readModelFile(config), signal)] : []),
     followRelease(
       {
         eventStore,
@@ -102,17 +101,19 @@ async function endWithFile(file: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-const writer = await openReadModelWriter(config, config.projectorId, config.lane, (aside) =>
-  send({ kind: 'set-aside', file: readModelFile(config, config.lane), aside }),
-);
+const writer = await openReadModelWriter(config, {
+  lane: config.lane,
+  owner: config.projectorId,
+  onSetAside: (aside) => send({ kind: 'set-aside', file: readModelFile(config), aside }),
+});
 // The main thread has already accepted or refused the log.
 const ownLog = await openOwnLog(config, { acceptLog: false });
 const eventStore = logOf(config.lane, config.feed === undefined ? ownLog : followFeed(ownLog, config.feed));
 try {
   await run();
 } catch (error) {
-  const file = readModelFile(config, config.lane);
-  send({ kind: 'failed', error: sendable(config.MONGODB_URL === undefined ? namingDamage(file, error) : error) });
+  const failure = config.MONGODB_URL === undefined ? namingDamage(readModelFile(config), error) : error;
+  send({ kind: 'failed', error: sendable(failure) });
 } finally {
   await eventStore.close();
   await writer.close();

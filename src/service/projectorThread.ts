@@ -7,12 +7,12 @@ import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/projectionProgress.js';
 import type { Tracer } from '../ports/tracing.js';
-import type { Lane } from '../projector/lanes.js';
+import { type Lane, ONLY_LANE } from '../projector/lanes.js';
 import type { ProjectedTraces } from '../projector/projectedTraces.js';
 import { afterFix } from '../projector/tenantState.js';
 import type { RebuildReport } from '../rebuild/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { lanesWanted, openProjectors, ownLanes } from './laneStorage.js';
+import { lanesWanted, openProjectors } from './engines.js';
 import { serveFeed } from './sharedFeed.js';
 import { shareLanes } from './sharedLanes.js';
 import { traceProjected } from './tracing.js';
@@ -65,13 +65,13 @@ type Around = {
   readonly onSetAside: () => void;
 };
 
-/** Starts a projector for each lane, or for each lane that falls to this process. */
+/** Starts the projector of embedded read models, or one for each lane of MongoDB's that falls to this process. */
 export async function startProjectors(
   config: ProjectorConfig,
   { eventStore, log, tracer, onSetAside }: Around,
 ): Promise<Projector> {
   const told = new Set<string>();
-  // All lanes read the same log: each reason is logged once.
+  // Lanes read the same log: each reason is logged once.
   const onReset = (reason: string): void => {
     if (!told.has(reason)) log.warn(reason);
     told.add(reason);
@@ -82,13 +82,9 @@ export async function startProjectors(
   };
   const shared = await openProjectors(config);
   if (shared !== undefined) return shareLanes(shared, lanesWanted(config), start, log);
-  const projectors = (await ownLanes(config)).map((lane) => start(lane, () => undefined));
-  return {
-    failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
-    async stop() {
-      await Promise.all(projectors.map((projector) => projector.stop()));
-    },
-  };
+  if (config.PROJECTION_LANES !== undefined)
+    log.warn('PROJECTION_LANES has no effect without MONGODB_URL: embedded read models have one projector');
+  return start(ONLY_LANE, () => undefined);
 }
 
 type AroundLane = Around & {
@@ -116,7 +112,7 @@ function startProjector(
         onSetAside();
         log.error(
           { file: message.file, aside: message.aside },
-          'a damaged file of read models was set aside: a new one is filled from the event log, and the reads of its tenants are 503 until it is whole',
+          'a damaged file of read models was set aside: a new one is filled from the event log, and reads are 503 until it is whole',
         );
         return;
       case 'rebuilt':

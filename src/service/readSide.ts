@@ -3,13 +3,12 @@ import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { interceptReads, type Read, type ReadMethod, type Reads } from '../ports/readSide.js';
-import { type Lane, logOf } from '../projector/lanes.js';
+import { type Lane, logOf, ONLY_LANE } from '../projector/lanes.js';
 import { ORDERS, waitScopeOf } from '../reading/pendingWrites.js';
 import { type AnsweredEarly, ReadBarrier } from '../reading/readBarrier.js';
 import { ReadGate } from '../reading/readGate.js';
 import { type ReadSide, readLanes } from '../reading/readLanes.js';
-import { type EngineConfig, openReadModels } from './engines.js';
-import { ownLanes } from './laneStorage.js';
+import { type EngineConfig, openReadModels, settledLanes } from './engines.js';
 
 type ReadSideConfig = EngineConfig & Pick<Config, 'PROJECTION_LANES' | 'READ_MAX_STALENESS_SECONDS' | 'WRITE_WAIT_MS'>;
 
@@ -42,13 +41,13 @@ export type ReadSideOptions = {
   readonly onSlowList?: (list: object) => void;
 };
 
-/** If a database server is away, the number of lanes is unknown: each read then asks for it again. */
+/** While MongoDB is away, the number of its lanes is unknown: each read then asks for it again. */
 export async function openReadSide(
   config: ReadSideConfig,
   eventStore: EventStore,
   options: ReadSideOptions = {},
 ): Promise<ReadSide> {
-  if (config.MONGODB_URL === undefined) return openLanes(config, eventStore, options);
+  if (config.MONGODB_URL === undefined) return openLane(ONLY_LANE, config, eventStore, options);
   let opening: Promise<ReadSide> | undefined;
   let opened: ReadSide | undefined;
   const known = (): Promise<ReadSide> => {
@@ -89,7 +88,7 @@ export async function openReadSide(
 async function openLanes(config: ReadSideConfig, eventStore: EventStore, options: ReadSideOptions): Promise<ReadSide> {
   const opened: ReadSide[] = [];
   try {
-    for (const lane of await ownLanes(config)) opened.push(await openLane(lane, config, eventStore, options));
+    for (const lane of await settledLanes(config)) opened.push(await openLane(lane, config, eventStore, options));
   } catch (error) {
     for (const { readModels } of opened) await readModels.close();
     throw error;

@@ -1,18 +1,18 @@
 /**
- * Two lanes: each tenant's read models are in the file of its lane and nowhere else, also after kills under load, where a file
- * is lost, and for the commands of an operator. What was made with one lane serves on with one.
+ * Embedded read models of all tenants are in one file and kept current by one projector, also after kills under load, where
+ * the file is lost, and for the commands of an operator. Earlier ones were in a file for each lane, which had some of the
+ * tenants: they are filled again.
  */
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { Service, startService } from '../acceptance/service.js';
-import { TenantClient } from '../acceptance/tenant.js';
+import { seenBy } from './putBack.js';
 
-/** Of two lanes the second has `globex`, the first the others. */
+/** Of two lanes the second had `globex`, the first the others. */
 const TENANTS = ['globex', 'acme', 'umbrella'];
-const FILES = ['readmodels.db', 'readmodels-2.db'] as const;
+/** As an installation may have set it that had lanes. */
 const TWO = { PROJECTION_LANES: '2' };
 const KILLS = 5;
 const BATCH = 300;
@@ -26,16 +26,41 @@ beforeAll(async () => {
 });
 afterAll(() => service.dispose());
 
-const file = (index: number): string => join(service.dataDir, FILES[index] ?? '');
+const at = (name: string): string => join(service.dataDir, name);
+const FILE = 'readmodels.db';
+const WITH_SIDE_FILES = ['', '-wal', '-shm'];
 const total = async (tenant: string): Promise<number> =>
   (await service.tenant(tenant).list('dyn_item', { perPage: '1' })).meta.total;
 
-function tenantsIn(index: number): readonly unknown[] {
-  const db = openSqlite(file(index), { readonly: true });
+/** The totals of all tenants, -1 for each that is refused. */
+const shown = (by = service): Promise<readonly number[]> =>
+  Promise.all(
+    TENANTS.map(async (name) => {
+      const { status, body } = await seenBy(by, service.tenant(name)).getList('dyn_item', { perPage: '1' });
+      if (status === 200) return Number(Object(Object(body).meta).total);
+      expect(status).toBe(503);
+      return -1;
+    }),
+  );
+
+async function untilShown(by = service): Promise<readonly number[]> {
+  for (;;) {
+    const counts = await shown(by);
+    if (!counts.includes(-1)) return counts;
+    await wait(100);
+  }
+}
+
+function tenantsInFile(): readonly unknown[] {
+  const db = openSqlite(at(FILE), { readonly: true });
   const names = db.prepare('SELECT DISTINCT tenant FROM catalog ORDER BY tenant').pluck().all();
   db.close();
   return names;
 }
+
+/** Those of read models, and of lanes. */
+const filesOfReadModels = (): readonly string[] =>
+  readdirSync(service.dataDir).filter((name) => /^readmodels.*\.db$|lanes/.test(name));
 
 const items = (round: number) =>
   Array.from({ length: BATCH }, (_, n) => ({ external_id: `${round}-${n}`, name: 'Tea', _batch_id: 'one' }));
@@ -61,10 +86,11 @@ it(`shows all that was acknowledged of each tenant over ${KILLS} kills under loa
       atLeast.set(tenant, shown);
     }
   }
-  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
+  expect(tenantsInFile()).toEqual([...TENANTS].sort());
+  expect(filesOfReadModels()).toEqual([FILE]);
 });
 
-it('answers a write when its lane shows it, and lists of all lanes', async () => {
+it('shows each write of each tenant', async () => {
   for (const tenant of TENANTS) {
     const before = await total(tenant);
     await service.tenant(tenant).create('dyn_item', { external_id: 'single', name: 'Tea' });
@@ -88,64 +114,84 @@ it('lists, proves and rebuilds them, of one tenant and of all', async () => {
   expect(rebuilt[0].records).toBeGreaterThanOrEqual((await Promise.all(TENANTS.map(total))).reduce((a, b) => a + b));
   const { stdout } = await service.cli('projections', 'list', '--json');
   expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ behind: 0, parked: [] }));
-  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
+  expect(tenantsInFile()).toEqual([...TENANTS].sort());
 });
 
-it('builds a file that is lost again, and refuses to start where nobody knows how many lanes there are', async () => {
-  const before = await Promise.all(TENANTS.map(total));
-  await service.stop();
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file(1)}${suffix}`, { force: true });
-  await service.start();
-  const shown = async () => Promise.all(TENANTS.map((tenant) => total(tenant).catch(() => -1)));
-  while ((await shown()).some((count) => count < 0)) await wait(100);
-  expect(await shown()).toEqual(before);
-
-  await service.stop();
-  const number = join(service.dataDir, 'projection-lanes');
-  rmSync(number);
-  await expect(service.start()).rejects.toThrow('projection-lanes');
-  for (const name of FILES)
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${join(service.dataDir, name)}${suffix}`, { force: true });
-  await service.start();
-  while ((await shown()).some((count) => count < 0)) await wait(100);
-  expect(await shown()).toEqual(before);
+it('says at each start that PROJECTION_LANES has no effect', async () => {
+  const told = service.log.split('\n').filter((line) => line.includes('PROJECTION_LANES has no effect'));
+  expect(told).toHaveLength(KILLS + 1);
 });
 
-it('rebuilds the files where another rule had assigned the tenants to lanes', async () => {
+it('fills a file again that is lost', async () => {
   const before = await Promise.all(TENANTS.map(total));
   await service.stop();
-  writeFileSync(join(service.dataDir, 'projection-lanes'), '2\n');
-  for (const suffix of ['', '-wal', '-shm']) {
-    if (existsSync(`${file(0)}${suffix}`)) renameSync(`${file(0)}${suffix}`, `${file(0)}${suffix}.was`);
-    if (existsSync(`${file(1)}${suffix}`)) renameSync(`${file(1)}${suffix}`, `${file(0)}${suffix}`);
-    if (existsSync(`${file(0)}${suffix}.was`)) renameSync(`${file(0)}${suffix}.was`, `${file(1)}${suffix}`);
+  for (const end of WITH_SIDE_FILES) rmSync(at(FILE + end), { force: true });
+  await service.start();
+  expect(await untilShown()).toEqual(before);
+});
+
+describe('the data directory of an earlier release, with two lanes', () => {
+  const told = (): readonly string[] => service.log.split('\n').filter((line) => line.includes('of another release'));
+
+  /** Files as that release left them: each has the tenants of its lane, and has them up to the end of the log. */
+  function splitInLanes(version: number | undefined): void {
+    copyFileSync(at(FILE), at('readmodels-2.db'));
+    for (const [name, others] of [
+      [FILE, "= 'globex'"],
+      ['readmodels-2.db', "<> 'globex'"],
+    ] as const) {
+      const db = openSqlite(at(name));
+      db.exec(`DELETE FROM catalog WHERE tenant ${others}`);
+      if (version !== undefined) db.pragma(`user_version = ${version}`);
+      db.close();
+    }
+    writeFileSync(at('projection-lanes'), '2 2\n', { mode: 0o600 });
   }
-  await service.start();
-  const shown = async () => Promise.all(TENANTS.map((tenant) => total(tenant).catch(() => -1)));
-  while ((await shown()).some((count) => count < 0)) await wait(100);
-  expect(await shown()).toEqual(before);
-  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
-});
 
-it('makes as many lanes as there are processors, two at most, where nobody has set how many', async () => {
-  const fresh = await startService({ tenants: { acme: 'dyn_stock_order' } });
-  await fresh.stop();
-  const files = readdirSync(fresh.dataDir).filter((name) => /^readmodels(-\d+)?\.db$/.test(name));
-  expect(files).toHaveLength(Math.min(availableParallelism(), 2));
-  await fresh.dispose();
-});
+  it.each([
+    ['of another schema version', 15],
+    ['of the same one', undefined],
+  ])('%s, is filled from the log, which the service says once', async (_, version) => {
+    const before = await Promise.all(TENANTS.map(total));
+    await service.stop();
+    splitInLanes(version);
+    const lines = told().length;
+    await service.start();
+    expect(await untilShown()).toEqual(before);
+    expect(tenantsInFile()).toEqual([...TENANTS].sort());
+    expect(filesOfReadModels()).toEqual([FILE]);
+    expect(told().slice(lines)).toHaveLength(1);
+    expect(await service.cli('projections', 'verify')).toMatchObject({ code: 0 });
+    await service.restart('stop');
+    expect(await shown()).toEqual(before);
+    expect(told().slice(lines)).toHaveLength(1);
+  });
 
-it('keeps one lane where the read models were made with one, whatever the setting says', async () => {
-  const earlier = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { PROJECTION_LANES: '1' } });
-  await earlier.tenant('acme').create('dyn_item', { external_id: 'before', name: 'Tea' });
-  const { admin, client, orderModel } = earlier.tenant('acme');
-  await earlier.stop();
-  const later = new Service(earlier.dataDir, TWO);
-  await later.start();
-  const acme = new TenantClient(later, { tenant: 'acme', admin, client }, orderModel);
-  expect((await acme.list('dyn_item', {})).data).toMatchObject([{ external_id: 'before' }]);
-  expect(existsSync(join(later.dataDir, 'readmodels-2.db'))).toBe(false);
-  const { code } = await later.cli('projections', 'verify', '--json');
-  expect(code).toBe(0);
-  await later.dispose();
+  it('is read by a process without the role projector only when another one has filled it', async () => {
+    const before = await Promise.all(TENANTS.map(total));
+    await service.stop();
+    splitInLanes(15);
+    const [api, projector] = ['api', 'projector'].map((role) => new Service(service.dataDir, {}, ['--role', role]));
+    if (api === undefined || projector === undefined) throw new Error('Two services are needed.');
+    try {
+      await api.start();
+      expect(await shown(api)).toEqual(TENANTS.map(() => -1));
+      await projector.start();
+      expect(await untilShown(api)).toEqual(before);
+    } finally {
+      await Promise.all([api.kill(), projector.kill()]);
+      await service.start();
+    }
+  });
+
+  it('is filled by a rebuild without a service', async () => {
+    const before = await Promise.all(TENANTS.map(total));
+    await service.stop();
+    splitInLanes(undefined);
+    const { code, stdout } = await service.cli('projections', 'rebuild');
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('was of another release: it') });
+    expect(filesOfReadModels()).toEqual([FILE]);
+    await service.start();
+    expect(await untilShown()).toEqual(before);
+  });
 });

@@ -37,15 +37,12 @@ afterAll(async () => {
 });
 
 type Used = { readonly service: Service; readonly tenant: TenantClient };
-/** As of an earlier release, which knew of no lanes. */
-const ONE_LANE = { PROJECTION_LANES: '1' };
-const installations = new Map<string, Promise<Used>>();
+const installations = new Map<number, Promise<Used>>();
 
 /** A copy of an installation on the embedded engines that has run and has so many items: the same one for the same number. */
 async function copyOfUsed(items: number, env: Env = {}): Promise<Used> {
-  const key = `${items} ${env.PROJECTION_LANES}`;
-  const installation = installations.get(key) ?? used(items, env === ONE_LANE ? ONE_LANE : {});
-  installations.set(key, installation);
+  const installation = installations.get(items) ?? used(items);
+  installations.set(items, installation);
   const { service, tenant } = await installation;
   const copy = await newService(env);
   await cp(service.dataDir, copy.dataDir, { recursive: true });
@@ -104,10 +101,10 @@ describe('EVENTSTORE_URL of an empty server', () => {
   afterEach(() => double.dispose());
 
   test.each([
-    { before: 'a log with an id', env: {}, prepare: async () => undefined },
-    { before: 'a log of an earlier release', env: ONE_LANE, prepare: asOfEarlierRelease },
-  ])('is refused beside $before, by each command, and nothing is written there', async ({ env, prepare }) => {
-    const { service, tenant } = await copyOfUsed(3, env);
+    { before: 'a log with an id', prepare: async () => undefined },
+    { before: 'a log of an earlier release', prepare: asOfEarlierRelease },
+  ])('is refused beside $before, by each command, and nothing is written there', async ({ prepare }) => {
+    const { service, tenant } = await copyOfUsed(3);
     await prepare(service);
     const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url });
     const before = double.log.backup();
@@ -193,7 +190,7 @@ describe('the log of another installation', () => {
 });
 
 test('a data directory of an earlier release just works, and belongs to its log from then on', async () => {
-  const { service, tenant } = await copyOfUsed(3, ONE_LANE);
+  const { service, tenant } = await copyOfUsed(3);
   await asOfEarlierRelease(service);
   await service.start();
   while (!(await isReady(service)));

@@ -18,12 +18,11 @@ const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 /** A refusal that waits for nothing, on a machine that has much to do. */
 const FAST_MS = 1_000;
 
-onEachReadModels((fresh) => describePoisoned(() => (isRepetition ? fresh() : { PROJECTION_LANES: '2' })));
+onEachReadModels(describePoisoned);
 
 if (!isRepetition) {
   test('with the embedded engines, what is parked goes on where it stood, after what was wrong is put right', async () => {
-    const env = { ...EMBEDDED, PROJECTION_LANES: '1' };
-    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
+    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: EMBEDDED });
     const acme = service.tenant('acme');
     await acme.create('dyn_item', { external_id: 'before', name: 'Tea' });
     await service.stop();

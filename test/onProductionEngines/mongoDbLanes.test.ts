@@ -138,6 +138,27 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
     await isProven();
   });
 
+  it('an operator lists, proves and rebuilds them, of one tenant and of all', async () => {
+    await areSpread();
+    await areShown();
+    const before = await Promise.all(TENANTS.map(shown));
+    for (const args of [
+      ['projections', 'verify', '--json'],
+      ['projections', 'verify', '--tenant', 'tenant-1', '--json'],
+      ['projections', 'rebuild', '--tenant', 'tenant-2', '--json'],
+      ['doctor', '--json'],
+    ]) {
+      const { code, stdout, stderr } = await api.cli(...args);
+      expect([args.join(' '), code, code === 0 ? '' : stdout + stderr]).toEqual([args.join(' '), 0, '']);
+    }
+    const rebuilt = JSON.parse((await api.cli('projections', 'rebuild', '--json')).stdout);
+    expect(rebuilt).toHaveLength(3);
+    expect(rebuilt[0].records).toBeGreaterThanOrEqual(before.reduce((sum, each) => sum + each));
+    const { stdout } = await api.cli('projections', 'list', '--json');
+    expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ behind: 0, parked: [] }));
+    expect(await Promise.all(TENANTS.map(shown))).toEqual(before);
+  });
+
   it('the database is killed, and all lanes go on when it is back', async () => {
     await underLoad(async () => {
       await wait(300);

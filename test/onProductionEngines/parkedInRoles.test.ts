@@ -12,7 +12,7 @@ import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.j
 import { LaneDb } from '#app/adapters/readmodels/mongodb/connection.js';
 import { tableStream } from '#app/domain/streams.js';
 import { laneIndex } from '#app/projector/lanes.js';
-import { collectionPrefix } from '#app/service/laneStorage.js';
+import { collectionPrefix } from '#app/service/engines.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';

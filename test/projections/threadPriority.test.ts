@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { startService } from '../acceptance/service.js';
 
-const LANES = 2;
-const env = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '', PROJECTION_LANES: `${LANES}` };
+const env = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 /** The lowest there is: these tests may themselves run with a low one. */
 const LOWEST = 19;
 /** In /proc/<pid>/task/<thread>/stat, counted behind the name. */
@@ -11,7 +10,7 @@ const NICE_FIELD = 16;
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('the threads of projectors, and those they start, have a lower priority than all others', async () => {
+onLinux('the thread of the projector, and that which it starts, have a lower priority than all others', async () => {
   const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
   await service.tenant('acme').create('dyn_item', { external_id: 'A1', name: 'Tea' });
   await service.tenant('acme').list('dyn_item');
@@ -24,8 +23,8 @@ onLinux('the threads of projectors, and those they start, have a lower priority 
   const others = readdirSync(tasks)
     .map((thread) => niceOf(thread) - usual)
     .filter((lower) => lower !== 0);
-  // Of each lane the projector, and the thread that copies its write-ahead log.
+  // The projector, and the thread that copies its write-ahead log.
   const lower = Math.min(5, LOWEST - usual);
-  expect(others).toEqual(Array.from({ length: lower === 0 ? 0 : LANES * 2 }, () => lower));
+  expect(others).toEqual(Array.from({ length: lower === 0 ? 0 : 2 }, () => lower));
   await service.dispose();
 });

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../../config.js';
+import { readModelFile } from '../../service/engines.js';
 import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
@@ -66,7 +67,7 @@ async function ofEngines(config: Config): Promise<Checked[]> {
 
 /** Opening the embedded read models would create them. */
 const ofReadModels = (config: Config) =>
-  config.MONGODB_URL !== undefined || existsSync(join(config.DATA_DIR, 'readmodels.db'))
+  config.MONGODB_URL !== undefined || existsSync(readModelFile(config))
     ? withProjections(readModels)
     : Promise.resolve({ detail: 'not made yet: the first start does', findings: [] });
 

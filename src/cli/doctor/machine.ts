@@ -7,7 +7,7 @@ import { lookAtPages } from '../../adapters/damagedFiles.js';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { usersOf } from '../../service/directoryUse.js';
-import { isReadModelFile } from '../../service/laneStorage.js';
+import { readModelFile } from '../../service/engines.js';
 import { installationKeys } from '../../service/secretBox.js';
 import { withProgressBar } from '../output.js';
 
@@ -85,12 +85,12 @@ export async function keys(config: Config): Promise<Looked> {
   return { detail: `${signing.length} sign tokens; webhook secrets are sealed under ${sealing}`, findings };
 }
 
-export async function disk({ DATA_DIR }: Config): Promise<Looked> {
+export async function disk(config: Config): Promise<Looked> {
+  const { DATA_DIR } = config;
   const { bavail, bsize } = await statfs(DATA_DIR);
   const free = bavail * bsize;
-  const readModels = (await readdir(DATA_DIR)).filter(isReadModelFile);
-  const sizes = await Promise.all(readModels.map(async (name) => (await stat(join(DATA_DIR, name))).size));
-  const rebuild = Math.max(0, ...sizes);
+  const readModels = readModelFile(config);
+  const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
   const remedy = 'Make room, or move DATA_DIR to a larger disk while the service does not run.';
   const findings: Finding[] = [];
   if (free < LEAST_FREE_BYTES) findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
@@ -104,16 +104,16 @@ export async function disk({ DATA_DIR }: Config): Promise<Looked> {
 const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
 /** Files derived from the log, with what to do if one is damaged. */
-const DERIVED: readonly (readonly [isOne: (name: string) => boolean, remedy: string])[] = [
+const DERIVED: readonly (readonly [name: string, remedy: string])[] = [
   [
-    (name) => isReadModelFile(name) && name.endsWith('.db'),
+    'readmodels.db',
     'Nothing is lost with it: "dynamic-assets projections rebuild" sets it aside and fills another one from the event log, beside the service or without it.',
   ],
   [
-    (name) => name === 'broker.db',
+    'broker.db',
     'Nothing is lost with it: stop all processes and start again, which sets it aside and fills another one from the event log. What was delivered is not sent again.',
   ],
-  [(name) => name === 'directory.db', 'Nothing is lost with it: the next start removes it, and reads the event log.'],
+  ['directory.db', 'Nothing is lost with it: the next start removes it, and reads the event log.'],
 ];
 
 /**
@@ -121,13 +121,12 @@ const DERIVED: readonly (readonly [isOne: (name: string) => boolean, remedy: str
  * @param seconds no further table is checked after this time
  */
 async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
-  const names = await readdir(DATA_DIR);
-  const derived = DERIVED.flatMap(([isOne, remedy]) => names.filter(isOne).map((name) => ({ name, remedy })));
+  const derived = DERIVED.filter(([name]) => existsSync(join(DATA_DIR, name)));
   const until = performance.now() + seconds * 1_000;
   const findings: Finding[] = [];
   const unlooked: string[] = [];
   await withProgressBar('pages of {step} {bar} {percentage}%', async (onProgress) => {
-    for (const { name, remedy } of derived) {
+    for (const [name, remedy] of derived) {
       const file = join(DATA_DIR, name);
       const { faults, looked, tables } = lookAtPages(file, (done, all) => {
         onProgress(done, all, { step: name });

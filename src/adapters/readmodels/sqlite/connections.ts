@@ -1,6 +1,7 @@
 /** Opens connections to a file of read models, and knows the version of its schema. */
 
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { isDamage, markDamaged } from '../../damagedFiles.js';
@@ -8,10 +9,10 @@ import { openSqlite } from '../../openSqlite.js';
 import { SHARED_TABLES } from './ddl.js';
 
 /**
- * The file holds nothing that the log does not, so it is not migrated: with any change of its tables this number grows, and
- * files of other versions are emptied and filled from the log (docs/decisions/0047).
+ * The file holds nothing that the log does not, so it is not migrated: with any change of its tables, or of what is in them,
+ * this number grows, and files of other versions are emptied and filled from the log (docs/decisions/0047).
  */
-const SCHEMA_VERSION = 15;
+const SCHEMA_VERSION = 16;
 
 /** Above this (128 MB) the writer itself copies the WAL; mostly `WalCopier` has done so much sooner. */
 const MAX_WAL_PAGES = 32_768;
@@ -70,8 +71,29 @@ function createTables(db: Database.Database): void {
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
-/** @returns the version of a file that this release cannot read; undefined where it can, or finds no file or a damaged one */
-export function otherSchemaVersion(file: string): number | undefined {
+/** Earlier read models had a file for each of several lanes, and a file with their number. */
+const OF_LANES = /^(readmodels-\d+\.db|projection-lanes)/;
+
+const ofLanes = (file: string): readonly string[] =>
+  readdirSync(dirname(file))
+    .filter((name) => OF_LANES.test(name))
+    .map((name) => join(dirname(file), name));
+
+export type Outdated = {
+  /** Of its schema; undefined if it is that of this release. */
+  readonly version: number | undefined;
+  /** Files of lanes. */
+  readonly lanes?: readonly string[];
+};
+
+/** Whether another release wrote the read models; undefined also if there are none, or damaged ones. */
+export function findOutdated(file: string): Outdated | undefined {
+  const [version, lanes] = [otherSchemaVersion(file), ofLanes(file)];
+  if (lanes.length > 0) return { version, lanes };
+  return version === undefined ? undefined : { version };
+}
+
+function otherSchemaVersion(file: string): number | undefined {
   if (!existsSync(file)) return undefined;
   let db: Database.Database | undefined;
   try {
@@ -87,14 +109,16 @@ export function otherSchemaVersion(file: string): number | undefined {
 }
 
 /**
- * Puts an empty file in place of one of another version. There is a file at each moment, as the number of lanes follows from
- * it. A process that dies within leaves the old file, perhaps without its write-ahead log: it is replaced at the next start.
+ * Puts an empty file in place of those of another release. It is made beside the old one, so that their numbers differ and
+ * readers notice. A process that dies within leaves the old file, perhaps without its write-ahead log, or files of lanes:
+ * they are outdated at the next start as well.
  */
 export function replaceByEmpty(file: string): void {
   const empty = `${file}-empty`;
   writeFileSync(empty, '', { mode: 0o600 });
   for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true });
   renameSync(empty, file);
+  for (const each of ofLanes(file)) rmSync(each, { force: true });
 }
 
 /** Damaged files of read models. Nothing is lost: they are filled again from the log. */

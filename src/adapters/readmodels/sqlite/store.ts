@@ -43,7 +43,6 @@ const MAX_READ_BY_CALLER = 8;
 type Options = {
   readonly file: string;
   readonly readers?: number;
-  readonly atFirst?: number;
   /** Default: as measured. */
   readonly costs?: Costs;
   /** Called with each list that takes long, and how its rows were found. */
@@ -52,7 +51,7 @@ type Options = {
 
 /**
  * Opens the read side. Single records, deliveries and checkpoints are read on the calling thread, in microseconds; lists,
- * histories, counts and large look-ups in `readers` threads (default 2). `atFirst` of them (default: all) start now.
+ * histories, counts and large look-ups in `readers` threads (default 2).
  * A file that takes the place of a damaged or outdated one is read as soon as it is there; until then reads are refused.
  *
  * @throws ReadModelsUnavailableError when the file cannot be opened, unless it is damaged or of another schema version
@@ -130,11 +129,11 @@ class FollowedFile {
 
 /** @param onOtherFile see `CheckpointWatch` */
 function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
-  const { file, readers = 2, atFirst = readers, costs = COSTS, onSlowList = () => undefined } = options;
+  const { file, readers = 2, costs = COSTS, onSlowList = () => undefined } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
   const pool = new ReaderPool(
     { file, cacheMegabytes: READER_CACHE_MEGABYTES, costs },
-    { size: Math.max(1, readers), atFirst, rankingBytes: RANKING_MEGABYTES * 2 ** 20, onSlowList },
+    { size: Math.max(1, readers), rankingBytes: RANKING_MEGABYTES * 2 ** 20, onSlowList },
   );
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);

@@ -52,12 +52,10 @@ export class ReaderPool {
     data: Omit<ReaderThreadData, 'unwanted'>,
     {
       size,
-      atFirst,
       rankingBytes,
       onSlowList,
     }: {
       readonly size: number;
-      readonly atFirst: number;
       readonly rankingBytes: number;
       readonly onSlowList: (list: SlowList) => void;
     },
@@ -71,7 +69,7 @@ export class ReaderPool {
       onMade: (made) => this.#tellAll({ kind: 'ranking', made }),
       onDropped: ({ tenant, table, column }) => this.#tellAll({ kind: 'no ranking', name: { tenant, table, column } }),
     });
-    while (this.#threads.length < Math.min(atFirst, size)) this.#start();
+    while (this.#threads.length < size) this.#start();
   }
 
   #start(): Thread {
