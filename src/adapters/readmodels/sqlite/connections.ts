@@ -4,7 +4,7 @@ import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
-import { isDamage, markDamaged } from '../../damagedFiles.js';
+import { fileNumber, isDamage, markDamaged } from '../../damagedFiles.js';
 import { openSqlite } from '../../openSqlite.js';
 import { SHARED_TABLES } from './ddl.js';
 
@@ -133,10 +133,14 @@ export class ReadModelsDamagedError extends ReadModelsUnavailableError {
   }
 }
 
-/** Marks the file if the error is damage, so that the projector replaces it. @returns the error to throw */
-export function namingDamage(file: string, error: unknown): unknown {
+/**
+ * Marks the file if the error is damage, so that the projector replaces it.
+ * @param number of the file that was read: another one in its place is not marked
+ * @returns the error to throw
+ */
+export function namingDamage(file: string, error: unknown, number = fileNumber(file)): unknown {
   if (error instanceof ReadModelsDamagedError) return error;
   if (!isDamage(error)) return error;
-  markDamaged(file);
+  if (fileNumber(file) === number) markDamaged(file);
   return new ReadModelsDamagedError(file, { cause: error });
 }

@@ -61,11 +61,12 @@ export async function openSqliteReadModels(options: Options): Promise<ReadModels
   const reads = interceptReads(
     <Method extends ReadMethod>(method: Method): Read<Method> =>
       async (...asked) => {
+        const { number } = followed;
         try {
           const models: Reads = followed.models;
           return await models[method](...asked);
         } catch (error) {
-          throw namingDamage(options.file, error);
+          throw namingDamage(options.file, error, number);
         }
       },
   );
@@ -83,7 +84,8 @@ class FollowedFile {
   replaced = 0;
   readonly #options: Options;
   readonly #checking: NodeJS.Timeout;
-  #number: number | undefined;
+  /** Of the file that is open. */
+  number: number | undefined;
   #opened: ReadModels | undefined;
   #failure: unknown;
 
@@ -112,13 +114,13 @@ class FollowedFile {
       this.#opened = undefined;
       this.#failure = error;
     }
-    this.#number = fileNumber(this.#options.file);
+    this.number = fileNumber(this.#options.file);
   }
 
   #check(): void {
     const number = fileNumber(this.#options.file);
     // While a file is set aside there is none for a moment.
-    if (number === undefined || number === this.#number) return;
+    if (number === undefined || number === this.number) return;
     const before = this.#opened;
     this.replaced += 1;
     this.#open();

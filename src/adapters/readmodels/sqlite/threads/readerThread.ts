@@ -16,6 +16,7 @@ import {
 } from '../../../../ports/readModels.js';
 import type { ReadModels } from '../../../../ports/readSide.js';
 import { sendable } from '../../../../supervision/threads.js';
+import { fileNumber } from '../../../damagedFiles.js';
 import { pageText } from '../../shared/answerSize.js';
 import type { ConnectionOptions } from '../connections.js';
 import { namingDamage, ReadModelsDamagedError } from '../connections.js';
@@ -104,6 +105,7 @@ export type Reply =
 
 const { unwanted, costs, ...options }: ReaderThreadData = workerData;
 const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load(unwanted, 0) === 0 });
+const number = fileNumber(options.file);
 const rankings = new Rankings((name) => send({ kind: 'ranking wanted', name }));
 const lister = new Lister(connection, costs, rankings, (list) => send({ kind: 'slow list', list }));
 
@@ -158,7 +160,7 @@ function reply(question: Question): void {
     const [found, handedOver] = answer(question);
     send({ kind: 'answer', answer: found }, handedOver);
   } catch (thrown) {
-    const error = namingDamage(options.file, thrown);
+    const error = namingDamage(options.file, thrown, number);
     if (error instanceof ReadModelsDamagedError) send({ kind: 'damaged', message: error.message });
     else if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
     else if (error instanceof ReadModelsWithheldError) send({ kind: 'withheld', message: error.message });
