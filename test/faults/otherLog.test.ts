@@ -13,7 +13,7 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
-import { isReady, seenBy, totalsUntilReady } from './putBack.js';
+import { becomesReady, seenBy, totalsUntilReady } from './putBack.js';
 
 const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 const WHAT_TO_DO = /migrate.*--accept-log/;
@@ -127,7 +127,7 @@ describe('EVENTSTORE_URL of an empty server', () => {
     const { service } = await copyOfUsed(3);
     const accepting = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url }, '--accept-log');
     await accepting.start();
-    while (!(await isReady(accepting)));
+    await becomesReady(accepting);
     await accepting.stop();
     const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url });
     const acme = await onServer.createTenant('acme', 'dyn_stock_order');
@@ -180,7 +180,7 @@ describe('the log of another installation', () => {
     await receiver.received('/hook', 2);
     await accepting.stop();
     await service.start();
-    while (!(await isReady(service)));
+    await becomesReady(service);
     expect((await seenBy(service, other.tenant).list('dyn_item')).meta.total).toBe(7);
     await service.stop();
     const ids = receiver.calls('/hook').map(({ body }) => Object(Object(JSON.parse(String(body))).validated_order).id);
@@ -193,7 +193,7 @@ test('a data directory of an earlier release just works, and belongs to its log 
   const { service, tenant } = await copyOfUsed(3);
   await asOfEarlierRelease(service);
   await service.start();
-  while (!(await isReady(service)));
+  await becomesReady(service);
   expect((await tenant.list('dyn_item')).meta.total).toBe(3);
   await tenant.create('dyn_item', { external_id: 'B1', name: 'Coffee' });
   await service.stop();

@@ -28,8 +28,12 @@ const refusal = z.strictObject({ message: z.string(), error: z.string() });
 export const seenBy = (service: Service, { name, admin, client, orderModel }: TenantClient): TenantClient =>
   new TenantClient(service, { tenant: name, admin, client }, orderModel);
 
-export async function isReady(service: Service): Promise<boolean> {
+async function isReady(service: Service): Promise<boolean> {
   return (await service.send({ method: 'GET', path: '/health/ready' })).status === 200;
+}
+
+export async function becomesReady(service: Service): Promise<void> {
+  while (!(await isReady(service))) await wait(POLL_MS);
 }
 
 /** The number of items, or why there is none. */
