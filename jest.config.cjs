@@ -39,7 +39,7 @@ module.exports = {
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
   testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
   // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
-  testTimeout: 180_000,
+  testTimeout: 180_000 * Number(process.env.TEST_TIME_SCALE ?? 1),
   // More than the processors of a small machine: many suites wait most of their time (longestFirst.cjs).
   maxWorkers: 4,
 };

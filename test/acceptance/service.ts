@@ -17,6 +17,7 @@ import { openSqlite } from '#app/adapters/openSqlite.js';
 import { ENTRY, type Finished, runCommand } from '../engines/commandLine.js';
 import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
+import { scaled } from '../engines/timeScale.js';
 import { type Answer, type Outgoing, send } from './http.js';
 import { withKeptTenants } from './keptTenants.js';
 import { TenantClient } from './tenant.js';
@@ -30,7 +31,7 @@ export type ServiceOptions = {
   readonly env?: { readonly [name: string]: string };
 };
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = scaled(60_000);
 const LEVEL_ERROR = 50;
 
 const createdTenant = z.object({

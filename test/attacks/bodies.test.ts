@@ -5,6 +5,7 @@ import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody, expectInvalid, expectRefused, fieldErrors } from '../acceptance/refusals.js';
 import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { scaled } from '../engines/timeScale.js';
 import { watched } from './probe.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
@@ -16,8 +17,8 @@ const MEGABYTES = 8_000_000;
 const times = (text: string, length = MEGABYTES): string => text.repeat(Math.floor(length / text.length));
 
 /** Ten times what they take on a machine that is not busy; without the limits they took minutes. */
-const TIME_MS = 5_000;
-const WAIT_MS = 2_000;
+const TIME_MS = scaled(5_000);
+const WAIT_MS = scaled(2_000);
 /** 100 messages that name a field of 64 characters have half of it. */
 const ANSWER_BYTES = 65_536;
 

@@ -7,10 +7,11 @@ import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody } from '../acceptance/refusals.js';
 import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { scaled } from '../engines/timeScale.js';
 
 const TIME_LIMIT_MS = 2_500;
 /** In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. */
-const MEANWHILE_MS = 3 * TIME_LIMIT_MS;
+const MEANWHILE_MS = scaled(3 * TIME_LIMIT_MS);
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
   env: { LIST_TIMEOUT_MS: String(TIME_LIMIT_MS), READER_THREADS: '1' },

@@ -3,10 +3,11 @@ import { addWebhook, quickDelivery, validatedOrder } from '../acceptance/export.
 import { Receiver } from '../acceptance/receiver.js';
 import type { TenantClient } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { scaled } from '../engines/timeScale.js';
 
 const HANGING = 60;
 const BURST = 20;
-const LATER_MS = 3_000;
+const LATER_MS = scaled(3_000);
 
 let receiver: Receiver;
 const run = useService(async () => {

@@ -14,6 +14,7 @@ import {
   rabbitMqMissing,
   rabbitMqServerMissing,
 } from '../engines/rabbitmq.js';
+import { scaled } from '../engines/timeScale.js';
 import { describeMessageBroker } from './messageBroker.js';
 import { untilDepth } from './queueDepth.js';
 import { gate, type Handler, RecordingConsumer } from './recordingConsumer.js';
@@ -55,7 +56,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     await consumer.arrived(2 * delays.length);
     await consumer.stop();
     expect(lateness).toHaveLength(delays.length);
-    expect(Math.max(...lateness)).toBeLessThan(1_000);
+    expect(Math.max(...lateness)).toBeLessThan(scaled(1_000));
     await broker.close();
   });
 
@@ -173,7 +174,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       await expect(broker.depth(queue)).rejects.toThrow(BrokerUnavailableError);
       await expect(broker.checkpoint(queue)).rejects.toThrow(BrokerUnavailableError);
       await expect(broker.ping()).rejects.toThrow(/RabbitMQ is not available: /);
-      expect(Date.now() - startedAt).toBeLessThan(2_000);
+      expect(Date.now() - startedAt).toBeLessThan(scaled(2_000));
       release();
       await server.start();
       // What was in flight at the outage is handed out again, also where its handler has ended meanwhile.
@@ -211,7 +212,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
     const startedAt = Date.now();
     await expect(broker.publish(queue, [{ id: 'b', body: 1 }])).rejects.toThrow(BrokerUnavailableError);
     await expect(broker.ping()).rejects.toThrow(BrokerUnavailableError);
-    expect(Date.now() - startedAt).toBeLessThan(6_000);
+    expect(Date.now() - startedAt).toBeLessThan(scaled(6_000));
     await server.thaw();
     await published(broker, queue, 'c');
     const consumer = consume(broker, queue, done);

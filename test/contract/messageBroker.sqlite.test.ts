@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
+import { scaled } from '../engines/timeScale.js';
 import { describeMessageBroker } from './messageBroker.js';
 import { RecordingConsumer } from './recordingConsumer.js';
 
@@ -101,7 +102,7 @@ describe('sqlite broker and processes that die', () => {
       stop.abort();
       return { kind: 'done' };
     });
-    expect(performance.now() - killedAt).toBeLessThan(6_000);
+    expect(performance.now() - killedAt).toBeLessThan(scaled(6_000));
     await broker.close();
   });
 

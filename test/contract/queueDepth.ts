@@ -1,7 +1,8 @@
 /** What a queue holds, which a broker may count a moment late. */
 import type { MessageBroker, QueueDepth } from '#app/ports/messageBroker.js';
+import { scaled } from '../engines/timeScale.js';
 
-const LATEST_MS = 3000;
+const LATEST_MS = scaled(3000);
 const ASK_AGAIN_MS = 20;
 
 /** Resolves to the depth as soon as it is as expected. @throws the comparison's error when it does not become so */

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
+import { scaled } from './timeScale.js';
 
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = scaled(60_000);
 
 const serverCommand = (): string | undefined => onPath('eventstored');
 

@@ -14,9 +14,10 @@ import { promisify } from 'node:util';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
 import { type Server, sharedServer } from './sharedServer.js';
+import { scaled } from './timeScale.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = scaled(60_000);
 /** FerretDB is written in Go, and took a quarter of its time to collect the garbage of a small heap. */
 const SELDOM_COLLECTED = { GOGC: 'off', GOMEMLIMIT: '512MiB' };
 /** The first build of FerretDB fetches and compiles it. */

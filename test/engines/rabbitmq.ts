@@ -10,10 +10,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
 import { type Server, sharedServer } from './sharedServer.js';
+import { scaled } from './timeScale.js';
 
 /** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
 const DEBIAN_SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server';
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = scaled(60_000);
 
 const serverCommand = (): string | undefined => {
   const found = onPath('rabbitmq-server');

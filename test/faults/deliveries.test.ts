@@ -8,6 +8,7 @@ import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
+import { scaled } from '../engines/timeScale.js';
 import { isRepetition } from '../onProductionEngines/repetition.js';
 import { checkOrder, checkOrders, checkOutcomes, checkSignatures } from './deliveryChecks.js';
 import { DeliveryLedger, type Subscription } from './deliveryLedger.js';
@@ -112,7 +113,7 @@ function onEmbedded(): void {
         check(run, await deliver(run, DELIVERIES, kills));
         expect(run.service.loggedErrors).toEqual([]);
       }),
-    SETTLE_MS + 60_000 + DELIVERIES * 200 + KILLS * 10_000,
+    scaled(SETTLE_MS + 60_000 + DELIVERIES * 200 + KILLS * 10_000),
   );
 }
 
@@ -138,7 +139,7 @@ function onRabbitMq(): void {
           ];
           check(run, await deliver(run, deliveries, outages));
         }),
-      SETTLE_MS + 120_000 + deliveries * 200,
+      scaled(SETTLE_MS + 120_000 + deliveries * 200),
     );
   });
 }

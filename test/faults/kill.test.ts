@@ -6,6 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Service, startService } from '../acceptance/service.js';
 import type { AssetRecord, TenantClient } from '../acceptance/tenant.js';
+import { scaled } from '../engines/timeScale.js';
 import { foldOfLog } from './foldOfLog.js';
 import { seeded } from './seeded.js';
 import { Workload } from './workload.js';
@@ -103,7 +104,7 @@ it(
     expect([...work.idsByCode.values()].filter(({ size }) => size !== 1)).toEqual([]);
     expect(service.loggedErrors).toEqual([]);
   },
-  60_000 + KILLS * 20_000,
+  scaled(60_000 + KILLS * 20_000),
 );
 
 it('creates with an Idempotency-Key that are sent again until they are answered make one order each', async () => {

@@ -1,4 +1,6 @@
 /** How much the fuzzers try: little in `npm test`, and the same each time; much in `npm run fuzz`, and something new each time. */
+import { scaled } from '../engines/timeScale.js';
+
 const isLong = process.env.npm_lifecycle_event === 'fuzz';
 
 /** A run is repeated by giving its seed in FUZZ_SEED; each run prints it. */
@@ -9,7 +11,7 @@ export const casesOf = (usual: number, long: number): number =>
   Number(process.env.FUZZ_CASES ?? (isLong ? long : usual));
 
 /** The longest that the health probe may wait, in milliseconds: a machine that runs other tests as well is slower. */
-export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? 3000);
+export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? scaled(3000));
 
 /** For figures: jest's own console would put a stack trace under each line. */
 export const tell = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -7,14 +7,15 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
 import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
 import { TcpProxy } from '../engines/tcpProxy.js';
+import { scaled } from '../engines/timeScale.js';
 import { Load } from '../outages/load.js';
 
 /** What memory may grow by while an engine is in trouble, in megabytes. */
 const FLAT_MB = 120;
 /** REQUEST_TIMEOUT_MS by default, and what a busy machine may take beside. */
-const LONGEST_MS = 13_000;
+const LONGEST_MS = scaled(13_000);
 /** How soon writes that need the read models are back when MongoDB is; usually it takes two seconds. */
-const BACK_MS = 15_000;
+const BACK_MS = scaled(15_000);
 /** FerretDB, which stands in for MongoDB, has no indexes that help. */
 const PAUSE_MS = 500;
 

@@ -9,13 +9,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Service } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
+import { scaled } from '../engines/timeScale.js';
 
 const LANES = 4;
 /** One in each lane. */
 const TENANTS = ['tenant-1', 'tenant-2', 'tenant-3', 'tenant-4'];
 const BATCH = 20;
 /** A lease lasts 5 s. The rest is for a busy machine. */
-const TAKE_OVER_MS = 30_000;
+const TAKE_OVER_MS = scaled(30_000);
 
 describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMissing(), () => {
   let server: MongoDbServer;

@@ -1,10 +1,11 @@
 /** Two processes of each role on the production engines, with a lane for each projector. */
 import { ENGINE_START_MS } from '../engines/mongodb.js';
 import { describeProductionEngines, startProductionEngines } from '../engines/productionEngines.js';
+import { scaled } from '../engines/timeScale.js';
 import { twoOfEachRole } from '../faults/twoOfEachRole.js';
 
 /** A projector's lease lasts 5 s; the other asks for it each half second. The rest is for a busy machine. */
-const TAKE_OVER_MS = 9_000;
+const TAKE_OVER_MS = scaled(9_000);
 
 async function start() {
   const { env, dispose } = await startProductionEngines();

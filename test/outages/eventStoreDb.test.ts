@@ -4,15 +4,16 @@ import { type Service, startService } from '../acceptance/service.js';
 import { ClusterDouble } from '../engines/clusterDouble.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { TcpProxy } from '../engines/tcpProxy.js';
+import { scaled } from '../engines/timeScale.js';
 import { isRepetition } from '../onProductionEngines/repetition.js';
 import { Load } from './load.js';
 
 /** How much memory may grow during an outage, in megabytes. */
 const FLAT_MB = 120;
 /** Limit for reading existing records on a busy machine. */
-const READ_MS = 5_000;
+const READ_MS = scaled(5_000);
 /** How soon writes succeed again after the engine, or another leader, is back; usually it takes a second. */
-const BACK_MS = 5_000;
+const BACK_MS = scaled(5_000);
 const WARM_UP_MS = 1_000;
 /** In `npm run test:engines` a minute: memory has time to grow. */
 const HANGS_MS = isRepetition ? 60_000 : 5_000;

@@ -4,9 +4,10 @@ import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
+import { scaled } from '../engines/timeScale.js';
 
 /** The default of REQUEST_TIMEOUT_MS, with a margin for a busy machine. */
-const REQUEST_MS = 12_000;
+const REQUEST_MS = scaled(12_000);
 
 describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(), () => {
   let server: MongoDbServer;

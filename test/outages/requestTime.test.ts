@@ -11,10 +11,11 @@ import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { scaled } from '../engines/timeScale.js';
 
 const LIMIT_MS = 4_000;
 /** Margin for the machine. */
-const MARGIN_MS = 1_500;
+const MARGIN_MS = scaled(1_500);
 const ORDERS = 'dyn_stock_order';
 const NOT_PENDING = expect.not.objectContaining({ 'projection-pending': 'true' });
 

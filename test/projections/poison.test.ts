@@ -6,10 +6,11 @@ import { createRecord } from '#app/commands/records.js';
 import { projections } from '#app/projector/projections.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
+import { scaled } from '../engines/timeScale.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 /** For machines that have much to do. */
-const WAIT_MS = 90_000;
+const WAIT_MS = scaled(90_000);
 const id = newId();
 const TYPES = {
   tenant: [

@@ -6,9 +6,10 @@ import { createRecord } from '#app/commands/records.js';
 import { PutBackError } from '#app/projector/checkpoints.js';
 import { projections } from '#app/projector/projections.js';
 import { runProjections } from '#app/projector/runner.js';
+import { scaled } from '../engines/timeScale.js';
 import { openInside, openTenant } from './harness.js';
 
-const WAIT_MS = 30_000;
+const WAIT_MS = scaled(30_000);
 
 test('a projector that has passed what another process puts back stops, and applies it when it starts again', async () => {
   const inside = await openInside();

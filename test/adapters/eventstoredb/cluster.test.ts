@@ -8,10 +8,11 @@ import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js
 import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids } from '../../contract/eventStoreFixtures.js';
 import { ClusterDouble, type ClusterNode } from '../../engines/clusterDouble.js';
+import { scaled } from '../../engines/timeScale.js';
 import { Traffic } from './traffic.js';
 
 /** How soon all must be well again once a leader is elected; usually it takes a second. */
-const SOON_MS = 5_000;
+const SOON_MS = scaled(5_000);
 
 const disposals: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -116,7 +117,7 @@ test('it closes in time while its leader hangs', async () => {
   await wait(100);
   const started = Date.now();
   await store.close();
-  expect(Date.now() - started).toBeLessThan(10_000);
+  expect(Date.now() - started).toBeLessThan(scaled(10_000));
   expect(await appended).toBeInstanceOf(EventStoreUnavailableError);
   expect(await following).toHaveLength(1);
 });
@@ -156,7 +157,7 @@ test.each(['from the start', 'since the last call'])('where no node leads %s, no
   expect(error).toBeInstanceOf(EventStoreUnavailableError);
   expect(error).toMatchObject({ mayBeStored: false });
   await expect(store.head()).rejects.toThrow(/no (node leads|leader)/i);
-  expect(Date.now() - started).toBeLessThan(15_000);
+  expect(Date.now() - started).toBeLessThan(scaled(15_000));
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { type EventStore, EventStoreUnavailableError, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { events, ids, slicesUntil } from '../../contract/eventStoreFixtures.js';
+import { scaled } from '../../engines/timeScale.js';
 
 /** A server that a test may end and start again. */
 export type Stoppable = {
@@ -32,7 +33,7 @@ export function describeOutages(over: string, open: () => Promise<Stoppable>): v
       const started = Date.now();
       const calls = [store.append('order-1', events(1), 0), store.readStream('order-1'), store.head()];
       const outcomes = await Promise.allSettled(calls);
-      expect(Date.now() - started).toBeLessThan(4_000);
+      expect(Date.now() - started).toBeLessThan(scaled(4_000));
       for (const outcome of outcomes) {
         expect(outcome).toEqual({ status: 'rejected', reason: expect.any(EventStoreUnavailableError) });
       }
