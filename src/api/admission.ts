@@ -6,18 +6,22 @@ import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { RateLimit } from '../domain/identity/events.js';
 import {
+  COSTLY_WORK_AT_ONCE,
+  COSTLY_WORK_OF_TENANT,
   MAX_ANSWER_BYTES_IN_FLIGHT,
   MAX_ANSWER_MS,
   MAX_BODY_BYTES_IN_WORK,
   MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
   MAX_TENANT_BODY_BYTES_IN_WORK,
   MAX_WAITING_BODIES,
+  MAX_WAITING_COSTLY_WORK,
   MAX_WAITING_LISTS,
 } from '../domain/limits.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { Deadline } from '../supervision/deadline.js';
 import { FairQueue, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
-import { HttpError, TOOK_TOO_LONG, tooManyRequests, tryLater } from './errors.js';
+import { clientHasLeft, type HttpError, TOOK_TOO_LONG, tooManyRequests, tryLater } from './errors.js';
+import { hasBody } from './jsonBody.js';
 import type { RequestContext } from './requestContext.js';
 
 /** Beyond this many, the buckets that were idle longest are dropped. */
@@ -134,6 +138,53 @@ function sizeOf({ headers }: Request): number | undefined {
   return length === undefined || encoding.toLowerCase() !== 'identity' ? undefined : Number(length);
 }
 
+/** Whether the request has a body that costs time and memory; one of unknown size may be large. */
+export const hasLargeBody = (req: Request): boolean =>
+  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > SMALL_BYTES;
+
+/**
+ * `document`: an order with its parts and all the records that they name. `events`: a page that is made of a table's events.
+ * `undo`: of an operation or a sync session. `largeBody`: a write.
+ */
+export type WorkKind = 'document' | 'events' | 'undo' | 'largeBody';
+
+/** Costly work runs in turns, a queue for each kind. A turn lasts until the work ends, even if its client has left. */
+export class CostlyWork {
+  readonly #queues: { readonly [kind in WorkKind]: FairQueue } = {
+    document: costlyWorkQueue(),
+    events: costlyWorkQueue(),
+    undo: costlyWorkQueue(),
+    largeBody: costlyWorkQueue(),
+  };
+
+  /**
+   * Tenants take turns, and the callers of a tenant.
+   * @throws HttpError 429 if too much work of the tenant waits; the reason of the request's cancellation; errors of `work`
+   */
+  async run<Result>(
+    kind: WorkKind,
+    { tenant, actor, deadline }: RequestContext,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await this.#queues[kind].run(tenant.name, work, deadline, actor.id);
+    } catch (error) {
+      throw error instanceof TooManyWaitingError ? tooMuchWork() : error;
+    }
+  }
+}
+
+function costlyWorkQueue(): FairQueue {
+  return new FairQueue({
+    atOnce: COSTLY_WORK_AT_ONCE,
+    ofGroup: COSTLY_WORK_OF_TENANT,
+    waitingOfGroup: MAX_WAITING_COSTLY_WORK,
+  });
+}
+
+const tooMuchWork = (): HttpError =>
+  tooManyRequests(`${MAX_WAITING_COSTLY_WORK} such requests of this tenant wait already.`, 1);
+
 export type ListLimits = {
   /** Lists that run at once. */
   readonly atOnce: number;
@@ -154,8 +205,6 @@ export type List<Result> = {
   /** Must reject soon after its cancellation. */
   readonly find: (cancellation: Cancellation) => Promise<Result>;
 };
-
-const clientHasLeft = () => new HttpError(499, 'Client closed request.', 'The client has left.');
 
 /**
  * Lists run in turns, since one may be expensive and must not delay other tenants. Waiting tenants are served round-robin,

@@ -10,7 +10,15 @@ import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordReads } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { PendingWrites } from '../reading/pendingWrites.js';
-import type { AnswersInFlight, BodiesInWork, InFlight, ListLimits, ListTurns, TokenBuckets } from './admission.js';
+import type {
+  AnswersInFlight,
+  BodiesInWork,
+  CostlyWork,
+  InFlight,
+  ListLimits,
+  ListTurns,
+  TokenBuckets,
+} from './admission.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
@@ -90,6 +98,7 @@ export type Api = ApiDeps & {
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;
+  readonly work: CostlyWork;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;

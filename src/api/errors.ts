@@ -44,6 +44,9 @@ export const unavailable = (reason: string): HttpError => tryLater('Temporarily 
 export const tooManyRequests = (reason: string, retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'Too many requests.', reason, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 
+/** Nobody gets this answer; the log has it. */
+export const clientHasLeft = (): HttpError => new HttpError(499, 'Client closed request.', 'The client has left.');
+
 /** The entry with this key. @throws HttpError 404 if there is none */
 export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {
   const entry = all.get(key);

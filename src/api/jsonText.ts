@@ -1,10 +1,9 @@
 /** Parses JSON from outside (RFC 8259): within limits, without loss, and in pieces if it is long, so that other requests run in between. */
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextRound } from 'node:timers/promises';
 import { isHeldByDouble, type LongNumber } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
-import { Pauses } from '../supervision/waiting.js';
+import { nextTurn, Pauses } from '../supervision/waiting.js';
 import { badRequest, HttpError } from './errors.js';
 
 /** Characters to scan before other requests may run: some milliseconds. */
@@ -13,7 +12,7 @@ const SLICE = 131_072;
 /** @throws HttpError 400 for text that is not JSON, too deep, or has a duplicate name; 413 for too many values */
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asObject'): Promise<unknown> {
   const scan = new JsonScan(text, longNumbers);
-  while (!scan.advance(SLICE)) await nextRound();
+  while (!scan.advance(SLICE)) await nextTurn();
   const exact = scan.exactText();
   const value = scan.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, scan.longArray);
   if (membersIn(value, scan.levels) < scan.members) throw await duplicateName(exact);
@@ -37,7 +36,7 @@ async function parsedInPieces(text: string, cuts: readonly number[]): Promise<un
   const array = arrayWith(mark, document);
   array.pop();
   for (const [index, to] of cuts.slice(1).entries()) {
-    await nextRound();
+    await nextTurn();
     const piece = text.slice(index === 0 ? start : (cuts[index] ?? 0) + 1, to);
     // Nothing between two commas would parse as an empty array.
     if (piece.trim() === '') throw notJson();

@@ -176,7 +176,7 @@ export function openRequest(
     const seconds = (performance.now() - req.context.startedAt) / 1000;
     // 499: the client disconnected before its answer was sent (as nginx logs it).
     const status = this.writableFinished ? this.statusCode : 499;
-    // Work for a client that has disconnected goes on until its deadline.
+    // Work for a client that has disconnected goes on until its deadline; a read is cancelled.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
     const { tenantName, answerBytes } = req.context;

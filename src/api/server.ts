@@ -1,7 +1,7 @@
 /** The HTTP API as one express application. */
 import type { Express, RequestHandler } from 'express';
 import express from 'express';
-import { AnswersInFlight, BodiesInWork, InFlight, ListTurns, TokenBuckets } from './admission.js';
+import { AnswersInFlight, BodiesInWork, CostlyWork, InFlight, ListTurns, TokenBuckets } from './admission.js';
 import { Guesses } from './auth/guesses.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
@@ -28,6 +28,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
     bodies: new BodiesInWork(),
+    work: new CostlyWork(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),

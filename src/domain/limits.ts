@@ -37,6 +37,13 @@ export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
 /** Bodies of one tenant that wait for this. */
 export const MAX_WAITING_BODIES = 100;
 
+/** Costly work of one kind at once: documents of orders, pages of operations, undos, writes with a body over 64 KB. */
+export const COSTLY_WORK_AT_ONCE = 4;
+/** The same of one tenant. */
+export const COSTLY_WORK_OF_TENANT = 2;
+/** Requests of one tenant that wait for costly work of one kind. */
+export const MAX_WAITING_COSTLY_WORK = 100;
+
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Differences that a dry run of a batch or a clean-up shows. */

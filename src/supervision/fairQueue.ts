@@ -1,4 +1,7 @@
-/** Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another. */
+/**
+ * Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another,
+ * and the members of a group in the same way.
+ */
 import type { Cancellation } from './cancellation.js';
 
 export type FairQueueLimits = {
@@ -20,8 +23,8 @@ export class TooManyWaitingError extends Error {
 export class FairQueue {
   readonly #limits: Required<FairQueueLimits>;
   readonly #running = new Tally();
-  /** Waiting work by group: groups in the order of their turns, each with its oldest first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  /** Waiting work by group: groups in the order of their turns. */
+  readonly #waiting = new Map<string, Line>();
   #waitingCount = 0;
 
   constructor(limits: FairQueueLimits) {
@@ -30,13 +33,14 @@ export class FairQueue {
 
   /**
    * @param cancellation ends the wait; running work checks it itself
+   * @param member of the group
    * @returns what the work returns
    * @throws TooManyWaitingError, the reason of the cancellation, and what the work throws
    */
-  async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation): Promise<T> {
+  async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation, member = ''): Promise<T> {
     cancellation?.throwIfCancelled();
     if (this.#hasRoom(group)) this.#running.add(group, 1);
-    else await this.#turn(group, cancellation);
+    else await this.#turn(group, member, cancellation);
     try {
       return await work();
     } finally {
@@ -49,19 +53,17 @@ export class FairQueue {
   }
 
   /** Resolves when this work may begin. */
-  async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
-    const line = this.#waiting.get(group) ?? [];
+  async #turn(group: string, member: string, cancellation: Cancellation | undefined): Promise<void> {
+    const line = this.#waiting.get(group) ?? new Line();
     if (this.#waitingCount >= this.#limits.waiting || line.length >= this.#limits.waitingOfGroup) {
       throw new TooManyWaitingError('Too many requests wait for the same already.');
     }
     this.#waiting.set(group, line);
     this.#waitingCount += 1;
     await new Promise<void>((resolve, reject) => {
-      line.push(resolve);
+      line.push(member, resolve);
       cancellation?.onCancel(() => {
-        const place = line.indexOf(resolve);
-        if (place < 0) return;
-        line.splice(place, 1);
+        if (!line.remove(member, resolve)) return;
         this.#waitingCount -= 1;
         if (line.length === 0) this.#waiting.delete(group);
         reject(cancellation.reason);
@@ -85,6 +87,42 @@ export class FairQueue {
       this.#running.add(group, 1);
       begin?.();
     }
+  }
+}
+
+/** Waiting work of one group: its members in the order of their turns, each with its oldest first. */
+class Line {
+  readonly #members = new Map<string, (() => void)[]>();
+  length = 0;
+
+  push(member: string, begin: () => void): void {
+    const own = this.#members.get(member);
+    if (own === undefined) this.#members.set(member, [begin]);
+    else own.push(begin);
+    this.length += 1;
+  }
+
+  shift(): (() => void) | undefined {
+    for (const [member, own] of this.#members) {
+      const begin = own.shift();
+      this.length -= 1;
+      this.#members.delete(member);
+      // To the end of the line.
+      if (own.length > 0) this.#members.set(member, own);
+      return begin;
+    }
+    return undefined;
+  }
+
+  /** @returns whether it was still waiting */
+  remove(member: string, begin: () => void): boolean {
+    const own = this.#members.get(member) ?? [];
+    const place = own.indexOf(begin);
+    if (place < 0) return false;
+    own.splice(place, 1);
+    this.length -= 1;
+    if (own.length === 0) this.#members.delete(member);
+    return true;
   }
 }
 

@@ -1,11 +1,28 @@
-import { setTimeout as delay, setImmediate as pause } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Resolves after the time, or at once when the signal aborts. */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   await delay(milliseconds, undefined, { ...(signal && { signal }) }).catch(() => undefined);
 }
 
-/** How long work may hold the event loop, in milliseconds. Other work may meet several such pieces. */
+const waitingForTurn: (() => void)[] = [];
+
+function takeTurn(): void {
+  waitingForTurn.shift()?.();
+  if (waitingForTurn.length > 0) setImmediate(takeTurn);
+}
+
+/**
+ * Resolves in a turn of the event loop that the caller has for itself: input is read between any two callers. With
+ * `setImmediate` alone, all callers would go on in the same turn, and input would wait for all of them.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waitingForTurn.push(resolve) === 1) setImmediate(takeTurn);
+  });
+}
+
+/** How long work may hold the event loop, in milliseconds. */
 const WITHOUT_PAUSE_MS = 3;
 
 /** Lets long work pause now and then, so that other work of the thread runs. */
@@ -17,9 +34,7 @@ export class Pauses {
   }
 
   async take(): Promise<void> {
-    // Twice: if this began in an I/O callback, new input is only read after the second.
-    await pause();
-    await pause();
+    await nextTurn();
     this.#dueAt = performance.now() + WITHOUT_PAUSE_MS;
   }
 }

@@ -207,7 +207,8 @@ export const operationsList = {
   description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and yet a link to the next as long as there may be more.`,
   query: parametersIn(operationsQuery),
   answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
-};
+  work: 'events',
+} as const;
 
 /** @throws HttpError 400; NotSupportedError */
 export async function operationsReply(
@@ -255,6 +256,7 @@ export const operations: Resource = {
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperationOf',
+      work: 'undo',
       summary: 'Bring back what a clean-up or a batch replaced',
       description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',

@@ -231,6 +231,7 @@ export const syncs: Resource = {
     },
     'POST /:table/syncs/:id/undo': {
       id: 'undoSyncOf',
+      work: 'undo',
       summary: 'Take a whole synchronisation back',
       description: `What its commit deleted comes back, then its batches are undone, the last one first: values and batch ids are again those of before, and what they created is deleted. What has changed since is told and left alone; a dry run looks at each of its operations by itself. One that is still open is refused. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',

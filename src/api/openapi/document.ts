@@ -1,5 +1,4 @@
 /** Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -9,6 +8,7 @@ import type { OrderModel } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
+import { nextTurn } from '../../supervision/waiting.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
 import { HttpError, known } from '../errors.js';

@@ -45,6 +45,7 @@ export const approvals: Resource = {
   operations: {
     'POST /orders/approve': {
       id: 'platformApproveOrders',
+      work: 'document',
       summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
       description:
         'Orders with problems, or in another state, are told with their reasons; the others are approved all the same. With an Idempotency-Key, each that the same request has approved before is answered as then.',

@@ -186,6 +186,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/:id': {
+      work: 'document',
       id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
@@ -199,6 +200,7 @@ export const orders: Resource = {
       },
     },
     'PUT /orders/:id': {
+      work: 'document',
       id: 'platformSaveOrder',
       summary: 'Save changes; processing_status may be saved or validated',
       allow: 'validators',
@@ -237,6 +239,7 @@ export const orders: Resource = {
       },
     },
     'POST /orders/:id/approve': {
+      work: 'document',
       id: 'platformApproveOrder',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:

@@ -11,6 +11,7 @@ import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
+import type { WorkKind } from '../admission.js';
 import type { Api } from '../deps.js';
 import type { Encoding, JsonText } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
@@ -84,6 +85,8 @@ type Description = {
   readonly query?: readonly QueryParameter[] | 'any';
   /** Header fields that the operation honours; one that it does not is refused. None by default. */
   readonly honours?: readonly HonouredHeader[];
+  /** Costly work, which waits for its turn. A write with a large body does in any case. */
+  readonly work?: WorkKind;
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;
@@ -94,7 +97,7 @@ type Description = {
   readonly answers?: Responses;
 };
 
-type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
+export type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
 
 /** Needs no token. */
 export type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };

@@ -6,10 +6,11 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
+import { hasLargeBody } from '../admission.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag, tagOfText } from '../entityTags.js';
-import { HttpError, known, notFound, tooManyRequests } from '../errors.js';
+import { clientHasLeft, HttpError, known, notFound, tooManyRequests } from '../errors.js';
 import { bytesOf, encodingFor, joined, sendJson } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
@@ -20,6 +21,7 @@ import {
   type BodyDescription,
   type Call,
   type Check,
+  type Handler,
   hasMethodAt,
   isTableOperation,
   METHODS,
@@ -36,7 +38,7 @@ export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
   router.use((req, res, next) => {
     req.context.mount = req.baseUrl;
-    answerInTime(req, res, next);
+    endInTime(req, res, next);
     const passed = passChecks(area.checks, api, req, res);
     if (passed === undefined) next();
     else
@@ -66,9 +68,14 @@ export function areaRouter(api: Api, area: Area): Router {
   return router;
 }
 
-/** Answers at the request's deadline, even if its work goes on. */
-function answerInTime({ context: { deadline } }: Request, res: Response, fail: (error: unknown) => void): void {
+/** Answers at the request's deadline, even if its work goes on. A read is cancelled when its client leaves. */
+function endInTime({ method, context }: Request, res: Response, fail: (error: unknown) => void): void {
+  const { deadline } = context;
   deadline.onCancel(() => setTimeout(() => unlessAnswered(res, fail)(deadline.reason), ANSWER_MS));
+  if (method !== 'GET' && method !== 'HEAD') return;
+  context.atEnd(() => {
+    if (!res.writableFinished) deadline.cancel(clientHasLeft());
+  });
 }
 
 /** Ignores the outcome of work that ends after the answer. */
@@ -132,6 +139,12 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 
+  /** Waits for a turn if the work is costly. */
+  const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Reply | Promise<Reply> => {
+    const kind = operation.work ?? (readBody !== undefined && hasLargeBody(req) ? 'largeBody' : undefined);
+    return kind === undefined ? handle(api, call) : api.work.run(kind, req.context, async () => handle(api, call));
+  };
+
   /** Authorizes the request before it reads query and body. */
   const reply = async (req: Request, res: Response): Promise<Reply> => {
     const { context } = req;
@@ -140,7 +153,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
         return operation.handle(api, await toCall(req, res, {}));
       case 'clients': {
         const { tenant, scopes } = context;
-        return operation.handle(api, await toCall(req, res, { caller: context.caller(), tenant, scopes }));
+        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), tenant, scopes }));
       }
       case 'users':
       case 'validators':
@@ -148,12 +161,12 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       case 'adminsAndAuditors': {
         const user = await requireRole(api, req, res, operation);
         const { tenant } = context;
-        return operation.handle(api, await toCall(req, res, { caller: context.caller(), tenant, user }));
+        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), tenant, user }));
       }
       default: {
         const assetType = knownAsset(req);
         requireScope(req, scopeOf(operation, assetType));
-        return operation.handle(api, await toCall(req, res, { caller: context.caller(), assetType }));
+        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), assetType }));
       }
     }
   };

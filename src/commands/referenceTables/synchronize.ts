@@ -2,7 +2,6 @@
  * The two operations of a synchronisation: batch upserts (spec §4.7: all items or none, matched on the unique field), then
  * a clean-up (spec §4.8), which deletes every record of the table that the batches did not carry.
  */
-import { setImmediate as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
@@ -28,7 +27,7 @@ import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
-import { Pauses } from '../../supervision/waiting.js';
+import { nextTurn, Pauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
@@ -81,7 +80,7 @@ async function writeBatch(
   { dryRun = false, isDone }: { readonly dryRun?: boolean; readonly isDone?: IsDone },
 ): Promise<BatchResult> {
   const wanted = namedAsSent(assetType, given);
-  const checking = pause().then(() => checkItems(assetType, given));
+  const checking = nextTurn().then(() => checkItems(assetType, given));
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
   // A reader thread reads the records while the items are checked here.

@@ -29,6 +29,14 @@ describe('turns', () => {
     expect(await Promise.all(all)).toHaveLength(7);
   });
 
+  test('the members of a group one after the other', async () => {
+    const turns = new FairQueue({ atOnce: 1, waitingOfGroup: 10 });
+    const begun: string[] = [];
+    const run = (name: string) => turns.run('tenant', async () => void begun.push(name), undefined, name.slice(0, 1));
+    await Promise.all(['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map(run));
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
+  });
+
   test('what would wait beyond the limits is refused, and others go on', async () => {
     const { run, end } = workshop(new FairQueue({ atOnce: 1, waiting: 3, waitingOfGroup: 2 }));
     const first = run('a', 'a1');

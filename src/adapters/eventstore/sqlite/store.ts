@@ -1,5 +1,4 @@
 import { realpathSync } from 'node:fs';
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
@@ -16,7 +15,7 @@ import {
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { WakeUp } from '../../../supervision/waiting.js';
+import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
 import { identityOf } from '../everyStore.js';
@@ -91,7 +90,7 @@ export class SqliteEventStore implements EventStore {
       const page = this.#read((reader) => reader.streamPage(stream, fromRevision + events.length, toRevision));
       events.push(...page.events);
       if (page.ended) return events;
-      await eventLoopTurn();
+      await nextTurn();
     }
   }
 
@@ -119,7 +118,7 @@ export class SqliteEventStore implements EventStore {
           position = slice.position;
           first = false;
           yield slice;
-          await eventLoopTurn();
+          await nextTurn();
           // Otherwise there is more to read already.
           if (!slice.caughtUp || position < this.#seen) continue;
         }

@@ -1,0 +1,39 @@
+/**
+ * A process of its own that sends requests at once, and throws their answers away. Reads its orders from the file named:
+ * `{ port, requests: [{ method, path, headers, body? }], leaveAfterMs? }`. Prints `{ ms, statuses }`.
+ */
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+
+const { port, requests, leaveAfterMs } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+const statuses = {};
+const count = (status) => {
+  statuses[status] = (statuses[status] ?? 0) + 1;
+};
+
+const send = ({ method, path, headers, body }) =>
+  new Promise((resolve) => {
+    const end = (status) => {
+      count(status);
+      resolve();
+    };
+    const sent =
+      body === undefined
+        ? headers
+        : { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers: sent }, (incoming) => {
+      incoming
+        .resume()
+        .on('end', () => end(incoming.statusCode))
+        .on('error', () => end('broken'));
+    });
+    outgoing.on('error', (error) => end(error.code ?? 'failed'));
+    outgoing.end(body);
+    if (leaveAfterMs !== undefined) setTimeout(() => outgoing.destroy(), leaveAfterMs);
+  });
+
+const began = performance.now();
+await Promise.all(requests.map(send));
+console.log(JSON.stringify({ ms: Math.round(performance.now() - began), statuses }));
+process.exit(0);

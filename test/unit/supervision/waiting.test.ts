@@ -1,0 +1,21 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { mapWithPauses } from '#app/supervision/waiting.js';
+
+test('input waits for one piece of work, however much work there is', async () => {
+  const busyFor = (milliseconds: number): void => {
+    for (const until = performance.now() + milliseconds; performance.now() < until; );
+  };
+  const works = Array.from({ length: 50 }, () => mapWithPauses(Array.from({ length: 10 }), () => busyFor(1)));
+  let isDone = false;
+  const all = Promise.all(works).then(() => {
+    isDone = true;
+  });
+  let turns = 0;
+  while (!isDone) {
+    await wait(0);
+    turns += 1;
+  }
+  await all;
+  // 500 ms of work in pieces of some 4 ms.
+  expect(turns).toBeGreaterThan(60);
+});
