@@ -9,7 +9,7 @@ import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
-import { exportDocument, OrderDocumentTooLargeError, orderDocument } from '../domain/order/exportDocument.js';
+import { exportText, OrderDocumentTooLargeError, orderText } from '../domain/order/exportDocument.js';
 import {
   type BatchUndone,
   type BatchUpserted,
@@ -18,11 +18,12 @@ import {
 } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
 import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
-import { exampleBody, orderBody, tableBody } from '../domain/webhook/catalogue/example.js';
+import { exampleBody, orderBodyText, tableBody } from '../domain/webhook/catalogue/example.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
+import { encodeWithPauses } from '../supervision/waiting.js';
 import type { DeliveryCache } from './deliveryCache.js';
 import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
 
@@ -102,19 +103,20 @@ export async function payloadOf(
   { customData }: Webhook,
   subject: DeliverySubject,
 ): Promise<Uint8Array> {
-  const body =
+  const text =
     subject.purpose === 'test'
-      ? exampleBody(subject.kind, tenant, customData)
-      : await bodyOf(parts, tenant, subject, customData);
-  return Buffer.from(JSON.stringify(body), 'utf8');
+      ? [JSON.stringify(exampleBody(subject.kind, tenant, customData))]
+      : await bodyText(parts, tenant, subject, customData);
+  return Buffer.concat(await encodeWithPauses(text));
 }
 
-async function bodyOf(
+/** JSON text in pieces. */
+async function bodyText(
   { commands, cache }: Pick<RequestParts, 'commands' | 'cache'>,
   { name, assetTypes }: Tenant,
   subject: DeliverySubject,
   customData: Webhook['customData'],
-): Promise<object> {
+): Promise<Iterable<string>> {
   const { kind, orderId, table = '', sourceRevision: revision } = subject;
   switch (kind) {
     case 'reference.batch_upserted': {
@@ -125,18 +127,18 @@ async function bodyOf(
       const created = 'created' in event.data ? event.data.created : [];
       const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return tableBody(kind, about, batchId ?? null, counts, customData);
+      return [JSON.stringify(tableBody(kind, about, batchId ?? null, counts, customData))];
     }
     case 'reference.cleaned_up': {
       const event = await sourceEvent<TableCleanedUp>(cache, tableStream(name, table), subject, ['TableCleanedUp']);
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
+      return [JSON.stringify(tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData))];
     }
     case 'order.approved': {
       // The order as approved, not as it is now.
       const event = await sourceEvent<OrderApproved>(cache, orderStream(name, orderId), subject, ['OrderApproved']);
       const { snapshot, ...approval } = event.data;
-      return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
+      return orderBodyText(exportText(snapshot, approval, assetTypes), customData);
     }
     default: {
       const order = await commands.orders.loadAt(name, orderId, revision);
@@ -145,7 +147,7 @@ async function bodyOf(
       }
       const { state, approval } = order;
       const snapshot = await exportSnapshot(commands, name, orderId, state);
-      return orderBody(orderDocument(snapshot, approval, assetTypes), customData);
+      return orderBodyText(orderText(snapshot, approval, assetTypes), customData);
     }
   }
 }

@@ -5,25 +5,28 @@ import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, approveOrderOnce, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { exportSnapshot } from '../../commands/orders/orderWriter.js';
-import { requireOneOf, tagOf } from '../../commands/preconditions.js';
+import { requireOneOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
-import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
+import { approverOf, shownOrderText } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { ORDERS } from '../../reading/pendingWrites.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { encodeWithPauses } from '../../supervision/waiting.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
 import { collectionEnvelope } from '../assets/pages.js';
 import { ONE_ORDER, recordResponse, writtenReply } from '../assets/records.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
-import { preconditionOf } from '../entityTags.js';
+import { preconditionOf, tagOfText } from '../entityTags.js';
 import { badRequest } from '../errors.js';
+import { type JsonText, joined } from '../jsonAnswer.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { orderWarnings, warnings, warningsOf, withWarnings } from '../orderWarnings.js';
@@ -89,27 +92,24 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
 
 /**
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
- * approval.
+ * approval. The answer's tag is made of its bytes, so it changes with the order's parts and with the records they name.
  */
-async function orderDocument(
+async function orderAnswer(
   commands: Application,
   tenant: Tenant,
   orderId: string,
   order: Order,
-): Promise<ExportDocument> {
+  cancellation: Cancellation,
+): Promise<JsonText> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
-  const document = expanded(snapshot, undefined, tenant.assetTypes, 'null');
   // Undefined if nobody approved it, or the user was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
   const approver = user === undefined ? null : approverOf(user);
   const problems = problemsOf(snapshot, tenant.assetTypes);
   const said = await orderWarnings(commands.eventStore, tenant, order);
-  return { ...document, ...snapshot.order, approver, problems, warnings: said };
+  const text = shownOrderText(snapshot, tenant.assetTypes, { approver, problems, warnings: said });
+  return joined(['{"data":', ...(await encodeWithPauses(text, cancellation)), '}']);
 }
-
-/** The answer's bytes. Its tag is made of them, so it changes with the order's parts and with the records they name. */
-const orderAnswer = async (...of: Parameters<typeof orderDocument>): Promise<string> =>
-  JSON.stringify({ data: await orderDocument(...of) });
 
 /** The order's fields, and the record or list of each relationship. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
@@ -192,11 +192,11 @@ export const orders: Resource = {
       allow: 'users',
       answer: orderDocumentResponse,
       // Reads the order's stream, not the read model.
-      async handle({ commands }, { tenant, path }) {
+      async handle({ commands }, { req, tenant, path }) {
         const id = recordId(tenant.orderModel, path.id);
         const order = await commands.orders.load(tenant.name, id);
         if (order === undefined) throw unknownOrder(id);
-        return { body: await orderAnswer(commands, tenant, id, order.state) };
+        return { body: await orderAnswer(commands, tenant, id, order.state, req.context.deadline) };
       },
     },
     'PUT /orders/:id': {
@@ -217,7 +217,7 @@ export const orders: Resource = {
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
         const id = recordId(tenant.orderModel, path.id);
         const tagOfOrder = async (order: Order): Promise<string> =>
-          tagOf(await orderAnswer(commands, tenant, id, order));
+          tagOfText(await orderAnswer(commands, tenant, id, order, req.context.deadline));
         const saved = await saveOrder(commands, caller, id, body, async (order) =>
           requireOneOf(precondition, await tagOfOrder(order)),
         );

@@ -9,13 +9,14 @@ import {
   missingForExport,
 } from '../../domain/order/approval.js';
 import type { OrderEvent, Repeat } from '../../domain/order/events.js';
-import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
+import { approverOf, OrderDocumentTooLargeError, orderText } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
 import { orderStream } from '../../domain/streams.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
+import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
 import { carryOutOnce, causedBy, ownAppend } from '../keyedRequest.js';
@@ -45,7 +46,7 @@ export async function approveOrder(
   const orderId = recordId(orderModel, id);
   const written = await writeOrder(commands, caller, orderId, async (order, at) => {
     const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
-    checkDocument(snapshot, assetTypes);
+    await checkDocument(snapshot, assetTypes);
     const problems = problemsOf(snapshot, assetTypes);
     const repeats = await earlierExports(commands, caller.tenant, order);
     const warnings = approvalWarnings(webhooks.values());
@@ -56,9 +57,9 @@ export async function approveOrder(
 }
 
 /** @throws ConflictError when the order is too large to be exported */
-function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): void {
+async function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): Promise<void> {
   try {
-    orderDocument(snapshot, undefined, assetTypes);
+    await mapWithPauses(orderText(snapshot, undefined, assetTypes), () => undefined);
   } catch (error) {
     throw error instanceof OrderDocumentTooLargeError ? new ConflictError(error.message) : error;
   }

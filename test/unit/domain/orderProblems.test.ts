@@ -3,9 +3,11 @@ import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js'
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { exportDocument, orderDocument } from '#app/domain/order/exportDocument.js';
+import { exportText, shownOrderText } from '#app/domain/order/exportDocument.js';
 import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
+
+const documentOf = (...asked: Parameters<typeof exportText>) => JSON.parse([...exportText(...asked)].join(''));
 
 const types: ReadonlyMap<string, AssetType> = new Map(
   [...stockModel, ...transportModel].map((type) => [type.name, type]),
@@ -130,7 +132,7 @@ it('at most the first hundred are told, by field as in every refusal', () => {
 it('§2.3: an export has no null where an object is promised, and says what it leaves out', () => {
   const approval = { approvedAt: '2026-11-21T03:11:47.123456Z', approver: { id: 1 } as never };
   const snapshot = stock({ buyer_customer_party_id: 'P2' }, { item_id: 'i1' }, { item_id: 'i2', unit_code_id: 'u1' });
-  const document = exportDocument(snapshot, approval, types);
+  const document = documentOf(snapshot, approval, types);
   expect(document.left_out).toEqual([
     { field: 'buyer_customer_party', reason: 'There was no record of dyn_party with the external_id P2.' },
     { field: 'accounting_customer_party', reason: 'The accounting_customer_party_id field is not set.' },
@@ -142,11 +144,11 @@ it('§2.3: an export has no null where an object is promised, and says what it l
   expect(first).toMatchObject({ item: { id: 'i1', base_unit_code: null, category: null } });
   expect(first).not.toHaveProperty('unit_code');
   expect(second).not.toHaveProperty('item');
-  expect(orderDocument(snapshot, undefined, types, 'null')).toMatchObject({
+  expect(JSON.parse([...shownOrderText(snapshot, types, {})].join(''))).toMatchObject({
     buyer_customer_party: null,
     lines: [{ unit_code: null }, { item: null }],
   });
-  const whole = exportDocument(
+  const whole = documentOf(
     stock({ buyer_customer_party_id: 'P1', accounting_customer_party_id: 'P1' }),
     approval,
     types,

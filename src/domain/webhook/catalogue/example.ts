@@ -2,16 +2,17 @@
 import type { AssetType, RecordView } from '../../assetTypes/assetType.js';
 import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue, ownValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
-import { type Approval, type ExportDocument, exportDocument, orderDocument } from '../../order/exportDocument.js';
+import { type Approval, exportText, orderText } from '../../order/exportDocument.js';
 import type { ExportSnapshot } from '../../order/snapshot.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 
-/** The body of kinds `order.…` (spec §6.1). */
-export const orderBody = (order: ExportDocument, customData: CustomData) => ({
-  validated_order: order,
-  custom_data: customData,
-});
+/** The body of kinds `order.…` (spec §6.1), as JSON text in pieces. @param order the same */
+export function* orderBodyText(order: Iterable<string>, customData: CustomData): Generator<string> {
+  yield '{"validated_order":';
+  yield* order;
+  yield `,"custom_data":${JSON.stringify(customData)}}`;
+}
 
 export type TableEvent = {
   readonly table: string;
@@ -55,29 +56,29 @@ export function exampleBody(kind: WebhookEventKind, tenant: TenantTables, custom
     case 'reference.cleaned_up':
       return tableBody(kind, TABLE_EVENT, BATCH_ID, { deleted: 7 }, customData);
     default:
-      return orderBody(exampleOrder(kind, tenant), customData);
+      return JSON.parse([...orderBodyText(exampleOrder(kind, tenant), customData)].join(''));
   }
 }
 
 type OrderKind = Extract<WebhookEventKind, `order.${string}`>;
 
-function exampleOrder(kind: OrderKind, tenant: TenantTables): ExportDocument {
+function exampleOrder(kind: OrderKind, tenant: TenantTables): Iterable<string> {
   const { assetTypes } = tenant;
   const order = (fields: Fields) => exampleSnapshot(tenant, fields);
   switch (kind) {
     case 'order.created': {
       // Its parts are added after it.
       const created = { ...order({ processing_status: 'pending_validation', updated_at: CREATED_AT }), parts: [] };
-      return orderDocument(created, undefined, assetTypes);
+      return orderText(created, undefined, assetTypes);
     }
     case 'order.updated':
-      return orderDocument(order({ processing_status: 'saved' }), undefined, assetTypes);
+      return orderText(order({ processing_status: 'saved' }), undefined, assetTypes);
     case 'order.status_changed':
-      return orderDocument(order({ processing_status: 'completed' }), APPROVAL, assetTypes);
+      return orderText(order({ processing_status: 'completed' }), APPROVAL, assetTypes);
     case 'order.approved':
-      return exportDocument(order({}), APPROVAL, assetTypes);
+      return exportText(order({}), APPROVAL, assetTypes);
     case 'order.export_failed':
-      return orderDocument(order({ processing_status: 'failed', error_reason: FAILURES }), APPROVAL, assetTypes);
+      return orderText(order({ processing_status: 'failed', error_reason: FAILURES }), APPROVAL, assetTypes);
   }
 }
 
