@@ -7,6 +7,7 @@
  *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
  *   npm run bench -- --projection      what projecting one record costs, alone, by 16 at once and when it is behind
  *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
+ *   npm run bench -- --crowds          what one tenant can make the others wait, a minute or two
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
@@ -22,6 +23,7 @@ import { measureBatches } from './batches.js';
 import { measureBeside } from './beside.js';
 import { measureCleanUp } from './cleanUp.js';
 import { measureApprove, measureCreate, measureUpdate } from './create.js';
+import { measureCrowds } from './crowd/index.js';
 import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
@@ -42,6 +44,7 @@ const { values } = parseArgs({
     waterfall: { type: 'boolean', default: false },
     projection: { type: 'boolean', default: false },
     isolation: { type: 'boolean', default: false },
+    crowds: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -77,6 +80,7 @@ async function measureEmbedded(directory) {
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.isolation) await measureIsolation(directory, records);
+  else if (values.crowds) await measureCrowds(directory);
   else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants));

@@ -6,8 +6,11 @@ import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { RateLimit } from '../domain/identity/events.js';
 import {
-  COSTLY_WORK_AT_ONCE,
-  COSTLY_WORK_OF_TENANT,
+  COSTLY_READS_AT_ONCE,
+  COSTLY_READS_OF_TENANT,
+  LARGE_WRITE_BYTES,
+  LARGE_WRITES_AT_ONCE,
+  LARGE_WRITES_OF_TENANT,
   MAX_ANSWER_BYTES_IN_FLIGHT,
   MAX_ANSWER_MS,
   MAX_BODY_BYTES_IN_WORK,
@@ -140,21 +143,21 @@ function sizeOf({ headers }: Request): number | undefined {
 
 /** Whether the request has a body that costs time and memory; one of unknown size may be large. */
 export const hasLargeBody = (req: Request): boolean =>
-  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > SMALL_BYTES;
+  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
 
 /**
  * `document`: an order with its parts and all the records that they name. `events`: a page that is made of a table's events.
- * `undo`: of an operation or a sync session. `largeBody`: a write.
+ * `undo`: of an operation or a sync session. `largeWrite`: a write with a large body.
  */
-export type WorkKind = 'document' | 'events' | 'undo' | 'largeBody';
+export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite';
 
 /** Costly work runs in turns, a queue for each kind. A turn lasts until the work ends, even if its client has left. */
 export class CostlyWork {
   readonly #queues: { readonly [kind in WorkKind]: FairQueue } = {
-    document: costlyWorkQueue(),
-    events: costlyWorkQueue(),
-    undo: costlyWorkQueue(),
-    largeBody: costlyWorkQueue(),
+    document: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
+    events: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
+    undo: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
+    largeWrite: queueOf(LARGE_WRITES_AT_ONCE, LARGE_WRITES_OF_TENANT),
   };
 
   /**
@@ -174,13 +177,8 @@ export class CostlyWork {
   }
 }
 
-function costlyWorkQueue(): FairQueue {
-  return new FairQueue({
-    atOnce: COSTLY_WORK_AT_ONCE,
-    ofGroup: COSTLY_WORK_OF_TENANT,
-    waitingOfGroup: MAX_WAITING_COSTLY_WORK,
-  });
-}
+const queueOf = (atOnce: number, ofGroup: number): FairQueue =>
+  new FairQueue({ atOnce, ofGroup, waitingOfGroup: MAX_WAITING_COSTLY_WORK });
 
 const tooMuchWork = (): HttpError =>
   tooManyRequests(`${MAX_WAITING_COSTLY_WORK} such requests of this tenant wait already.`, 1);

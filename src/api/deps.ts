@@ -104,6 +104,6 @@ export type Api = ApiDeps & {
   readonly buckets: TokenBuckets;
   readonly inFlight: InFlight;
   readonly guesses: Guesses;
-  /** An OpenAPI document as JSON text. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
-  readonly openApiText: (document: Described) => Promise<string>;
+  /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
+  readonly openApi: (document: Described) => Promise<{ readonly body: Uint8Array; readonly tag: string }>;
 };

@@ -38,6 +38,8 @@ export class RequestContext {
   readonly deadline: RequestDeadline;
   /** Path under which the router that serves the request is mounted, for metrics. */
   mount = '';
+  /** Answers an error as the area that serves the request does; undefined before the first area. */
+  fail: ((error: unknown) => void) | undefined;
   /** Scopes of the token; empty for users and before authentication. */
   scopes: ReadonlySet<string> = NO_SCOPES;
   /** The signed-in user; undefined for API clients and before authentication. */

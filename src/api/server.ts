@@ -33,7 +33,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),
     guesses: new Guesses(),
-    openApiText: openApiWriter(served),
+    openApi: openApiWriter(served),
   };
   const app = express();
   useExpressPrototypes(app);

@@ -37,11 +37,17 @@ export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
 /** Bodies of one tenant that wait for this. */
 export const MAX_WAITING_BODIES = 100;
 
-/** Costly work of one kind at once: documents of orders, pages of operations, undos, writes with a body over 64 KB. */
-export const COSTLY_WORK_AT_ONCE = 4;
+/** Costly reads of one kind at once, and undos: documents of orders, pages of operations. */
+export const COSTLY_READS_AT_ONCE = 4;
 /** The same of one tenant. */
-export const COSTLY_WORK_OF_TENANT = 2;
-/** Requests of one tenant that wait for costly work of one kind. */
+export const COSTLY_READS_OF_TENANT = 2;
+/** Bytes of a body from which a write is large. */
+export const LARGE_WRITE_BYTES = 16_384;
+/** Large writes that are in work, or not shown by reads yet. */
+export const LARGE_WRITES_AT_ONCE = 8;
+/** The same of one tenant. */
+export const LARGE_WRITES_OF_TENANT = 4;
+/** Requests of one tenant that wait for costly reads of one kind, or for large writes. */
 export const MAX_WAITING_COSTLY_WORK = 100;
 
 /** Items of one batch (spec §8). */

@@ -1,6 +1,7 @@
 /** Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables. */
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
+import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
@@ -45,6 +46,9 @@ const securitySchemes = {
   },
 };
 
+/** A finished document, and the tables that it describes: one with the same names may describe other fields. */
+type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
+
 /** One table's members of `paths` and `components.schemas`, as JSON text without braces. */
 type TablePart = { readonly paths: string; readonly schemas: string };
 
@@ -52,33 +56,48 @@ type TablePart = { readonly paths: string; readonly schemas: string };
  * Makes documents from the route table. The part of a table is cached by its asset type, so a tenant that adds a field
  * renews only that table's part.
  */
-export function openApiWriter(areas: readonly Area[]): Api['openApiText'] {
+export function openApiWriter(areas: readonly Area[]): Api['openApi'] {
   const parts = new LRUCache<AssetType, TablePart>({
     maxSize: OPENAPI_CACHE_BYTES,
     sizeCalculation: sizeOf,
     fetchMethod: (assetType) => tablePart(areas, assetType),
   });
   const fixed = new Map<OrderModel, FixedParts>();
+  const made = new LRUCache<string, Document>({
+    maxSize: OPENAPI_CACHE_BYTES,
+    sizeCalculation: ({ body }) => body.length,
+  });
   return async (described) => {
+    const { title, orderModel, tables } = described;
+    const key = JSON.stringify([title, orderModel, tables.map(({ name }) => name)]);
+    const known = made.get(key);
+    if (known?.tables.every((table, at) => table === tables[at])) return known;
+    const body = Buffer.from(await textOf(described));
+    const document = { body, tag: tagOf(body), tables };
+    made.set(key, document);
+    return document;
+  };
+
+  async function textOf(described: Described): Promise<string> {
     const { orderModel, tables } = described;
-    const made: TablePart[] = [];
+    const ofTables: TablePart[] = [];
     let size = 0;
     for (const table of tables) {
       const part = await parts.forceFetch(table);
       size += sizeOf(part);
       if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
-      made.push(part);
+      ofTables.push(part);
     }
     const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
     fixed.set(orderModel, ofModel);
     // The platform's operations refer to orders, even if the document is about other tables.
     const orderType = standardTables(orderModel).get(orderModel);
     if (orderType === undefined || tables.some(({ name }) => name === orderModel)) {
-      return documentText(described, ofModel, made);
+      return documentText(described, ofModel, ofTables);
     }
     const { schemas } = await parts.forceFetch(orderType);
-    return documentText(described, ofModel, [...made, { paths: '', schemas }]);
-  };
+    return documentText(described, ofModel, [...ofTables, { paths: '', schemas }]);
+  }
 }
 
 const sizeOf = ({ paths, schemas }: TablePart): number => paths.length + schemas.length;
@@ -153,14 +172,14 @@ function documentText({ title, tables }: Described, fixed: FixedParts, parts: re
       description: 'Dynamic tables (assets) over one uniform REST interface.',
     },
     servers: [{ url: '/' }],
-    tags: tables.map(tagOf),
+    tags: tables.map(openApiTag),
   };
   const paths = joined(fixed.paths, ...parts.map((part) => part.paths));
   const schemas = joined(fixed.schemas, ...parts.map((part) => part.schemas));
   return `{${membersOf(head)},"paths":{${paths}},"components":{"schemas":{${schemas}},${fixed.components}}}`;
 }
 
-const tagOf = ({ name, label, description }: AssetType) => ({ name, description: `${label}. ${description}` });
+const openApiTag = ({ name, label, description }: AssetType) => ({ name, description: `${label}. ${description}` });
 
 /** `?table=dyn_item,dyn_party`, or the parameter several times. */
 const namedTables = (query: URLSearchParams): readonly string[] =>
@@ -209,8 +228,8 @@ export const openApi: Resource = {
         const names = namedTables(query);
         const tables = names.length === 0 ? [...shown.values()] : names.map((name) => known(shown, name, 'asset'));
         const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
-        const body = await api.openApiText({ title, orderModel, tables: [...new Set(tables)] });
-        return { headers: { 'Cache-Control': 'no-cache' }, body };
+        const { body, tag } = await api.openApi({ title, orderModel, tables: [...new Set(tables)] });
+        return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
       },
     },
   },

@@ -6,6 +6,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
+import { nextTurn } from '../../supervision/waiting.js';
 import { hasLargeBody } from '../admission.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
@@ -68,10 +69,18 @@ export function areaRouter(api: Api, area: Area): Router {
   return router;
 }
 
-/** Answers at the request's deadline, even if its work goes on. A read is cancelled when its client leaves. */
+/**
+ * Answers at the request's deadline, even if its work goes on. A read is cancelled when its client leaves.
+ * @param fail of the area that serves the request: of several, the last one called
+ */
 function endInTime({ method, context }: Request, res: Response, fail: (error: unknown) => void): void {
+  const isFirst = context.fail === undefined;
+  context.fail = fail;
+  if (!isFirst) return;
   const { deadline } = context;
-  deadline.onCancel(() => setTimeout(() => unlessAnswered(res, fail)(deadline.reason), ANSWER_MS));
+  deadline.onCancel(() =>
+    setTimeout(() => unlessAnswered(res, (error) => context.fail?.(error))(deadline.reason), ANSWER_MS),
+  );
   if (method !== 'GET' && method !== 'HEAD') return;
   context.atEnd(() => {
     if (!res.writableFinished) deadline.cancel(clientHasLeft());
@@ -125,6 +134,9 @@ const tellMethods = (res: Response, allow: string): void => void res.setHeader('
 export const optionsOfService: RequestHandler = (req, res, next) =>
   req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();
 
+/** `isShown`: whether reads show what was written, if that is known already. */
+type Made = Reply & { readonly isShown?: boolean };
+
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
@@ -139,14 +151,22 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 
-  /** Waits for a turn if the work is costly. */
-  const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Reply | Promise<Reply> => {
-    const kind = operation.work ?? (readBody !== undefined && hasLargeBody(req) ? 'largeBody' : undefined);
-    return kind === undefined ? handle(api, call) : api.work.run(kind, req.context, async () => handle(api, call));
+  /** Waits for a turn if the work is costly. A large write keeps it until reads show it, so that few are ever pending. */
+  const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Made | Promise<Made> => {
+    const kind = operation.work ?? (readBody !== undefined && hasLargeBody(req) ? 'largeWrite' : undefined);
+    if (kind === undefined) return handle(api, call);
+    return api.work.run(kind, req.context, async () => {
+      const made = await handle(api, call);
+      if (kind !== 'largeWrite' || made.changed === undefined) return made;
+      return {
+        ...made,
+        isShown: await shownByReads(api, req, { ...made, changed: { ...made.changed, isFew: false } }),
+      };
+    });
   };
 
   /** Authorizes the request before it reads query and body. */
-  const reply = async (req: Request, res: Response): Promise<Reply> => {
+  const reply = async (req: Request, res: Response): Promise<Made> => {
     const { context } = req;
     switch (operation.allow) {
       case 'anyone':
@@ -175,7 +195,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   return async (req, res) => {
     try {
       const made = await reply(req, res);
-      const shown = shownByReads(api, req, made);
+      const shown = made.isShown ?? shownByReads(api, req, made);
       const isPending = shown !== true && !(await shown);
       if (res.writableEnded) return;
       if (isPending) res.setHeader('Projection-Pending', 'true');
@@ -246,6 +266,9 @@ function shownByReads(api: Api, { context }: Request, { written = 0, changed }: 
   }
 }
 
+/** Bytes of an answer that is sent in a turn of its own. */
+const LARGE_ANSWER_BYTES = 65_536;
+
 /** @param reply has the operation's status if it has none of its own */
 async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
   const { status = 200, headers } = reply;
@@ -268,6 +291,9 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const encoding = encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
   requireRoom(api, req);
+  // Handing megabytes to the socket takes milliseconds, and hundreds of such answers may be ready at once.
+  if (bytesOf(body) > LARGE_ANSWER_BYTES) await nextTurn();
+  if (res.writableEnded) return;
   if (encoding === undefined) {
     sendJson(res, status, body, described);
     countInFlight(api, req, res, res.writableLength);

@@ -1,6 +1,9 @@
 /**
- * A process of its own that sends requests at once, and throws their answers away. Reads its orders from the file named:
- * `{ port, requests: [{ method, path, headers, body? }], leaveAfterMs? }`. Prints `{ ms, statuses }`.
+ * A process that sends requests all at once, throws their answers away, and prints `{ ms, statuses }`.
+ *
+ *     node requests.js FILE
+ *
+ * The file holds `{ port, requests: [{ method, path, headers, body? }], leaveAfterMs? }`.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -36,4 +39,4 @@ const send = ({ method, path, headers, body }) =>
 const began = performance.now();
 await Promise.all(requests.map(send));
 console.log(JSON.stringify({ ms: Math.round(performance.now() - began), statuses }));
-process.exit(0);
+agent.destroy();

@@ -1,13 +1,13 @@
 /**
- * A process of its own that looks on while others work the service: `/health/live` every 5 ms, and a tenant that creates
- * and lists. Prints its longest and slowest waits when its input ends.
+ * A process that asks for `/health/live` every 5 ms, and creates and lists as a tenant who works, until its input ends. It
+ * prints how long these waited.
  *
- *     node bystanders.mjs PORT HOST TOKEN
+ *     node bystanders.js PORT HOST AUTHORIZATION
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
-const [port, host, token] = process.argv.slice(2);
+const [port, host, authorization] = process.argv.slice(2);
 const agent = new Agent({ keepAlive: true });
 let isOver = false;
 process.stdin.resume().on('end', () => {
@@ -17,7 +17,7 @@ process.stdin.resume().on('end', () => {
 const ask = (method, path, body) =>
   new Promise((resolve, reject) => {
     const began = performance.now();
-    const headers = { host, authorization: `Bearer ${token}` };
+    const headers = { host, authorization };
     if (body !== undefined)
       Object.assign(headers, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
     const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers }, (incoming) => {
@@ -49,4 +49,4 @@ const [health, create, list] = await Promise.all([
   over(20, () => ask('GET', `${table}?sort=name&perPage=25`)),
 ]);
 console.log(JSON.stringify({ health, create, list }));
-process.exit(0);
+agent.destroy();
