@@ -8,6 +8,8 @@ import { TableWriter } from './referenceTables/tableWriter.js';
 export type Application<Ports extends Commands = Commands> = Ports & {
   readonly tables: TableWriter;
   readonly orders: OrderReader;
+  /** Changes of orders by stream, one at a time: of several at once, all but one would be decided again and again. */
+  readonly orderChanges: FairQueue;
   /** Requests with an Idempotency-Key in flight in this process, by id: a repetition waits for the outcome of the first. */
   readonly keyedRequests: Map<string, Promise<void>>;
   /** Pieces of undos. */
@@ -20,6 +22,11 @@ export const openApplication = <Ports extends Commands>(ports: Ports): Applicati
   tables: new TableWriter(ports),
   orders: new OrderReader(ports.eventStore),
   keyedRequests: new Map(),
-  // Requests of a tenant are limited already, so the queue needs no limit.
+  // Requests of a tenant are limited already, so the queues need no limit.
+  orderChanges: new FairQueue({
+    atOnce: Number.POSITIVE_INFINITY,
+    ofGroup: 1,
+    waitingOfGroup: Number.POSITIVE_INFINITY,
+  }),
   undos: new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY }),
 });

@@ -57,3 +57,10 @@ it('work for clients that have left ends, and keeps nobody waiting', async () =>
   expect(left.filter((status) => status === 'left').length).toBeGreaterThan(CROWD / 4);
   expect(await shown()).toBe(200);
 });
+
+it('hundreds of changes of one order at once are all made, one after the other', async () => {
+  const lines = await Promise.all(
+    Array.from({ length: 500 }, (_, n) => acme().postRecord('dyn_order_line', { order_id: order, quantity: n + 1 })),
+  );
+  expect(lines.map(({ status }) => status).filter((status) => status !== 201)).toEqual([]);
+});
