@@ -8,18 +8,16 @@ import { parseSync } from '@swc/core';
 import { isSafePattern } from 'redos-detector';
 
 const SOURCES = resolve(__dirname, '../../src');
-/** For one expression; none needs a thirtieth of it on a machine that is not busy. */
-const TIMEOUT_MS = 60_000;
 
 type Literal = { readonly pattern: string; readonly flags: string };
 
+/** The check itself is limited by its steps, not by time: a busy machine finds the same. */
 const isSafe = ({ pattern, flags }: Literal): boolean =>
   isSafePattern(pattern, {
     caseInsensitive: flags.includes('i'),
     dotAll: flags.includes('s'),
     multiLine: flags.includes('m'),
     unicode: flags.includes('u'),
-    timeout: TIMEOUT_MS,
   }).safe;
 
 /** The nodes of a syntax tree, itself among them. */
