@@ -71,23 +71,23 @@ export const settings = {
   ACCESS_LOG: z
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
-    .describe('Whether each request has a line in the log, at level info; health checks and metrics at debug'),
+    .describe('Whether each request has a line in the log: level info, or debug for health checks and metrics'),
   EVENTSTORE_URL: url(
     ['esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:'],
     'esdb://127.0.0.1:2113?tls=false',
-  ).describe('EventStoreDB for the event log; the embedded one where unset'),
+  ).describe('EventStoreDB for the event log; if unset, an embedded one'),
   MONGODB_URL: url(['mongodb:', 'mongodb+srv:'], 'mongodb://127.0.0.1:27017/assets').describe(
-    'MongoDB for the read models; the embedded ones where unset',
+    'MongoDB for the read models; if unset, embedded ones',
   ),
   RABBITMQ_URL: url(['amqp:', 'amqps:'], 'amqp://127.0.0.1:5672').describe(
-    'RabbitMQ for webhook jobs; the embedded queue where unset',
+    'RabbitMQ for webhook jobs; if unset, an embedded queue',
   ),
   DURABILITY: z
     .enum(['full', 'normal'], 'must be full or normal')
     .default('full')
-    .describe('full: an acknowledged write survives power loss; normal: it survives a crash of the process'),
+    .describe('full: an acknowledged write survives power loss; normal: only a crash of the process'),
   READER_THREADS: integer(2, 1, 32).describe(
-    'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
+    'Threads that answer lists and counts of one tenant from the embedded read models; two more start when other tenants need them',
   ),
   PROJECTION_LANES: wholeNumber(1, 16)
     .optional()
@@ -96,18 +96,18 @@ export const settings = {
     ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
-    'How long a request may take with all that it waits for, in milliseconds, besides the arrival of its body; more is 503, which says whether anything may have been written',
+    'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503, which says whether anything may have been written',
   ),
-  LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('How long a list may take, in milliseconds; more is 503'),
+  LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('Longest time of a list, in milliseconds; then 503'),
   READ_MAX_STALENESS_SECONDS: integer(60, 1, 86400).describe(
-    'Reads of a tenant are 503 while its oldest write that they would not show is older than this',
+    'Reads of a tenant are 503 while they lack a write that is older than this',
   ),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
-    'How long an answer to a write, or a read after it, waits for the read model to show it',
+    'How long the answer to a write, or a read after it, waits until the read model shows the write, in milliseconds',
   ),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(
-    'How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
+    'Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
   ),
   CORS_ORIGINS: z
     .string()
@@ -119,38 +119,38 @@ export const settings = {
     )
     .transform((origins) => origins.map((origin) => new URL(origin).origin))
     .describe(
-      'Origins whose pages may call the API from a browser, with a token of their own, such as https://portal.example.com; no other origin may',
+      'Other origins whose pages may call the API from a browser, with their own token, such as https://portal.example.com',
     ),
   METRICS_TOKEN: z
     .string()
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
     .optional()
     .describe(
-      'What /metrics must be asked with, as a bearer token; where unset, it answers programs of this machine only, at localhost or BASE_HOST',
+      'Bearer token that /metrics requires; if unset, it answers only programs on this machine, at localhost or BASE_HOST',
     ),
   METRICS_TENANTS: integer(200, 0, 2_000).describe(
-    'Tenants with series of their own in /metrics: of more, the busiest; all others share one, `_other`',
+    'Tenants with series of their own in /metrics, the busiest ones; all others share `_other`',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
-    'Where traces are sent (OTLP over HTTP); none are made where unset. OpenTelemetry reads its other variables itself',
+    'Where traces are sent (OTLP over HTTP); if unset, none are made. OpenTelemetry reads its other variables itself',
   ),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(10_000, 0, 1_000_000).describe(
-    'Requests a second of each API client, each user, and each network before anybody is known; a tenant can only lower it; 0 for no limit',
+    'Requests a second of each API client, each user, and each network before the caller is known; a tenant can only lower it; 0 for no limit',
   ),
   RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe(
-    'Requests that each may make after a pause; 0 for twice the rate',
+    'Requests that each may make at once after a pause; 0 for twice the rate',
   ),
   SIGN_INS_PER_HOUR: integer(1000, 1, 1_000_000).describe('Sessions that one user may open at once, and in an hour'),
   REQUESTS_IN_FLIGHT: integer(512, 1, 100_000).describe(
-    'Requests that are answered at once for one tenant, or for one network before anybody is known',
+    'Requests in work at once for one tenant, or for one network before the caller is known',
   ),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')
     .transform(list)
     .refine((cidrs) => cidrs.every((cidr) => CIDR.test(cidr)), 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8')
-    .describe('Networks that webhooks may reach although they are private, on any port'),
+    .describe('Private networks that webhooks may reach, on any port'),
   WEBHOOK_ALLOWED_PORTS: z
     .string()
     .default('443,8443')
@@ -176,7 +176,7 @@ export const settings = {
   WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
   WEBHOOK_ENDPOINT_CONCURRENCY: integer(20, 1, 1000).describe('Deliveries in work at once to one webhook'),
   WEBHOOK_DISABLE_AFTER_HOURS: integer(120, 0, 8760).describe(
-    'A webhook that has failed for so long without a success is disabled, and loses nothing; 0 for never',
+    'A webhook without a successful attempt for this long is disabled, and its deliveries wait; 0 for never',
   ),
   DELIVERY_LOG_DAYS: integer(30, 1, 3650).describe('How long the delivery log shows a delivery after its end'),
   WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),
@@ -184,7 +184,7 @@ export const settings = {
     .string()
     .min(1)
     .optional()
-    .describe('PEM file of a certificate authority that webhooks trust besides the usual ones'),
+    .describe('PEM file of a certificate authority that webhooks trust beside the public ones'),
   SECRETS_KEY: z
     .string()
     .transform(list)
@@ -195,7 +195,7 @@ export const settings = {
     .transform((keys) => keys.map((key) => Buffer.from(key, 'base64')))
     .optional()
     .describe(
-      'Key that seals webhook secrets, 32 bytes in base64; made and kept in DATA_DIR where unset. Of several, separated by commas, the first seals and all open',
+      'Key that seals webhook secrets, 32 bytes in base64; if unset, one is made and kept in DATA_DIR. Of several, separated by commas, the first seals and all open',
     ),
 } as const;
 
