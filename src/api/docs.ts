@@ -50,7 +50,7 @@ async function send({ log }: Api, name: string): Promise<Reply> {
 }
 
 function noSuchPage(name: string): never {
-  throw notFound(`There is no page ${name} here; /docs leads to all there are.`);
+  throw notFound(`There is no page ${name}; /docs lists all pages.`);
 }
 
 const html = (description: string) => ({ description, content: { 'text/html': { schema: { type: 'string' } } } });
@@ -61,7 +61,7 @@ export const docs: Resource = {
   operations: {
     'GET /': {
       id: 'getDocs',
-      summary: 'The reference, to read and to try',
+      summary: 'The API reference, where each operation can be tried',
       description: 'A page for browsers, which shows /openapi.json.',
       allow: 'anyone',
       answer: html('The page.'),
@@ -136,6 +136,6 @@ const endingOf = (name: string): string => name.slice(name.lastIndexOf('.') + 1)
 
 async function readOne(name: string): Promise<SiteFile> {
   const [bytes, br, gzip] = await Promise.all(['', '.br', '.gz'].map((end) => readFile(new URL(name + end, SITE))));
-  if (bytes === undefined || br === undefined || gzip === undefined) throw new Error(`${name} is not whole.`);
+  if (bytes === undefined || br === undefined || gzip === undefined) throw new Error(`${name} is incomplete.`);
   return { type: TYPES[endingOf(name)] ?? '', tag: tagOf(bytes), bytes, compressed: { br, gzip } };
 }

@@ -26,19 +26,19 @@ export const health: Resource = {
   operations: {
     'GET /health/live': {
       id: 'getLiveness',
-      summary: 'Whether the process answers',
+      summary: 'Liveness of the process',
       allow: 'anyone',
       answer: json.answer('It does.', json.closedObject({ status: json.oneOf(['live']) })),
       handle: () => ({ body: '{"status":"live"}' }),
     },
     'GET /health/ready': {
       id: 'getReadiness',
-      summary: 'Whether requests can be served',
+      summary: 'Readiness for requests',
       description:
-        'Who may see /metrics is told which tenants are parked or behind, at most ten of each; others are told how many.',
+        'Callers who may see /metrics get the names of tenants that are parked or behind, at most ten of each; others get their number.',
       allow: 'anyone',
       answer: json.answer('They can.', json.ref('Readiness')),
-      answers: { 503: json.answer('They cannot; the checks say why.', json.ref('Readiness')) },
+      answers: { 503: json.answer('Not ready; the checks give the reason.', json.ref('Readiness')) },
       async handle({ config, ready }, { req }) {
         const report = await ready(mayKnowTenants(config, req));
         const headers = { 'Cache-Control': 'no-store' };
@@ -49,7 +49,7 @@ export const health: Resource = {
       id: 'getMetrics',
       summary: 'Figures for Prometheus',
       description:
-        'With METRICS_TOKEN set, to be asked with it as a bearer token; else by a program on the machine of the service only, at `localhost`, a loopback address or BASE_HOST.',
+        'With METRICS_TOKEN set, it needs that bearer token; otherwise it answers only programs on the machine of the service, at `localhost`, a loopback address or BASE_HOST.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
       errors: [401, 403],
@@ -103,5 +103,5 @@ function livenessOnly(reason: string): RequestListener {
 
 export const starting = livenessOnly('The service starts.');
 export const startingAnew = livenessOnly(
-  'The event log was put back to an older copy, or is another one: the service starts anew on it.',
+  'The event log was put back to an older copy, or is another one: the service starts again on it.',
 );

@@ -81,7 +81,7 @@ function normalizeCoding({ headers }: Request): void {
   const [coding = 'identity', ...others] = named.filter((name) => name !== '' && name !== 'identity');
   const known = coding === 'x-gzip' ? 'gzip' : coding;
   if (others.length > 0 || (known !== 'identity' && !CODINGS.includes(known))) {
-    throw unsupportedMediaType('Of Content-Encoding one of gzip, deflate and br can be read, or none.', {
+    throw unsupportedMediaType('Content-Encoding must be gzip, deflate or br, or left out.', {
       'Accept-Encoding': CODINGS.join(', '),
     });
   }

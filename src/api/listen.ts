@@ -81,7 +81,7 @@ export async function startHttpServer(
   server.on('connect', (_req, socket) => {
     // The server does not manage a connection after a CONNECT request.
     socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
-    refuseOn(socket, '501 Not Implemented', 'This service is no proxy.');
+    refuseOn(socket, '501 Not Implemented', 'This service is not a proxy.');
   });
   server.listen(port, host);
   await once(server, 'listening');
@@ -108,7 +108,7 @@ const UNREADABLE: { readonly [code: string]: Refusal } = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
 const ONE_HOST = ['400 Bad Request', 'One Host header is needed.'] as const;
-const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that can be read.'] as const;
+const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is not valid HTTP.'] as const;
 
 /** HTTP/1.1 requires exactly one Host (RFC 9112 §3.2). With two, a proxy in front may have used the other one. */
 function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {

@@ -207,7 +207,7 @@ export class TenantMetrics {
     register('tenant_requests_total', 'Requests by the class of their status.', ['status'], ({ requests }) =>
       CLASSES.map((status, at) => [{ status }, requests[at] ?? 0]),
     );
-    register('tenant_request_bytes_total', 'Bytes of bodies that were sent with their length.', [], (counts) => [
+    register('tenant_request_bytes_total', 'Bytes of bodies that were sent with Content-Length.', [], (counts) => [
       [{}, counts.requestBytes],
     ]);
     register('tenant_response_bytes_total', 'Bytes of the bodies of answers, compressed or not.', [], (counts) => [

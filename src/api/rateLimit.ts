@@ -66,7 +66,7 @@ const overLimit = ({ perSecond, burst }: RateLimit, seconds: number): HttpError 
 
 function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, key: string): void {
   const leave = inFlight.enter(key, requestsInFlight);
-  if (leave === undefined) throw tooManyRequests(`${requestsInFlight} requests are being answered already.`, 1);
+  if (leave === undefined) throw tooManyRequests(`${requestsInFlight} requests are already in work.`, 1);
   req.context.atEnd(leave);
 }
 

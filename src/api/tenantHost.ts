@@ -98,7 +98,7 @@ export function tenantNameIn(
   const isBare = isLoopbackHost(host) && tenantNameOf(host, withoutDefault) === undefined;
   if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return named;
   throw badRequest(
-    'X-Tenant names the tenant for programs on the machine of the service, at http://localhost or an address of it; elsewhere the host name does.',
+    'X-Tenant is only for programs on the machine of the service, at http://localhost or one of its addresses; elsewhere the host name tells the tenant.',
   );
 }
 

@@ -20,7 +20,7 @@ export function backupCommand(): Command {
     .description(
       'Copy the event log and the keys into a directory that only you can read, while the service runs. With EVENTSTORE_URL the log is backed up on its server, and only the keys here.',
     )
-    .argument('<directory>', 'made when it is missing; another one for each backup');
+    .argument('<directory>', 'made if it is missing; each backup needs its own');
   return withJson(definition, 'DATA_DIR=data dynamic-assets backup backup/2026-11-22').action(backUp);
 }
 
@@ -46,7 +46,7 @@ async function backUp(given: string, output: JsonOption): Promise<void> {
   printResult(output, { directory, files, ...(log && { log }) }, [
     ...files.map((file) => join(directory, file)),
     ...(log === undefined ? [NOT_HERE] : logLines(log)),
-    ...(config.SECRETS_KEY === undefined ? [] : ['SECRETS_KEY is not among them: keep it as well.']),
+    ...(config.SECRETS_KEY === undefined ? [] : ['SECRETS_KEY is not part of it: keep it as well.']),
   ]);
 }
 
@@ -83,7 +83,7 @@ async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
     await rename(`${file}.part`, file);
   } catch (error) {
     process.stderr.write(
-      `The backup is whole, but metrics will not tell of it: ${file} cannot be written. ${String(error)}\n`,
+      `The backup is complete, but metrics will not show it: ${file} cannot be written. ${String(error)}\n`,
     );
   }
 }

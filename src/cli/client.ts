@@ -20,7 +20,7 @@ export function clientCommand(): Command {
 
 function createCommand(): Command {
   const definition = new Command('create')
-    .description('Make an API client. Its secret is shown this once.')
+    .description('Make an API client. Its secret is shown only now.')
     .requiredOption('--tenant <name>', 'tenant it belongs to')
     .requiredOption('--name <text>', 'what it is for')
     .option('--scopes <list>', 'comma-separated scopes (default: all four)', commaSeparated);
@@ -77,7 +77,7 @@ async function remove({ tenant, id, ...output }: RemoveOptions): Promise<void> {
     if (!known.includes(id)) throw new UnknownNameError(`API client ${id}`, known, `${tenant} has none.`);
     await removeClient(commands, operator(tenant), id);
   });
-  printResult(output, { client_id: id, removed: true }, ['The client is removed; its tokens have ended.']);
+  printResult(output, { client_id: id, removed: true }, ['The client is removed, and its tokens have ended.']);
 }
 
 const clientsOf = async (commands: OperatorTools['commands'], tenant: string) => [

@@ -20,7 +20,7 @@ function defaultText(schema: unknown): string {
 
 export function configCommand(): Command {
   const definition = new Command('config').description(
-    'Show every setting: value in use, default, meaning. Checks them as well.',
+    'Show every setting with its value in use, default and meaning, and check them.',
   );
   return withJson(definition, 'dynamic-assets config').action(show);
 }

@@ -42,7 +42,7 @@ async function leftToService(file: string, users: Awaited<ReturnType<typeof user
   for (let waited = 0; fileNumber(file) === number || isMarkedDamaged(file); waited += LOOK_MS) {
     if (waited > SET_ASIDE_WITHIN_MS) {
       const shown = users.map((user) => user.shown).join(' and ');
-      throw new CliError(`${file} is damaged, and ${shown} does not set it aside: start the role projector.`);
+      throw new CliError(`${file} is damaged, and ${shown} cannot set it aside: start the role projector.`);
     }
     await wait(LOOK_MS);
   }

@@ -41,8 +41,9 @@ function messageOf(error: unknown): string {
   if (error instanceof CommanderError) return '';
   if (error instanceof ValidationError) return Object.values(error.errors).flat().join('\n');
   if (!(error instanceof Error)) return String(error);
-  if (hasCode(error, 'EADDRINUSE')) return `${error.message}. Stop what listens there, or set PORT to another port.`;
-  if (hasCode(error, 'EACCES')) return `${error.message}. Set DATA_DIR (and PORT) to what this user may use.`;
+  if (hasCode(error, 'EADDRINUSE'))
+    return `${error.message}. Stop the program that listens there, or set PORT to another port.`;
+  if (hasCode(error, 'EACCES')) return `${error.message}. Set DATA_DIR (and PORT) to values that this user may use.`;
   return error.message;
 }
 
@@ -86,7 +87,7 @@ export async function interruptible<Result>(
   const listeners = SIGNALS.map((signal) => {
     const stop = (): void => {
       by ??= signal;
-      process.stderr.write('Stopping: what was begun is cleared away. The same signal again ends this at once.\n');
+      process.stderr.write('Stopping: unfinished work is removed. The same signal again ends this at once.\n');
       stopping.abort();
     };
     process.once(signal, stop);

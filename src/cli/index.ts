@@ -65,7 +65,7 @@ function program(): Command {
 
 /** Leaves exit codes to `report`. */
 function throwInsteadOfExit(command: Command): Command {
-  command.exitOverride().showHelpAfterError('Add --help for what is allowed.');
+  command.exitOverride().showHelpAfterError('Add --help to see what is allowed.');
   for (const sub of command.commands) throwInsteadOfExit(sub);
   return command;
 }

@@ -19,7 +19,7 @@ const EMBEDDED_APPENDS_AT_ONCE = 128;
 export function migrateCommand(): Command {
   const definition = new Command('migrate')
     .description(
-      'Copy the event log to another engine, and prove that both hold the same. Stop the service first. An interrupted run goes on when it is started again.',
+      'Copy the event log to another engine, and prove that both are equal. Stop the service first. Start an interrupted run again to continue it.',
     )
     .requiredOption('--from <place>', 'a data directory, or the URL of an EventStoreDB')
     .requiredOption(
@@ -69,7 +69,7 @@ async function allBut(source: EventStore, without: readonly string[]): Promise<S
   for (const name of without) {
     const last = (await source.readStream(tenantStream(name))).at(-1);
     if (last?.type !== 'TenantDeleted')
-      throw new UsageError(`There is no deleted tenant ${name}: only what was deleted can be left out.`);
+      throw new UsageError(`There is no deleted tenant ${name}: only deleted tenants can be left out.`);
   }
   const isLeftOut = new Set(without);
   return (stream) => {
@@ -209,7 +209,7 @@ async function prove(
   const original = await proofOf(source, (at, head) => onProgress('prove source', at, head), isSelected);
   if (original.events > copy.events) {
     throw new CliError(
-      'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
+      'The source has grown meanwhile. Stop the service that writes to it, and run this again to continue.',
     );
   }
   if (original.sha256 !== copy.sha256) {

@@ -112,7 +112,7 @@ const together = (sum: RebuildReport, next: RebuildReport): RebuildReport => ({
 function leftBy(done: readonly RebuildReport[], names: readonly Name[]): string {
   const left = names.slice(done.length).join(', ');
   const inPlace = done.length === 0 ? '' : `In place now: ${done.map(({ projection }) => projection).join(', ')}. `;
-  return `${inPlace}As before: ${left}. The next rebuild can begin at once.`;
+  return `${inPlace}Unchanged: ${left}. The next rebuild can begin at once.`;
 }
 
 const sentence = ({ events, records, behind, seconds, ...scope }: RebuildReport): string => {
@@ -228,7 +228,7 @@ function retryCommand(): Command {
       'Retry the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
     )
     .requiredOption('--tenant <name>', 'the tenant')
-    .addOption(new Option('--projection <name>', 'only this one (default: all that are parked)').choices(NAMES));
+    .addOption(new Option('--projection <name>', 'only this projection (default: all parked ones)').choices(NAMES));
   return withJson(definition, 'dynamic-assets projections retry --tenant acme').action(retry);
 }
 
@@ -282,10 +282,10 @@ function sentences(outcome: Outcome): readonly string[] {
   const { tenant, projection } = outcome;
   switch (outcome.outcome) {
     case 'goes on':
-      return [`${projection} of ${tenant}: caught up, and goes on with the others.`];
+      return [`${projection} of ${tenant}: caught up, and no longer parked.`];
     case 'asked':
       return [
-        `${projection} of ${tenant}: asked for. It is tried as soon as the service runs; "dynamic-assets projections list" shows what comes of it.`,
+        `${projection} of ${tenant}: requested. The service retries it as soon as it runs; "dynamic-assets projections list" shows the result.`,
       ];
     case 'parked':
       return [`${projection} of ${tenant}: still parked.`, ...parkedLines([outcome.parked]).slice(1)];
@@ -304,7 +304,7 @@ type ScopeOptions = JsonOption & {
 
 const withScope = (command: Command): Command =>
   command
-    .addOption(new Option('--projection <name>', 'only this one (default: all)').choices(NAMES))
+    .addOption(new Option('--projection <name>', 'only this projection (default: all)').choices(NAMES))
     .option('--tenant <name>', 'only what belongs to this tenant')
     .option('--table <name>', 'only this table of records; needs --tenant');
 

@@ -29,7 +29,7 @@ type RestoreOptions = JsonOption & { readonly replace?: true };
 export function restoreCommand(): Command {
   const definition = new Command('restore')
     .description(
-      'Put a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are rebuilt from the log at the next start.',
+      'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made again from the log at the next start.',
     )
     .argument('<directory>', 'what "backup" has made')
     .option('--replace', 'replace the contents of the data directory, which are kept in a directory inside it');
@@ -63,9 +63,7 @@ async function useAlone(dataDir: string, held: readonly string[]): Promise<Direc
   } catch (error) {
     if (!(error instanceof DirectoryInUseError)) throw error;
     const file = held.find((name) => name.endsWith('.db')) ?? '';
-    throw new CliError(
-      `${error.users.join(' and ')} is there: ${join(dataDir, file)} is in use. Stop the service first.`,
-    );
+    throw new CliError(`${error.users.join(' and ')} runs: ${join(dataDir, file)} is in use. Stop the service first.`);
   }
 }
 
@@ -87,7 +85,7 @@ async function replaceBy(directory: string, dataDir: string, held: readonly stri
   printResult(output, { data_dir: dataDir, log: proof ?? null, replaced: aside ?? null }, [
     `${directory} is in place in ${dataDir}.`,
     ...(proof === undefined ? [] : logLines(proof)),
-    ...(aside === undefined ? [] : [`What was there before is in ${aside}; remove it when it is not needed any more.`]),
+    ...(aside === undefined ? [] : [`The earlier contents are in ${aside}; remove them when you no longer need them.`]),
   ]);
 }
 
@@ -103,7 +101,7 @@ function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: stri
   }
   if (!hasLog && EVENTSTORE_URL === undefined) {
     throw new CliError(
-      'The backup holds keys only: its event log is on a server of its own. Set EVENTSTORE_URL, and restore the log as that server does.',
+      'The backup holds keys only: its event log is on its own server. Set EVENTSTORE_URL, and restore the log with the tools of that server.',
     );
   }
 }

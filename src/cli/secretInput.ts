@@ -21,7 +21,7 @@ export async function readPassword(): Promise<string> {
 
 async function typedTwice(): Promise<string> {
   const first = await typed('New password: ');
-  if (first !== (await typed('The same again: '))) throw new CliError('The two passwords are not the same.');
+  if (first !== (await typed('Again: '))) throw new CliError('The two passwords are not the same.');
   return first;
 }
 

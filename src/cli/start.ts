@@ -11,10 +11,10 @@ import type { OpenedTenant } from './tenant.js';
 
 export function startCommand(): Command {
   const definition = new Command('start')
-    .description('Start the service. Stops in good order on SIGINT or SIGTERM.')
+    .description('Start the service. SIGINT or SIGTERM stops it after the requests in flight.')
     .option(
       '--role <list>',
-      `comma-separated parts of the service for this process: ${ROLES.join(', ')} (default: all)`,
+      `roles of this process, separated by commas: ${ROLES.join(', ')} (default: all)`,
       rolesOption,
     )
     .option(
@@ -96,8 +96,8 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
   const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret });
   return [
     '',
-    `The data directory was empty, so there is a tenant "${DEMO_TENANT}" now, with sample data:`,
-    '20 items, 5 customers, 3 orders. These credentials are shown this once:',
+    `The data directory was empty, so a tenant "${DEMO_TENANT}" with sample data was made:`,
+    '20 items, 5 customers, 3 orders. These credentials are shown only now:',
     '',
     `  admin e-mail   ${admin.email}`,
     `  admin password ${admin.password}`,
@@ -111,9 +111,9 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
     `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
     `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
     '',
-    `To read and to try, in a browser: ${address}/docs (as a program reads it: ${address}/openapi.json)`,
+    `API reference and guides: ${address}/docs (for programs: ${address}/openapi.json)`,
     '',
-    `Another tenant has a host name of its own, such as ${address.replace('://', '://acme.')}. A program`,
-    `that does not resolve it (most but curl and browsers) asks ${address} with the header X-Tenant: acme.`,
+    `Another tenant has its own host name, such as ${address.replace('://', '://acme.')}. A program`,
+    `that cannot resolve it (most except curl and browsers) uses ${address} with the header X-Tenant: acme.`,
   ];
 }

@@ -33,7 +33,7 @@ function createCommand(): Command {
     .description('Make a tenant with a first admin user and an API client with all scopes.')
     .argument('<name>', 'first label of its host name: lower-case letters, digits, single hyphens; at most 40')
     .addOption(new Option('--order-model <table>', 'table of its orders').choices(ORDER_MODELS).makeOptionMandatory())
-    .option('--display-name <text>', 'name shown to people (default: the name)')
+    .option('--display-name <text>', 'display name (default: the name)')
     .option('--admin-email <address>', 'of the first admin (default: admin@<name>.example)');
   return withJson(definition, 'dynamic-assets tenant create acme --order-model dyn_stock_order').action(create);
 }
@@ -44,7 +44,7 @@ async function create(name: string, options: CreateOptions): Promise<void> {
     openTenant(commands, operator(name), { orderModel, displayName, adminEmail }),
   );
   printResult(options, { tenant: name, admin, client }, [
-    `Tenant ${name} is there. The password and the secret are shown this once:`,
+    `Tenant ${name} was made. The password and the secret are shown only now:`,
     ...columns([
       ['  admin e-mail', admin.email],
       ['  admin password', admin.password],
@@ -73,10 +73,10 @@ async function list(options: JsonOption): Promise<void> {
 function deleteCommand(): Command {
   const definition = new Command('delete')
     .description(
-      'Delete a tenant, for good: its tokens and sessions end at once, its webhooks are sent nothing more, and its read models are dropped. Its events stay in the log, and its name is not given again.',
+      'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its read models are dropped. Its events stay in the log, and its name cannot be used again.',
     )
     .argument('<name>', 'the tenant')
-    .option('--confirm <name>', 'the name again, for scripts (default: it is asked for)');
+    .option('--confirm <name>', 'the name again, for scripts (default: asked for)');
   return withJson(definition, 'dynamic-assets tenant delete acme --confirm acme').action(remove);
 }
 
@@ -95,10 +95,10 @@ async function remove(name: string, { confirm, ...output }: JsonOption & { reado
 }
 
 async function askForName(name: string): Promise<string> {
-  if (!process.stdin.isTTY) throw new UsageError(`Say which one once more: --confirm ${name}`);
+  if (!process.stdin.isTTY) throw new UsageError(`Confirm the name: --confirm ${name}`);
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return await lines.question(`Everything of ${name} will be gone. Its name again: `);
+    return await lines.question(`Everything of ${name} will be deleted. Type its name again: `);
   } finally {
     lines.close();
   }

@@ -25,11 +25,11 @@ export function userCommand(): Command {
     .description('Add, list and remove users of the platform.')
     .addCommand(createCommand())
     .addCommand(listCommand())
-    .addCommand(commandForOne('remove', 'Remove a user. The sessions end at once.').action(remove))
+    .addCommand(commandForOne('remove', 'Remove a user, whose sessions end at once.').action(remove))
     .addCommand(
       commandForOne(
         'set-password',
-        'Give a user a new password, which is asked for, or read from standard input. The sessions end at once.',
+        'Give a user a new password, which is asked for, or read from standard input. All sessions of the user end at once.',
       ).action(setPassword),
     );
 }
@@ -43,7 +43,7 @@ function createCommand(): Command {
     .requiredOption('--last-name <name>', 'last name')
     .option('--roles <list>', `comma-separated: ${ROLES.join(', ')}`, commaSeparated, ['validator'])
     .option('--locale <locale>', 'language, such as en or nl_NL', 'en')
-    .option('--password <text>', 'at least 12 characters (default: one is made and shown this once)');
+    .option('--password <text>', 'at least 12 characters (default: one is made and shown once)');
   const example =
     'dynamic-assets user create --tenant acme --email eva@acme.example --first-name Eva --last-name Smit --roles validator';
   return withJson(definition, example).action(create);
@@ -110,7 +110,7 @@ async function remove({ tenant, email, ...output }: OneOptions): Promise<void> {
     await removeUser(commands, operator(tenant), user.id);
     return user;
   });
-  printResult(output, { id, email, removed: true }, ['The user is removed; the sessions have ended.']);
+  printResult(output, { id, email, removed: true }, ['The user is removed, and all sessions have ended.']);
 }
 
 async function setPassword({ tenant, email, ...output }: OneOptions): Promise<void> {
@@ -119,7 +119,7 @@ async function setPassword({ tenant, email, ...output }: OneOptions): Promise<vo
     await changeUser(commands, operator(tenant), user.id, { password: await readPassword() });
     return user;
   });
-  printResult(output, { id, email, changed: true }, ['The password is changed; the sessions have ended.']);
+  printResult(output, { id, email, changed: true }, ['The password is changed, and all sessions have ended.']);
 }
 
 /** @throws UnknownNameError */

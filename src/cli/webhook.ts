@@ -48,14 +48,14 @@ export function webhookCommand(): Command {
     .addCommand(
       commandForOne(
         'rotate',
-        'Begin a rotation of the signing secret: a second one signs beside it. It is shown this once.',
+        'Begin a rotation of the signing secret: a second one signs beside it, and is shown only now.',
       ).action(rotate),
     )
     .addCommand(commandForOne('promote', 'End a rotation: the second secret replaces the first.').action(promote))
     .addCommand(
       commandForOne('enable', 'Enable a disabled webhook. The events that waited are sent first.').action(enable),
     )
-    .addCommand(disable.option('--reason <text>', 'why, for those who look at it').action(disableOne))
+    .addCommand(disable.option('--reason <text>', 'the reason that others are shown').action(disableOne))
     .addCommand(testCommand())
     .addCommand(deliveriesCommand())
     .addCommand(resealCommand());
@@ -64,7 +64,7 @@ export function webhookCommand(): Command {
 function createCommand(): Command {
   const kinds = WEBHOOK_EVENT_KINDS.join(', ');
   const definition = new Command('create')
-    .description('Send events of a tenant to an HTTPS endpoint. The signing secret is shown this once.')
+    .description('Send events of a tenant to an HTTPS endpoint. The signing secret is shown only now.')
     .requiredOption('--tenant <name>', 'tenant whose events are sent')
     .requiredOption('--url <url>', 'endpoint, https only')
     .option('--name <text>', 'what it is for (default: the host of the URL)')
@@ -165,7 +165,7 @@ async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promi
   await withTenant(tenant, ({ commands }) =>
     disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }),
   );
-  printResult({ ...(json && { json }) }, { id, enabled: false }, ['The webhook is disabled; what is for it waits.']);
+  printResult({ ...(json && { json }) }, { id, enabled: false }, ['The webhook is disabled; its deliveries wait.']);
 }
 
 function resealCommand(): Command {
@@ -190,7 +190,7 @@ async function reseal(options: JsonOption): Promise<void> {
     options,
     { resealed, current, unopenable: asJson },
     columns([
-      ['sealed anew', String(resealed)],
+      ['sealed again', String(resealed)],
       ['under the first key already', String(current)],
       ['opened by no key', String(unopenable.length)],
     ]),
@@ -221,7 +221,7 @@ const MAX_LIMIT = 100;
 function testCommand(): Command {
   const definition = new Command('test')
     .description(
-      'Send a signed example to a webhook now, once, from this machine, even if it is disabled, and report the outcome. It is not in the delivery log. Exits with 1 if the webhook did not take it.',
+      'Send a signed example to a webhook once, from this machine, even if it is disabled, and report the outcome. It is not in the delivery log. Exits with 1 if the webhook did not accept it.',
     )
     .requiredOption('--tenant <name>', 'tenant it belongs to')
     .requiredOption('--id <id>', 'id of the webhook, as "webhook list" shows it')
@@ -234,7 +234,7 @@ function testCommand(): Command {
   ).action(test);
 }
 
-/** @throws CliError if the receiver did not take it */
+/** @throws CliError if the receiver did not accept it */
 async function test({ tenant: name, id, event, ...output }: TestOptions): Promise<void> {
   const config = readConfig(process.env);
   const { request, webhook } = await withTenant(name, async ({ commands }) => {
@@ -262,7 +262,7 @@ async function test({ tenant: name, id, event, ...output }: TestOptions): Promis
     ...(reason === null ? [] : [['reason', reason]]),
   ];
   printResult(output, shown, columns(rows));
-  if (reason !== null) throw new CliError(`The webhook did not take it: ${reason}`);
+  if (reason !== null) throw new CliError(`The webhook did not accept it: ${reason}`);
 }
 
 const reasonOf = (result: AttemptResult): string | null => (result.ok ? null : result.reason);

@@ -37,8 +37,8 @@ async function resetForLog(
   if (found === 'same') return;
   onReset?.(
     found === 'other'
-      ? 'another event log was accepted: the read models are built anew from it'
-      : 'the event log was put back to an older copy: the read models are built anew from it',
+      ? 'another event log was accepted: the read models are rebuilt from it'
+      : 'the event log was put back to an older copy: the read models are rebuilt from it',
   );
   const log = await eventStore.identity();
   const head = await eventStore.head();

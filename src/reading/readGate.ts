@@ -169,14 +169,14 @@ export class ReadGate {
     if (!this.#isOfLog) {
       const found = await findLog(this.#eventStore, await projectedAnchor(this.#progress, projections));
       if (found === 'other') return `The read models are not shown. ${OTHER_LOG}`;
-      if (found === 'put back') return `The read models are built anew. ${PUT_BACK}`;
+      if (found === 'put back') return `The read models are rebuilt. ${PUT_BACK}`;
       this.#isOfLog = true;
     }
     const filledPosition = checkpoints.get(ALL_FILLED_AT) ?? 0;
     const lowest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
     return lowest >= filledPosition
       ? undefined
-      : `The read models are built anew: they are at position ${lowest} of ${filledPosition}.`;
+      : `The read models are rebuilt: they are at position ${lowest} of ${filledPosition}.`;
   }
 }
 

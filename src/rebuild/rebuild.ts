@@ -30,7 +30,7 @@ export type RebuildReport = RebuildScope &
   };
 
 const PUT_BACK =
-  'The event log was put back to an older copy than the read models were made of. Start the service: it builds them anew.';
+  'The event log was put back to an older copy than the read models were made of. Start the service: it rebuilds them.';
 
 /** Positions between copy and live read model below which the live one is held for the rest. */
 const CLOSE = 200;

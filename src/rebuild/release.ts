@@ -75,7 +75,7 @@ async function untilDone<Result>(
 async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
   const { eventStore, writer } = deps;
   if ((await findLog(eventStore, await projectedAnchor(writer, projections))) !== 'same') {
-    throw new Error('The read models are not of this event log, or are about to be built anew.');
+    throw new Error('The read models are not of this event log, or are about to be rebuilt.');
   }
   let isComplete = true;
   for await (const { tenant, isThere } of tenantsOf(deps, signal)) {

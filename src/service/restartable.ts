@@ -69,7 +69,7 @@ export class Restartable<P extends RunningParts> {
     if (signal.aborted || !this.#running?.isOpen || parts !== this.#running.parts) return;
     this.#running = { parts, isOpen: false };
     this.#log.error(
-      'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts anew on it',
+      'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it',
     );
     this.#restart = this.#openAgain(parts, signal);
   }

@@ -155,7 +155,7 @@ describe.each([
     while (!stderr().includes('Stopping')) await wait(10);
     db.exec('COMMIT');
     expect(await ended).toEqual([exitCode, null]);
-    expect(stderr()).toContain(`Stopped by ${signal}. As before: records, order_history, deliveries.`);
+    expect(stderr()).toContain(`Stopped by ${signal}. Unchanged: records, order_history, deliveries.`);
     expect(begun.get()).toBe(0);
     expect(db.prepare('SELECT count(*) FROM catalog WHERE copy <> 0').pluck().get()).toBe(0);
     db.close();

@@ -84,7 +84,7 @@ describe('webhook reseal', () => {
     if (how === 'beside a service') await workplace.start(withKeys(NEW, OLD));
     const { code, stdout, stderr } = await workplace.run(RESEAL, withKeys(NEW, OLD));
     expect(stdout.split('\n')).toEqual([
-      'sealed anew                  4',
+      'sealed again                 4',
       'under the first key already  0',
       'opened by no key             0',
       '',

@@ -133,7 +133,7 @@ describe('webhook test and webhook deliveries, beside a running service', () => 
       reason: 'HTTP 503',
       response_body: 'down',
     });
-    expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not take it: HTTP 503\n' });
+    expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not accept it: HTTP 503\n' });
     for (const each of [stdout, failed.stdout, failed.stderr]) expect(each).not.toMatch(/hidden|whsec/);
   });
 

@@ -327,7 +327,7 @@ describe('the command line with damaged read models', () => {
       new RegExp(`${at('readmodels.db')} was damaged \\(.*\\): it is ${at('readmodels.db')}\\.damaged-\\S+ now`),
     );
     await proven();
-    expect((await service.cli('doctor')).stdout).toContain('; 3 databases made of the log are not damaged\n');
+    expect((await service.cli('doctor')).stdout).toContain('; 3 databases made from the log are not damaged\n');
     await service.start();
     expect(await isRight(client(0))).toBe(true);
   });
@@ -351,7 +351,7 @@ describe('the command line with damaged read models', () => {
     const { code, stdout } = await service.cli('doctor', '--page-seconds', '0');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /; 3 databases made of the log are not damaged; after 0 s looked at in part: .*readmodels\.db \(0 of \d+ tables\)/,
+      /; 3 databases made from the log are not damaged; not all pages were checked within 0 s: .*readmodels\.db \(0 of \d+ tables\)/,
     );
   });
 });

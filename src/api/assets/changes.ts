@@ -25,7 +25,7 @@ const changesQuery = z.strictObject({
   after: z
     .string()
     .default('')
-    .describe('meta.next_cursor of the answer before. Left out: no changes, and the cursor of this moment.'),
+    .describe('meta.next_cursor of the previous answer. Left out: no changes, and the current cursor.'),
 });
 
 const place = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
@@ -42,7 +42,7 @@ const gone = (): HttpError =>
   new HttpError(
     410,
     'Gone.',
-    `What was deleted since is not known any more: a clean-up behind this place is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin anew: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
+    `The deletions since this cursor are no longer known: a clean-up after it is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
   );
 
 /** Records are JSON text already. */
@@ -58,15 +58,15 @@ export const changes: Resource = {
   schemas: {
     ChangesMeta: json.closedObject({
       next_cursor: json.text,
-      has_more: { ...json.truth, description: 'There is more already: ask again at once.' },
+      has_more: { ...json.truth, description: 'There are more: ask again at once.' },
     }),
     ChangesLinks: json.closedObject({ next: json.link }),
   },
   operations: {
     'GET /:table/changes': {
       id: 'listChangesOf',
-      summary: 'What has changed since a cursor',
-      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
+      summary: 'The changes since a cursor',
+      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and still \`has_more\`. A cursor is valid for ${KEPT_DELETED_DAYS} days, and longer if no clean-up after it is older than that.`,
       allow: 'read',
       isOffered: isReferenceData,
       query: parametersIn(changesQuery),
@@ -89,7 +89,7 @@ export const changes: Resource = {
           }),
         ),
       answers: {
-        410: json.answer('The cursor does not hold any more.', json.ref('Error'), {
+        410: json.answer('The cursor is no longer valid.', json.ref('Error'), {
           message: 'Gone.',
           error: gone().reason,
         }),

@@ -80,7 +80,9 @@ function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonl
 function operatorOf(field: string, text: string): Operator {
   const operator = OPERATORS.find((each) => each === text);
   if (operator !== undefined) return operator;
-  throw badRequest(`filter[${field}][${shownName(text)}] has no operator that is known: ${OPERATORS.join(', ')}.`);
+  throw badRequest(
+    `filter[${field}][${shownName(text)}] has an unknown operator; known ones are ${OPERATORS.join(', ')}.`,
+  );
 }
 
 const isComparison = (operator: Operator): operator is Comparison =>

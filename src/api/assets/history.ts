@@ -85,7 +85,7 @@ export const orderHistory: Resource = {
   operations: {
     'GET /:table/assets/:id/history': {
       id: 'listHistoryOf',
-      summary: 'What happened to an order',
+      summary: 'The history of an order',
       allow: 'read',
       isOffered: ({ role }) => role === 'order',
       query: PAGING_PARAMETERS,

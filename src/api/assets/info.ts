@@ -61,7 +61,7 @@ const assetTypeView = json.view<AssetType>({
     {
       ...json.orNull(json.oneOf(['exact'])),
       description:
-        'How values of the unique field are told apart: exact is character for character, with regard to case and spaces, without Unicode normalization; by batches, creates, updates, references, and eq, ne and in of filters alike.',
+        'How values of the unique field are compared: exact is character for character, with regard to case and spaces, without Unicode normalization; by batches, creates, updates, references, and eq, ne and in of filters alike.',
     },
     ({ uniqueField }) => (uniqueField === undefined ? null : 'exact'),
   ],

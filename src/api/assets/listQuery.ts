@@ -35,7 +35,7 @@ const SORT: QueryParameter = {
       {
         name: 'sort',
         in: 'query',
-        description: `Fields in order of weight, separated by commas; - before one for descending. Sortable: ${sortable.join(', ')}.`,
+        description: `Fields, the most important first, separated by commas; - before one for descending. Sortable: ${sortable.join(', ')}.`,
         schema: { type: 'string', pattern: `^-?(${names})(,-?(${names}))*$` },
         example: '-updated_at',
       },
@@ -60,7 +60,7 @@ export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
 
 /** Error answers of lists. */
 export const LIST_ANSWERS: json.Responses = {
-  413: json.answer('The page would be too large; smaller ones are to be had.', json.ref('Error'), {
+  413: json.answer('The page would be too large; ask for smaller ones.', json.ref('Error'), {
     message: 'The answer would be too large.',
     error: `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`,
   }),

@@ -48,7 +48,7 @@ const operationView = json.view<ShownOperation>({
   batch_ids: [json.listOf(json.text), ({ batchIds }) => batchIds],
   created: [json.count, ({ created }) => created],
   updated: [json.count, ({ updated }) => updated],
-  seen: [{ ...json.count, description: 'Sent again as they were, with another batch_id.' }, ({ seen }) => seen],
+  seen: [{ ...json.count, description: 'Unchanged records, sent again with another batch_id.' }, ({ seen }) => seen],
   deleted: [json.count, ({ deleted }) => deleted],
   undoes: [
     { ...json.nullableText, description: 'Of an undo: the batch or the clean-up.' },
@@ -84,7 +84,7 @@ const operationsQuery = z.strictObject({
     .min(1, 'must not be empty.')
     .max(MAX_FILTER_VALUE_LENGTH, `must have at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
     .optional()
-    .describe('By this client, user or operator: its id, or its whole name.'),
+    .describe('By this client, user or operator: the id or the whole name.'),
   kind: z
     .enum(OPERATION_KINDS, `must be one of ${OPERATION_KINDS.join(', ')}.`)
     .optional()
@@ -100,13 +100,13 @@ const leftAlone: json.JsonSchema = {
   type: 'object',
   properties: {
     id: json.uuid,
-    key: { ...json.nullableText, description: 'null where it has been deleted.' },
+    key: { ...json.nullableText, description: 'null if it has been deleted.' },
     reason: {
       ...json.oneOf(['changed', 'key_taken', 'deleted']),
       description:
         'changed: it has other values by now. key_taken: another record has its key. deleted: since the batch.',
     },
-    fields: { ...json.listOf(json.text), description: 'Those that have other values.' },
+    fields: { ...json.listOf(json.text), description: 'Fields with other values.' },
     taken_by: { ...json.uuid, description: 'Id of the record that has the key.' },
   },
   required: ['id', 'key', 'reason'],
@@ -118,7 +118,7 @@ const showLeft = (left: LeftAlone) =>
 const counts = {
   message: json.text,
   restored: json.count,
-  deleted: { ...json.count, description: 'Of a batch: the records that it had created.' },
+  deleted: { ...json.count, description: 'Of a batch: the records that it created.' },
   unchanged: { ...json.count, description: 'They are there as they were.' },
   left: {
     ...json.listOf(json.ref('LeftAlone')),
@@ -133,11 +133,11 @@ const counts = {
   },
   remaining: {
     ...json.orNull(json.count),
-    description: 'Records that this request has not come to; null where they are too many to be counted.',
+    description: 'Records that this request did not reach; null if they are too many to count.',
   },
   next: {
     ...json.orNull(json.text),
-    description: 'To be sent as `after` with the next request; null: all is done.',
+    description: 'The `after` of the next request; null: all is done.',
   },
 };
 
@@ -164,7 +164,7 @@ export const undoSchemas: json.Schemas = {
   },
 };
 
-export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time are over: then \`next\` says where another request goes on, to be sent with it as \`after\`. What is done stands, whatever becomes of the request, and repeating it does nothing twice.`;
+export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
 
 function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
@@ -204,7 +204,7 @@ function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
 /** Documentation of a list of operations, for clients and users. */
 export const operationsList = {
   summary: 'Batches, clean-ups and undos, the newest first',
-  description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and yet a link to the next as long as there may be more.`,
+  description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and still a link to the next.`,
   query: parametersIn(operationsQuery),
   answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
   work: 'events',
@@ -257,13 +257,13 @@ export const operations: Resource = {
     'POST /:table/operations/:id/undo': {
       id: 'undoOperationOf',
       work: 'undo',
-      summary: 'Bring back what a clean-up or a batch replaced',
-      description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. ${UNDO_IN_PIECES}`,
+      summary: 'Undo a clean-up or a batch',
+      description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
-      answer: json.one('UndoResult', 'They are back, but those that are told.'),
+      answer: json.one('UndoResult', 'Undone, except for the reported records.'),
       honours: ['idempotency-key'],
       errors: [409],
       handle: undoHandler(undoOperation),

@@ -77,7 +77,7 @@ export const CURSOR: QueryParameter = {
   component: 'Cursor',
   name: 'cursor',
   description:
-    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that is there all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
+    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that exists all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
   schema: { type: 'string' },
 };
 
@@ -115,7 +115,7 @@ export function parseExportQuery(
   const [{ field, direction } = { field: 'created_at', direction: 'asc' as const }, ...others] = sort;
   if (field !== 'created_at' || others.length > 0) {
     throw badRequest(
-      'With cursor the list goes by created_at or -created_at alone: in any other order a record that changes meanwhile could be left out, or come twice.',
+      'With cursor a list can only be sorted by created_at or -created_at: in any other order a record that changes meanwhile could be missing, or come twice.',
     );
   }
   const mark = queryHash('list', table.tenant, table.assetType.name, direction, inOneOrder(filters));
@@ -155,7 +155,7 @@ export function fromCursor<At extends readonly unknown[]>(
   mark: string,
   schema: z.ZodType<At>,
 ): At {
-  const unknown = badRequest(`${name} is not one that this service has given.`);
+  const unknown = badRequest(`${name} was not made by this service.`);
   if (text.length > LONGEST || !/^[\w-]+$/.test(text)) throw unknown;
   let values: unknown;
   try {
@@ -166,7 +166,7 @@ export function fromCursor<At extends readonly unknown[]>(
   if (!Array.isArray(values)) throw unknown;
   const [given, ...at] = values;
   if (given !== mark) {
-    throw badRequest(`${name} is of another list: it goes on only with the table, filters and sort that it came with.`);
+    throw badRequest(`${name} is of another list: send it with the same table, filters and sort.`);
   }
   const parsed = schema.safeParse(at);
   if (!parsed.success) throw unknown;

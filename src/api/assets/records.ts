@@ -156,8 +156,8 @@ export const records: Resource = {
       summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
       description: ({ role }) =>
         role === 'order'
-          ? 'Fields that the body does not name stay as they are; null clears one. A list of parts takes the place of those that are there: parts with a known id are changed, others added, and those that are not named are removed.'
-          : 'Fields that the body does not name stay as they are; null clears one.',
+          ? 'Fields that the body lacks stay; null clears one. A list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.'
+          : 'Fields that the body lacks stay; null clears one.',
       allow: 'write',
       body: { limit: 'record', schema: (assetType) => json.tableRef('update', assetType), example: updateExample },
       answer: writtenResponse('The record as updated.'),

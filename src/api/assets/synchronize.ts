@@ -30,7 +30,7 @@ const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSch
 
 const OPERATION_ID: json.JsonSchema = {
   ...json.text,
-  description: "Of the table's operations; both can be undone by it. Missing where nothing was written.",
+  description: 'The id of the operation, for its undo. Missing if nothing was written.',
 };
 
 const schemas: json.Schemas = {
@@ -97,8 +97,8 @@ export const synchronization: Resource = {
     },
     'POST /:table/assets/clean-up': {
       id: 'cleanUp',
-      summary: 'Delete what the last synchronisation did not carry',
-      description: 'With `confirm`, only where it would delete exactly so many records.',
+      summary: 'Delete the records that the last synchronisation did not carry',
+      description: 'With `confirm`, only if it would delete exactly that many records.',
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],

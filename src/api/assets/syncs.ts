@@ -63,7 +63,7 @@ const syncView = json.view<ShownSync>({
   status: [
     {
       ...json.oneOf(['started', 'committing', 'committed', 'expired', 'aborted']),
-      description: `started: it takes batches. committing: it is closed, and its commit is to be sent again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: a batch of it was refused, or another sync was started.`,
+      description: `started: it takes batches. committing: it is closed; send its commit again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: a batch of it was refused, or another sync was started.`,
     },
     statusNow,
   ],
@@ -71,18 +71,18 @@ const syncView = json.view<ShownSync>({
   started_at: [json.timestamp, ({ startedAt }) => startedAt],
   expires_at: [json.timestamp, expiryOf],
   ended_at: [
-    { ...json.orNull(json.timestamp), description: 'From then on it took no batch; null while it is open.' },
+    { ...json.orNull(json.timestamp), description: 'When it was closed to batches; null while it is open.' },
     (sync) => endOf(sync, sync.now) ?? null,
   ],
   actor: [json.ref('Actor'), ({ actor, showActor }) => showActor(actor)],
   batches: [
-    counted('null where it is too large to be counted in one request: its operations tell.'),
+    counted('null if it is too large to be counted in one request: see its operations.'),
     ({ work }) => work?.operations.filter(({ kind }) => kind === 'batch').length ?? null,
   ],
   created: [counted('null as `batches`.'), ({ work }) => work?.created ?? null],
   updated: [counted('null as `batches`.'), ({ work }) => work?.updated ?? null],
-  unchanged: [counted('Sent again as they were. null as `batches`.'), ({ work }) => work?.unchanged ?? null],
-  deleted: [counted('By its commit; null where that is not known.'), deletedBy],
+  unchanged: [counted('Sent again unchanged. null as `batches`.'), ({ work }) => work?.unchanged ?? null],
+  deleted: [counted('By its commit; null if unknown.'), deletedBy],
   operation_id: [
     { ...json.nullableText, description: 'Of the clean-up of its commit.' },
     (sync) => sync.committed?.operationId ?? cleanUpOf(sync)?.revision.toString() ?? null,
@@ -110,7 +110,7 @@ const syncsQuery = z.strictObject({ cursor: revisionCursor });
 /** Documentation of a list of syncs, for clients and users. */
 export const syncsList = {
   summary: 'Sync sessions, the newest first',
-  description: `When, by whom, what became of it, and how many records. A page has at most ${MAX_SYNCS}, and fewer where they changed much.`,
+  description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}, or fewer if they changed many records.`,
   query: parametersIn(syncsQuery),
   answer: json.linkedPage('SyncSession', MAX_SYNCS),
   answers: LIST_ANSWERS,
@@ -118,7 +118,7 @@ export const syncsList = {
 
 export const oneSync = {
   summary: 'One sync session',
-  description: 'What became of it, and how many records.',
+  description: 'Its state and numbers of records.',
   answer: json.one('SyncSession'),
   answers: LIST_ANSWERS,
 };
@@ -198,15 +198,15 @@ export const syncs: Resource = {
     Sync: json.closedObject({
       id: { ...json.text, description: 'The `_batch_id` of its batches.' },
       started_at: json.timestamp,
-      expires_at: { ...json.timestamp, description: 'From then on it takes no batch and cannot be committed.' },
+      expires_at: { ...json.timestamp, description: 'After this time it takes no batch and cannot be committed.' },
     }),
     CommitResult: {
       type: 'object',
       properties: {
         message: json.text,
         deleted: json.count,
-        operation_id: { ...json.text, description: 'By which it can be undone.' },
-        carried: { ...json.count, description: 'Of a dry run: records that the session has carried.' },
+        operation_id: { ...json.text, description: 'The id for its undo.' },
+        carried: { ...json.count, description: 'Of a dry run: records that the session carried.' },
         dry_run: { type: 'boolean', const: true },
         differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
       },
@@ -232,13 +232,13 @@ export const syncs: Resource = {
     'POST /:table/syncs/:id/undo': {
       id: 'undoSyncOf',
       work: 'undo',
-      summary: 'Take a whole synchronisation back',
-      description: `What its commit deleted comes back, then its batches are undone, the last one first: values and batch ids are again those of before, and what they created is deleted. What has changed since is told and left alone; a dry run looks at each of its operations by itself. One that is still open is refused. ${UNDO_IN_PIECES}`,
+      summary: 'Undo a whole synchronisation',
+      description: `The records that its commit deleted come back, then its batches are undone, the last one first: records get their earlier values and batch ids, and created ones are deleted. Records that changed since are reported and left alone; a dry run checks each operation by itself. An open session is refused. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(undoSyncBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
-      answer: json.one('UndoResult', 'It is taken back, but what is told.'),
+      answer: json.one('UndoResult', 'Undone, except for the reported records.'),
       honours: ['idempotency-key'],
       errors: [409],
       handle: undoHandler(undoSync),
@@ -258,9 +258,9 @@ export const syncs: Resource = {
     },
     'POST /:table/syncs/:id/commit': {
       id: 'commitSyncOf',
-      summary: 'Delete what the synchronisation did not carry',
+      summary: 'Delete the records that the synchronisation did not carry',
       description:
-        '`records` says how many it has carried, so that a batch that got lost is noticed; `confirm` as in a clean-up. It is refused when a batch of it was, when it is not the newest of its table, or too old. Repeated, it answers as before. A dry run needs no numbers.',
+        '`records` is the number of records sent, so that a lost batch is noticed; `confirm` is as in a clean-up. It is refused if a batch was refused, or if the session is too old or not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],

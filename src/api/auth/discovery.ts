@@ -51,8 +51,8 @@ export const discovery: Resource = {
   operations: {
     'GET /oauth-authorization-server': {
       id: 'getAuthorizationServerMetadata',
-      summary: 'What an OAuth client needs to know to get a token',
-      description: 'RFC 8414. The issuer is the origin that this was asked at: each tenant has its own.',
+      summary: 'Metadata by which an OAuth client gets a token',
+      description: 'RFC 8414. The issuer is the origin of this request: each tenant has its own.',
       allow: 'anyone',
       answer: json.answer(
         'The metadata of the authorization server.',
@@ -73,7 +73,7 @@ export const discovery: Resource = {
     },
     'GET /oauth-protected-resource': {
       id: 'getProtectedResourceMetadata',
-      summary: 'Which authorization server the tokens of this API come from',
+      summary: 'The authorization server of the tokens of this API',
       description: 'RFC 9728.',
       allow: 'anyone',
       answer: json.answer(
@@ -93,7 +93,7 @@ export const discovery: Resource = {
     },
     'GET /jwks.json': {
       id: 'getJwks',
-      summary: 'The public keys that tokens can be checked with',
+      summary: 'The public keys of tokens',
       description: 'For other services that want to check tokens themselves.',
       allow: 'anyone',
       answer: json.answer('A JWK set (RFC 7517).', json.closedObject({ keys: json.listOf({ type: 'object' }) })),

@@ -53,7 +53,7 @@ const tokenRequest: json.JsonSchema = {
   type: 'object',
   properties: {
     grant_type: { type: 'string', const: 'client_credentials' },
-    client_id: { type: 'string', description: 'Left out where the credentials come by Basic authentication.' },
+    client_id: { type: 'string', description: 'Left out with Basic authentication.' },
     client_secret: json.text,
     scope: {
       type: 'string',
@@ -113,7 +113,7 @@ export const tokenEndpoint: Resource = {
           ),
           headers: {
             'WWW-Authenticate': {
-              description: 'Basic, where the request had an Authorization header.',
+              description: 'Basic, if the request had an Authorization header.',
               schema: json.text,
             },
           },
@@ -177,7 +177,7 @@ function clientWith({ directory }: Api, tenant: string, request: TokenRequest): 
 function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string[] | undefined): readonly Scope[] {
   if (asked === undefined) return client.scopes;
   return asked.map((name) => {
-    if (!isScope(name)) throw new OAuthError('invalid_scope', 'A scope that was asked for does not exist.');
+    if (!isScope(name)) throw new OAuthError('invalid_scope', 'A requested scope does not exist.');
     if (!client.scopes.includes(name))
       throw new OAuthError('invalid_scope', `The client does not have the scope ${name}.`);
     return name;
@@ -236,7 +236,7 @@ export function noteUse(
   const note = () =>
     noteClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
       noting.delete(client);
-      log.warn({ err: error, ...ids }, 'the use of an API client was not noted');
+      log.warn({ err: error, ...ids }, 'the use of an API client was not recorded');
     });
   setTimeout(note, NOTED_AFTER_MS).unref();
 }

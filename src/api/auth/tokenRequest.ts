@@ -84,8 +84,7 @@ function clientCredentials(parameters: TokenParameters, authorization: string | 
     return { clientId, clientSecret };
   }
   const basic = basicCredentials(authorization);
-  if (basic === undefined)
-    throw new OAuthError('invalid_client', 'The Authorization header holds no Basic credentials.');
+  if (basic === undefined) throw new OAuthError('invalid_client', 'The Authorization header has no Basic credentials.');
   if (clientSecret !== undefined) {
     throw new OAuthError('invalid_request', 'Send the credentials in the body or by Basic, not both.');
   }

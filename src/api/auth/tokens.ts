@@ -80,7 +80,7 @@ export class TokenService {
     this.#config = config;
   }
 
-  /** The public keys that tokens can be checked with. */
+  /** The public keys of tokens. */
   jwks() {
     return this.#keys.jwks();
   }

@@ -207,7 +207,7 @@ export const openApi: Resource = {
       id: 'getOpenApi',
       summary: 'This document',
       description:
-        'Without a token the standard tables; with a token of a client or a user of the tenant, or asked for on the machine of the service, its own tables and fields as well.',
+        'Without a token it has the standard tables; with a token of the tenant, or on the machine of the service, also the tables and fields that the tenant added.',
       allow: 'anyone',
       query: [
         {

@@ -38,7 +38,7 @@ const error = (name: string, description: string, { headers, ...example }: Error
 const ERRORS = {
   400: error(
     'BadRequest',
-    'Bad request: no JSON, an unknown parameter, a header field that is not honoured here, or a filter or sort on a disallowed field.',
+    'Bad request: invalid JSON, an unknown parameter, a header field that has no effect here, or a filter or sort on a disallowed field.',
     {
       message: 'Bad request.',
       error: 'Unknown parameter dryRun; did you mean dry_run?',
@@ -57,14 +57,14 @@ const ERRORS = {
     message: 'Not found.',
     error: 'There is no asset dyn_thing.',
   }),
-  409: error('Conflict', 'It is not in a state for this.', {
+  409: error('Conflict', 'Its state does not allow this.', {
     message: 'Conflict.',
     error: 'An order can be approved when it is validated or failed; this one is completed.',
   }),
   412: error('PreconditionFailed', 'The record has changed since it had the ETag of If-Match; nothing was written.', {
     message: 'Precondition failed.',
     error: 'The record is not as it was when it had the given ETag. Read it, and send the ETag that it has.',
-    headers: { ETag: { description: 'Of the record as it is.', schema: text } },
+    headers: { ETag: { description: 'Of the current record.', schema: text } },
   }),
   413: error('BodyTooLarge', 'The body is over the limit.', {
     message: 'The body is too large.',
@@ -81,26 +81,22 @@ const ERRORS = {
       errors: { name: ['The name field is required.'] },
     }),
   ],
-  429: error(
-    'TooManyRequests',
-    'Over the rate limit, or too many lists of this tenant wait, or too many answers for it to take them.',
-    {
-      message: 'Too many requests.',
-      error: 'At most 50 requests a second, 100 at once.',
-      headers: RETRY_AFTER,
-    },
-  ),
+  429: error('TooManyRequests', 'Over the rate limit, or too many lists or unreceived answers of this tenant wait.', {
+    message: 'Too many requests.',
+    error: 'At most 50 requests a second, 100 at once.',
+    headers: RETRY_AFTER,
+  }),
   431: error('HeadersTooLarge', 'The header fields, the URL among them, are too large.', {
     message: 'Request Header Fields Too Large',
     error: 'The header fields are too large.',
   }),
-  500: error('ServerError', 'Something failed here; the error is the id of the request.', {
+  500: error('ServerError', 'The service failed; the error is the id of the request.', {
     message: 'Server error',
     error: '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11',
   }),
   503: error(
     'Unavailable',
-    'Cannot be answered now. The error of a change says whether it may have been written; where it has a Retry-After, trying again is safe.',
+    'No answer is possible now. The error of a change says whether it may have been written; with a Retry-After, trying again is safe.',
     {
       message: 'Temporarily unavailable; try again.',
       error: 'The event log cannot be reached.',

@@ -97,7 +97,7 @@ function documentedPath({ path: ofRoute, operation, resource }: Route, assetType
 
 /** For `components.headers`. */
 export const headerComponents: { readonly [name: string]: Header } = {
-  ETag: { description: 'Stands for what is answered, as it is now (RFC 9110 §8.8.3).', schema: { type: 'string' } },
+  ETag: { description: 'Identifies the current state of the answer (RFC 9110 §8.8.3).', schema: { type: 'string' } },
   'Projection-Staleness': {
     description: 'Seconds since the oldest write that the answer may not show yet; absent if it shows all.',
     schema: { type: 'integer', minimum: 1 },
@@ -109,7 +109,7 @@ export const headerComponents: { readonly [name: string]: Header } = {
   },
   'Idempotency-Replayed': {
     description:
-      'An earlier request with the same Idempotency-Key did this, and is answered again; this one did nothing. Otherwise absent.',
+      'An earlier request with the same Idempotency-Key did this; this one only repeats its answer. Otherwise absent.',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -183,7 +183,7 @@ function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation'])
   };
 }
 
-const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
+const NOT_MODIFIED: ResponseObject = { description: 'Unchanged since it had the ETag of If-None-Match.' };
 
 /** For `components.parameters`, by field name. */
 const HEADER_PARAMETERS: { readonly [name in HonouredHeader | 'if-none-match']: PathParameter } = {
@@ -199,14 +199,14 @@ const HEADER_PARAMETERS: { readonly [name in HonouredHeader | 'if-none-match']: 
     component: 'IdempotencyKey',
     name: 'Idempotency-Key',
     in: 'header',
-    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before, with Idempotency-Replayed: true; with another body it is 422. Such as po-2026-000471.`,
+    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true; with another body it is 422. Such as po-2026-000471.`,
     schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
   },
   'if-none-match': {
     component: 'IfNoneMatch',
     name: 'If-None-Match',
     in: 'header',
-    description: 'The answer is 304, without a body, where it would have this ETag.',
+    description: 'The answer is 304, without a body, if it would have this ETag.',
     schema: { type: 'string' },
   },
 };
@@ -240,7 +240,7 @@ function requestBody({ schema, example, optional, orForm, limit = 'settings' }: 
   // The form is only described in words: openapi-python-client generates broken code for two body types.
   const texts = [
     ...(Number.isFinite(bytes) ? [`At most ${bytes} bytes.`] : []),
-    ...(orForm === true ? ['A form (application/x-www-form-urlencoded) is taken as well.'] : []),
+    ...(orForm === true ? ['A form (application/x-www-form-urlencoded) is accepted as well.'] : []),
   ];
   return {
     ...(texts.length === 0 ? {} : { description: texts.join(' ') }),

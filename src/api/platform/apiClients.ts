@@ -89,7 +89,7 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret': {
       id: 'platformRegenerateApiClientSecret',
-      summary: 'A new secret; the old one, and the tokens given for it, end at once',
+      summary: 'Replace the secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, path: { id } }) {
@@ -99,7 +99,7 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret/rotate': {
       id: 'platformStageApiClientSecret',
-      summary: 'Begin a rotation: a new secret is good beside the old one',
+      summary: 'Begin a rotation: a new secret is valid beside the old one',
       allow: 'admins',
       status: 201,
       answer: json.one('ApiClientWithSecret'),

@@ -30,7 +30,7 @@ const outcome: json.JsonSchema = {
   type: 'object',
   properties: {
     id: json.uuid,
-    status: { type: 'integer', description: '200, or what the order would have been refused with by itself.' },
+    status: { type: 'integer', description: '200, or the status of a refusal of this order alone.' },
     message: json.text,
     error: json.text,
     errors: { type: 'object', additionalProperties: json.listOf(json.text) },
@@ -48,7 +48,7 @@ export const approvals: Resource = {
       work: 'document',
       summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
       description:
-        'Orders with problems, or in another state, are told with their reasons; the others are approved all the same. With an Idempotency-Key, each that the same request has approved before is answered as then.',
+        'Orders with problems, or in another state, are reported with their reasons; the others are approved. With an Idempotency-Key, orders that the same request approved before are answered as before.',
       allow: 'validators',
       body: json.bodyOf(approveBody, { ids: [EXAMPLE_ID] }),
       answer: json.answer(

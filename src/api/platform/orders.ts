@@ -61,7 +61,7 @@ const approveBody = z
   .strictObject({ override: z.boolean('must be true or false.').default(false), reason: reasonText.optional() })
   .refine(({ override, reason }) => override === (reason !== undefined), {
     path: ['reason'],
-    error: 'is required with "override": true, and goes with it alone.',
+    error: 'is required with "override": true, and allowed only with it.',
   });
 
 const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
@@ -71,7 +71,7 @@ const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
 
 const QUEUE: QueryParameter = {
   name: 'queue',
-  description: 'Orders that a validator has to look at, or those that have left.',
+  description: 'Orders to validate, or the archive.',
   schema: { type: 'string', enum: [...QUEUES.keys()], default: 'to_validate' },
 };
 
@@ -226,7 +226,7 @@ export const orders: Resource = {
     },
     'GET /orders/:id/history': {
       id: 'platformListOrderHistory',
-      summary: 'What happened to an order',
+      summary: 'The history of an order',
       allow: 'users',
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
@@ -243,7 +243,7 @@ export const orders: Resource = {
       id: 'platformApproveOrder',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there. `warnings` says where a webhook may have an earlier export of the order, where no webhook wants it, and where one that does is disabled.',
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects. `warnings` has each webhook that may have an earlier export of the order or is disabled, and an order that no webhook wants.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
@@ -262,7 +262,7 @@ export const orders: Resource = {
     },
     'POST /orders/:id/reject': {
       id: 'platformRejectOrder',
-      summary: 'Reject an order: it need not be exported; the reasons are shown with it',
+      summary: 'Reject an order, which is not exported; its reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
       answer: recordResponse('The order.'),

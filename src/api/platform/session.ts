@@ -83,7 +83,7 @@ export const session: Resource = {
     },
     'GET /session': {
       id: 'platformGetSession',
-      summary: 'Who is signed in',
+      summary: 'The user who is signed in',
       allow: 'users',
       withFirstPassword: true,
       answer: json.one('User'),
@@ -120,7 +120,7 @@ function sessionReply(api: Api, call: Call, user: User): Reply {
 }
 
 /**
- * Whoever takes over an open session must not guess the password faster than at a sign-in.
+ * A thief of an open session must not be able to guess the password faster than at a sign-in.
  * @throws ValidationError if it is wrong; HttpError 429 after too many wrong ones
  */
 async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {

@@ -131,8 +131,8 @@ export const settings: Resource = {
     },
     'PUT /tenant/rate-limit': {
       id: 'platformChangeRateLimit',
-      summary: 'Requests that each API client and each user may make a second, and at once',
-      description: "The operator's limit is a ceiling: where this is higher, that one counts.",
+      summary: 'Requests a second of each API client and each user, and at once',
+      description: "The operator's limit counts if this one is higher.",
       allow: 'admins',
       body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
       answer: json.one('Tenant'),
@@ -144,7 +144,7 @@ export const settings: Resource = {
     },
     'PUT /tenant/clean-up-guard': {
       id: 'platformChangeCleanUpGuard',
-      summary: 'Which clean-ups have to be confirmed',
+      summary: 'Clean-ups that must be confirmed',
       description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null: none are. A new tenant has ${GUARD_PERCENT} percent and ${GUARD_MIN_RECORDS} records.`,
       allow: 'admins',
       body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),

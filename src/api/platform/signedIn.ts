@@ -25,7 +25,7 @@ export const authenticateUser: Check = async (api, req, res) => {
 function refuseFirstPassword({ context: { user } }: Request): void {
   if (user?.mustChangePassword !== true) return;
   throw forbidden(
-    'This password is for the first sign-in alone: change it with POST /api/v1/platform/session/password.',
+    'This password is for the first sign-in only: change it with POST /api/v1/platform/session/password.',
   );
 }
 

@@ -91,7 +91,7 @@ export const tables: Resource = {
     },
     'PUT /tables/:table/assets/:id': {
       id: 'platformChangePart',
-      summary: 'Change a part of an order; fields that the body does not name stay',
+      summary: 'Change a part of an order; fields that the body lacks stay',
       allow: 'validators',
       body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
       answer: oneRecord,

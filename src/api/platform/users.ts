@@ -24,14 +24,17 @@ export const userView = json.view<User>({
   email: [json.text, ({ email }) => email],
   roles: [json.listOf(json.oneOf(ROLES)), ({ roles }) => roles],
   must_change_password: [
-    { type: 'boolean', description: 'The password is for the next sign-in alone: it is changed before anything else.' },
+    {
+      type: 'boolean',
+      description: 'The password is for the next sign-in only, and must be changed before anything else.',
+    },
     ({ mustChangePassword }) => mustChangePassword === true,
   ],
 });
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };
 
-const madePassword = { ...json.text, description: 'One that was made for the first sign-in. Shown this once.' };
+const madePassword = { ...json.text, description: 'Made for the first sign-in. Shown only now.' };
 
 /** @throws HttpError 404 if it is not a positive integer */
 function userId(id: string): number {
@@ -84,7 +87,7 @@ export const users: Resource = {
     },
     'PUT /users/:id': {
       id: 'platformChangeUser',
-      summary: 'Change a user; what the body does not name stays',
+      summary: 'Change a user; fields that the body lacks stay',
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
       answer: json.one('User'),
@@ -97,7 +100,7 @@ export const users: Resource = {
     },
     'POST /users/:id/password': {
       id: 'platformResetPassword',
-      summary: 'A new password for the next sign-in of a user who has forgotten theirs; the sessions end at once',
+      summary: 'Give a user who forgot the password a new one for the next sign-in; all sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),
       async handle(api, { caller, path }) {
@@ -108,7 +111,7 @@ export const users: Resource = {
     },
     'DELETE /users/:id': {
       id: 'platformRemoveUser',
-      summary: 'Remove a user, and the sessions with it',
+      summary: 'Remove a user, with all sessions',
       allow: 'admins',
       errors: [409],
       ...noContent(({ commands }, { caller, path }: UserCall) => removeUser(commands, caller, userId(path.id))),

@@ -35,10 +35,10 @@ const attemptView = json.view<DeliveryAttempt>({
   ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
   duration_ms: [{ type: ['integer', 'null'], minimum: 0 }, ({ durationMs }) => durationMs],
   status: [
-    { type: ['integer', 'null'], description: 'Of the answer; null where there was none.' },
+    { type: ['integer', 'null'], description: 'Of the answer; null if there was none.' },
     ({ status }) => status,
   ],
-  reason: [{ ...json.nullableText, description: 'Why it failed; null where it did not.' }, ({ reason }) => reason],
+  reason: [{ ...json.nullableText, description: 'Why it failed; null if it did not.' }, ({ reason }) => reason],
   response_body: [
     { ...json.nullableText, description: 'The first part of the answer.' },
     ({ responseBody }) => responseBody,
@@ -53,7 +53,7 @@ const deliveryView = json.view<DeliveryLogEntry>({
   ],
   kind: [json.oneOf(WEBHOOK_EVENT_KINDS), ({ kind }) => kind],
   purpose: [
-    { ...json.nullableText, description: 'resend, backfill or test; null where the event itself led to it.' },
+    { ...json.nullableText, description: 'resend, backfill or test; null if the event itself caused it.' },
     ({ purpose }) => purpose,
   ],
   order_id: [json.nullableText, ({ orderId }) => orderId],
@@ -94,7 +94,7 @@ const deliveryQuery = z.object({
     .enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`)
     .optional()
     .describe('Kind of event.'),
-  order_id: z.string().toLowerCase().optional().describe('About this order; with another text the log is empty.'),
+  order_id: z.string().toLowerCase().optional().describe('Only deliveries about this order.'),
   since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
   until: dateTime.optional().meta({ description: 'Requested before this time.' }),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be that of a link to a next page.')
@@ -157,7 +157,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
       id: 'platformResendDelivery',
-      summary: 'Send it once more, however it ended',
+      summary: 'Send it again, whatever its outcome',
       allow: 'admins',
       status: 202,
       answer: json.one('RequestedDelivery'),
@@ -168,7 +168,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/resend': {
       id: 'platformResendFailed',
-      summary: 'Send again everything that failed for good in a time',
+      summary: 'Send again the failed deliveries of a period',
       allow: 'admins',
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
       status: 202,
@@ -178,7 +178,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',
-      summary: 'Send it what happened in a time, also before it was made',
+      summary: 'Send the events of a period, also from before the webhook was made',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
       status: 202,

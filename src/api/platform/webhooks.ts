@@ -49,7 +49,7 @@ const webhookView = json.view<Webhook>({
   events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), ({ events }) => events],
   custom_data: [{ type: 'object' }, ({ customData }) => customData],
   enabled: [
-    { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
+    { type: 'boolean', description: 'If false, its deliveries wait.' },
     ({ disabled }) => disabled === undefined,
   ],
   disabled: [json.orNull(json.ref('WebhookDisabled')), ({ disabled }) => disabled ?? null],
@@ -145,7 +145,7 @@ export const webhooks: Resource = {
     },
     'PUT /webhooks/:id': {
       id: 'platformChangeWebhook',
-      summary: 'Change a webhook; what the body does not name stays',
+      summary: 'Change a webhook; fields that the body lacks stay',
       allow: 'admins',
       body: {
         ...json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
@@ -164,14 +164,14 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/enable': {
       id: 'platformEnableWebhook',
-      summary: 'Send to it again, what waited for it first',
+      summary: 'Send to it again, the waiting deliveries first',
       allow: 'admins',
       answer: json.one('Webhook'),
       handle: handledBy(({ commands }, { caller, path }) => enableWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/disable': {
       id: 'platformDisableWebhook',
-      summary: 'Send nothing to it until it is enabled; what is for it waits',
+      summary: 'Send nothing to it until it is enabled; its deliveries wait',
       allow: 'admins',
       body: { ...json.bodyOf(disableWebhookBody, { reason: 'Moving to a new host.' }), optional: true },
       answer: json.one('Webhook'),
@@ -182,7 +182,7 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/secret': {
       id: 'platformRegenerateWebhookSecret',
-      summary: 'A new signing secret; the old one signs nothing any more',
+      summary: 'Replace the signing secret; the old one ends at once',
       allow: 'admins',
       answer: json.one('WebhookWithSecret'),
       handle: async (api, { caller, path: { id } }) =>
@@ -225,7 +225,7 @@ export const webhookEvents: Resource = {
       version: { type: 'string', description: 'Of the body; sent as webhook-event-version.' },
       description: json.text,
       schema: { type: 'object', description: 'JSON Schema 2020-12 of the body, for the tables of the organisation.' },
-      example: { type: 'object', description: 'A body; it is what a test sends.' },
+      example: { type: 'object', description: 'A body, the one that a test sends.' },
     }),
   },
   operations: {

@@ -92,12 +92,12 @@ function beforeBracket(name: string): string {
 
 /** Advice for the client, by field name in lower case. */
 const INSTEAD = {
-  'if-match': 'PUT of a record or an order honours it.',
+  'if-match': 'It works with PUT of a record or an order.',
   'if-none-match': 'GET honours it.',
   'if-unmodified-since': 'Send If-Match with the ETag of the record.',
-  'content-range': 'A body is whole; PUT changes the fields that it names.',
-  prefer: 'What can be chosen is in the query of the operation.',
-  'idempotency-key': 'POST of a record, a batch, a clean-up or an approval honours it; send this without.',
+  'content-range': 'Send the whole body; PUT changes the fields that it names.',
+  prefer: 'Use the parameters of the operation.',
+  'idempotency-key': 'It works with POST of a record, a batch, a clean-up or an approval; send this without.',
   'x-idempotency-key': 'The name of the field is Idempotency-Key.',
   'x-http-method-override': 'Send the method itself.',
   'x-http-method': 'Send the method itself.',

@@ -119,7 +119,7 @@ function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]):
     const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
     const allow = allowOf(METHODS.filter((method) => offered.includes(method)));
     if (req.method === 'OPTIONS') return tellMethods(res, allow);
-    throw new HttpError(405, 'Method not allowed.', `${req.method} is not offered here; ${allow} is.`, {
+    throw new HttpError(405, 'Method not allowed.', `${req.method} is not allowed here; use ${allow}.`, {
       Allow: allow,
     });
   };
@@ -248,7 +248,7 @@ function shownByReads(api: Api, { context }: Request, { written = 0, changed }: 
     try {
       return span === undefined ? await wait() : await inSpans([span], wait);
     } catch (error) {
-      log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
+      log.warn({ err: error, position: written }, 'written, but the read models do not answer whether they show it');
       return false;
     }
   };
@@ -318,7 +318,7 @@ function tellStaleness({ staleness, pendingWrites }: Api, { context }: Request, 
 /** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */
 function requireRoom({ answers }: Api, { context: { tenantName } }: Request): void {
   if (tenantName === undefined || answers.hasRoom(tenantName)) return;
-  throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
+  throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
 }
 
 function countInFlight({ answers }: Api, { context: { tenantName } }: Request, res: Response, bytes: number): void {

@@ -11,11 +11,11 @@ import { type Checked, checked, disk, files, keys, settings } from './machine.js
 
 export function doctorCommand(): Command {
   const definition = new Command('doctor').description(
-    'Check settings, files, keys, disk, event log, read models and broker, and say what to do about each problem. Works with or without a running service. Exits with 1 if there is a problem.',
+    'Check settings, files, keys, disk, event log, read models and broker, and give a remedy for each problem. Works with or without a running service. Exits with 1 if there is a problem.',
   );
   definition.option(
     '--page-seconds <number>',
-    'time limit of the search for damaged pages in read models and broker, which takes long in large files',
+    'time limit, in seconds, of the search for damaged pages in read models, broker and directory',
     secondsOption,
     PAGE_SECONDS,
   );
@@ -53,7 +53,7 @@ async function ofMachine(config: Config, pageSeconds: number): Promise<Checked[]
 /** A missing or damaged log is not opened: that would create a new one. */
 async function ofEngines(config: Config): Promise<Checked[]> {
   const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
-  const away = 'See docs/engines.md, and whether the engine runs and its URL is right.';
+  const away = 'Check that the engine runs and that its URL is right (docs/engines.md).';
   const jobs = await checked('broker', away, () => broker(config));
   const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
@@ -69,7 +69,7 @@ async function ofEngines(config: Config): Promise<Checked[]> {
 const ofReadModels = (config: Config) =>
   config.MONGODB_URL !== undefined || existsSync(readModelFile(config))
     ? withProjections(readModels)
-    : Promise.resolve({ detail: 'not made yet: the first start does', findings: [] });
+    : Promise.resolve({ detail: 'not made yet: the first start makes it', findings: [] });
 
 function linesOf({ check, detail, findings }: Checked): string[] {
   if (findings.length === 0) return [`ok       ${check}: ${detail}`];

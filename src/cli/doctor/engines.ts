@@ -23,7 +23,8 @@ const LONGEST_READY_MS = 60_000;
 
 /** Checks the embedded log; a server checks its own files. */
 export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
-  if (EVENTSTORE_URL !== undefined) return { detail: 'its server keeps the event log, and checks it', findings: [] };
+  if (EVENTSTORE_URL !== undefined)
+    return { detail: 'the event log is on its own server, which checks it', findings: [] };
   const file = join(DATA_DIR, 'events.db');
   const remedy = 'Stop the service, keep a copy of the data directory, and restore a backup (docs/operations.md).';
   if (!existsSync(file)) return { detail: '', findings: [{ problem: `There is no ${file}.`, remedy: NO_LOG }] };
@@ -55,7 +56,7 @@ export async function directory(
 }
 
 const NEEDS_RELEASE =
-  'Start a release with a fix: it goes on from there. Or end the tenant: dynamic-assets tenant delete (docs/operations.md).';
+  'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
 function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string): boolean {
   try {
@@ -77,14 +78,14 @@ export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
     ({ name, position, behind }) => behind > 0 && late.some((each) => each.name === name && each.position === position),
   );
   return {
-    detail: late.length === 0 ? 'they show all that is in the log' : 'they are on their way to the end of the log',
+    detail: late.length === 0 ? 'they show the whole log' : 'they are catching up with the log',
     findings: [...standing.map(standsStill), ...now.flatMap(({ parked }) => parked.map(isParked))],
   };
 }
 
 const standsStill = ({ name, position, behind }: ProjectionStatus): Finding => ({
   problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
-  remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
+  remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
 });
 
 const isParked = (parked: Parked): Finding => ({
@@ -102,16 +103,16 @@ export async function broker(config: Config): Promise<Looked> {
     const findings: Finding[] = [];
     if (depth.dead > 0) {
       const problem = `${depth.dead} webhook jobs are dead letters.`;
-      findings.push({ problem, remedy: 'The log of the service says of each why it makes no sense.' });
+      findings.push({ problem, remedy: 'The log of the service gives the reason for each.' });
     }
     if (depth.oldestReadyMs > LONGEST_READY_MS) {
-      const problem = `A webhook job has waited for ${Math.round(depth.oldestReadyMs / 1000)} s to be taken.`;
+      const problem = `A webhook job that is due has waited for ${Math.round(depth.oldestReadyMs / 1000)} s.`;
       findings.push({
         problem,
-        remedy: 'Start the service, or its role webhooks; where it runs, raise WEBHOOK_CONCURRENCY.',
+        remedy: 'Start the service, or its role webhooks. If it runs, raise WEBHOOK_CONCURRENCY.',
       });
     }
-    return { detail: `${depth.ready} jobs are due, ${depth.delayed} wait for their time`, findings };
+    return { detail: `${depth.ready} jobs are due, ${depth.delayed} are for later`, findings };
   } finally {
     await opened.close();
   }

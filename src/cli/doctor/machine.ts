@@ -56,11 +56,11 @@ export async function files(config: Config, pageSeconds: number): Promise<Looked
       ...damage.findings,
       ...mended.map((path) => ({
         problem: `${path} could be read or written by others.`,
-        remedy: 'It is closed to them from now on; look who has had access.',
+        remedy: 'They can no longer. Find out who has had access.',
       })),
       ...open.map((path) => ({
         problem: `Others can read or write ${path}.`,
-        remedy: 'Let it belong to the user of the service, with mode 0700 for directories and 0600 for files.',
+        remedy: 'Make the user of the service its owner, with mode 0700 for directories and 0600 for files.',
       })),
     ],
   };
@@ -91,7 +91,7 @@ export async function disk(config: Config): Promise<Looked> {
   const free = bavail * bsize;
   const readModels = readModelFile(config);
   const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
-  const remedy = 'Make room, or move DATA_DIR to a larger disk while the service does not run.';
+  const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
   const findings: Finding[] = [];
   if (free < LEAST_FREE_BYTES) findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
   else if (free < rebuild) {
@@ -107,13 +107,13 @@ const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 const DERIVED: readonly (readonly [name: string, remedy: string])[] = [
   [
     'readmodels.db',
-    'Nothing is lost with it: "dynamic-assets projections rebuild" sets it aside and fills another one from the event log, beside the service or without it.',
+    'Nothing is lost: "dynamic-assets projections rebuild" sets it aside and fills a new one from the event log, with or without the service.',
   ],
   [
     'broker.db',
-    'Nothing is lost with it: stop all processes and start again, which sets it aside and fills another one from the event log. What was delivered is not sent again.',
+    'Nothing is lost: stop all processes and start again, which sets it aside and fills a new one from the event log. Nothing that was delivered is sent again.',
   ],
-  ['directory.db', 'Nothing is lost with it: the next start removes it, and reads the event log.'],
+  ['directory.db', 'Nothing is lost: the next start removes it and makes a new one from the event log.'],
 ];
 
 /**
@@ -136,14 +136,14 @@ async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
       else if (looked < tables) unlooked.push(`${name} (${looked} of ${tables} tables)`);
     }
   });
-  const rest = unlooked.length === 0 ? '' : `; after ${seconds} s looked at in part: ${unlooked.join(', ')}`;
-  return { detail: `${derived.length} databases made of the log are not damaged${rest}`, findings };
+  const rest = unlooked.length === 0 ? '' : `; not all pages were checked within ${seconds} s: ${unlooked.join(', ')}`;
+  return { detail: `${derived.length} databases made from the log are not damaged${rest}`, findings };
 }
 
 /** Settings that are valid but contradict each other or this machine. Invalid ones end every command. */
 export async function settings(config: Config): Promise<Looked> {
   const findings = [...unreached(config), ...(await certificate(config))];
-  return { detail: 'they fit each other', findings };
+  return { detail: 'they are consistent', findings };
 }
 
 /** A limit that another one always preempts. */
@@ -167,7 +167,12 @@ async function certificate({ WEBHOOK_CA_FILE: file }: Config): Promise<readonly 
     const { validTo } = new X509Certificate(await readFile(file));
     if (Date.parse(validTo) > Date.now()) return [];
     const problem = `The certificate in WEBHOOK_CA_FILE, ${file}, was valid until ${validTo}.`;
-    return [{ problem, remedy: 'Put its successor there, and restart the service: no webhook is trusted by it.' }];
+    return [
+      {
+        problem,
+        remedy: 'Replace it, and restart the service: an expired certificate makes every webhook that needs it fail.',
+      },
+    ];
   } catch {
     const problem = `WEBHOOK_CA_FILE, ${file}, cannot be read as a certificate in PEM.`;
     return [{ problem, remedy: 'Name a PEM file that the user of the service can read.' }];

@@ -42,7 +42,7 @@ it('ends its tokens, sessions and webhooks at once, and nothing of the other', a
   const wrong = await service.cli('tenant', 'delete', 'gone', '--confirm', 'stays');
   expect(wrong).toMatchObject({ code: 2, stderr: 'Nothing was deleted: that is not the name gone.\n' });
   const unasked = await service.cli('tenant', 'delete', 'gone');
-  expect(unasked).toMatchObject({ code: 2, stderr: 'Say which one once more: --confirm gone\n' });
+  expect(unasked).toMatchObject({ code: 2, stderr: 'Confirm the name: --confirm gone\n' });
   expect(await statusOf(gone, `${PLATFORM}/session`, session)).toBe(200);
 
   const deleted = await service.cli('tenant', 'delete', 'gone', '--confirm', 'gone', '--json');

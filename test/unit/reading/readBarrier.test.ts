@@ -205,11 +205,7 @@ describe('the barrier', () => {
       () => checkpoints.set(filledAt('records'), 12),
       /records is being filled: it is at position 9 of 12/,
     ],
-    [
-      'is built anew with all others',
-      () => checkpoints.set(ALL_FILLED_AT, 12),
-      /built anew: they are at position 9 of 12/,
-    ],
+    ['is rebuilt with all others', () => checkpoints.set(ALL_FILLED_AT, 12), /rebuilt: they are at position 9 of 12/],
   ])('withholds a read model that %s', async (_, become, reason) => {
     become();
     await expect(get('acme')).rejects.toThrow(ReadModelsWithheldError);

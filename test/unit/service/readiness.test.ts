@@ -66,7 +66,7 @@ describe('readiness', () => {
   });
 
   test('says why nothing is read', async () => {
-    withheld = 'The read models are built anew.';
+    withheld = 'The read models are rebuilt.';
     expect(await report()).toEqual({ ready: false, checks: { projections: { ok: false, detail: withheld } } });
   });
 
