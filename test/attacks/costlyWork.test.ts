@@ -2,13 +2,14 @@
 import { request } from 'node:http';
 import { PLATFORM } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { scaled } from '../engines/timeScale.js';
 import { watched } from './probe.js';
 
 const LIMIT_MS = 10_000;
 const LINES = 1_000;
 const CROWD = 100;
 /** One document takes a tenth of it; of a crowd of them, one after the other, others waited for more than ten seconds. */
-const LONGEST_WAIT_MS = 2_000;
+const LONGEST_WAIT_MS = scaled(2_000);
 
 const run = useService({
   tenants: { acme: 'dyn_stock_order' },

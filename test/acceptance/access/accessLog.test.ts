@@ -164,7 +164,7 @@ describe('what is refused is told', () => {
     const other = connect(run.service.port, '127.0.0.1');
     other.write('nonsense\r\n\r\n');
     await text(other);
-    await lineWhere(({ msg, reason }) => msg === 'request refused unread' && String(reason).includes('no HTTP'));
+    await lineWhere(({ msg, reason }) => msg === 'request refused unread' && String(reason).includes('not valid HTTP'));
   });
 });
 
