@@ -169,6 +169,7 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
       await goOn();
     });
     await isProven();
-    expect(api.loggedErrors).toEqual([]);
+    // Where the server takes longer to start than a request waits for it, requests say so.
+    expect(api.loggedErrors.filter((line) => !line.includes('MongoDB cannot be reached'))).toEqual([]);
   });
 });
