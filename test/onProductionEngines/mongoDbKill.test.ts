@@ -17,6 +17,8 @@ import { expectProjected, ProjectedLog, pick } from '../faults/projectedLog.js';
 const KILLS = Number(process.env.KILLS ?? 10);
 const STANDSTILLS = Math.ceil(KILLS / 2);
 const LEASE_MS = 300;
+/** Of a projector that nobody disturbs: a busy machine may hold it up for longer than the others' lease. */
+const LONG_LEASE_MS = 30_000;
 const EVENTS_A_ROUND = 40;
 const PROJECTOR = resolve('test/onProductionEngines/mongoDbProjector.mjs');
 
@@ -37,14 +39,14 @@ describeEngine('mongodb', 'a projector that writes to MongoDB', mongoDbMissing()
     const log = new ProjectedLog(rounds * EVENTS_A_ROUND);
     const file = join(directory, `${rounds}.json`);
     await writeFile(file, JSON.stringify({ assetTypes: log.assetTypes, events: log.events }));
-    const start = async (): Promise<ChildProcess> => {
-      const args = [PROJECTOR, url, file, String(LEASE_MS)];
+    const start = async (leaseMs = LEASE_MS): Promise<ChildProcess> => {
+      const args = [PROJECTOR, url, file, String(leaseMs)];
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
       await once(child.stdout, 'data');
       return child;
     };
     for (let round = 0; round < rounds; round++) await disturb(start);
-    expect(await once(await start(), 'exit')).toEqual([0, null]);
+    expect(await once(await start(LONG_LEASE_MS), 'exit')).toEqual([0, null]);
     const readModels = await openMongoReadModels({ url });
     await expectProjected(readModels, log);
     await readModels.close();
