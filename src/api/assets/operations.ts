@@ -228,7 +228,7 @@ export async function operationsReply(
     isActor(operation.actor);
   const stream = tableStream(caller.tenant, name);
   const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, isWanted };
-  const page = await withDeadline(caller, tableOperations(commands.eventStore, stream, asked));
+  const page = await withDeadline(caller, tableOperations(commands.eventStore, stream, asked, caller.deadline));
   const actors = page.operations.map((operation) => operation.actor);
   const shown = await withDeadline(caller, actorsShown(commands, tenant, actors));
   const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));

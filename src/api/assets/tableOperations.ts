@@ -4,6 +4,7 @@ import { streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
 import { type Operation, operationOf, together } from '../../domain/referenceTable/operation.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 
 export type TableOperation = Operation & {
   /** Revision of its first event, which is its id. */
@@ -35,11 +36,15 @@ export type OperationsQuery = {
 
 type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
 
-/** The limits on events and records count all that are read, wanted or not. Events outside the times are not read. */
+/**
+ * The limits on events and records count all that are read, wanted or not. Events outside the times are not read.
+ * @throws the cancellation's reason
+ */
 export async function tableOperations(
   eventStore: Log,
   stream: string,
   { before = Number.MAX_SAFE_INTEGER, from = '', to, isWanted = () => true }: OperationsQuery = {},
+  cancellation?: Cancellation,
 ): Promise<OperationsPage> {
   const newest = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const end = Math.min(newest, before - 1);
@@ -49,6 +54,7 @@ export async function tableOperations(
   let later: TableOperation | undefined;
   let [events, records] = [0, 0];
   for await (const slice of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
+    cancellation?.throwIfCancelled();
     for (const event of slice.toReversed()) {
       const operation = tableOperationOf(event);
       const isPart = operation !== undefined && later !== undefined && isPartOf(operation, later);

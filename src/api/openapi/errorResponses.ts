@@ -81,11 +81,15 @@ const ERRORS = {
       errors: { name: ['The name field is required.'] },
     }),
   ],
-  429: error('TooManyRequests', 'Over the rate limit, or too many lists or unreceived answers of this tenant wait.', {
-    message: 'Too many requests.',
-    error: 'At most 50 requests a second, 100 at once.',
-    headers: RETRY_AFTER,
-  }),
+  429: error(
+    'TooManyRequests',
+    'Over the rate limit, or too many lists, costly requests or unreceived answers of this tenant wait.',
+    {
+      message: 'Too many requests.',
+      error: 'At most 50 requests a second, 100 at once.',
+      headers: RETRY_AFTER,
+    },
+  ),
   431: error('HeadersTooLarge', 'The header fields, the URL among them, are too large.', {
     message: 'Request Header Fields Too Large',
     error: 'The header fields are too large.',

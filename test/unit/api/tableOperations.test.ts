@@ -2,6 +2,7 @@ import { type OperationsPage, type OperationsQuery, tableOperations } from '#app
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 const id = '0190a000-0000-7000-8000-000000000001';
@@ -122,4 +123,19 @@ it('the pieces of an undo are one operation, also where others have written in b
   ]);
   const many = await page(Array.from({ length: MAX_OPERATION_EVENTS + 10 }, () => piece));
   expect(many).toMatchObject({ operations: [{ created: MAX_OPERATION_EVENTS }], next: 10 });
+});
+
+test('reading ends soon after its cancellation', async () => {
+  const cancellation = new Cancellation();
+  let slices = 0;
+  const store = {
+    lastAppend: async () => ({ revision: 999, position: 1_000 }),
+    readStream: async () => {
+      slices += 1;
+      if (slices === 2) cancellation.cancel(new Error('The client has left.'));
+      return [];
+    },
+  };
+  await expect(tableOperations(store, 's', {}, cancellation)).rejects.toThrow('The client has left.');
+  expect(slices).toBe(2);
 });
