@@ -86,6 +86,20 @@ export type EventSlice = EventPosition & {
   readonly caughtUp: boolean;
 };
 
+/** What an event takes in the log. */
+export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
+  /** Of its data and metadata as stored; of EventStoreDB roughly, their characters. */
+  readonly bytes: number;
+  readonly occurredAt: string;
+};
+
+/** Sizes of events in log order. */
+export type SizeSlice = EventPosition & {
+  readonly sizes: readonly EventSize[];
+  /** True if this slice reached the head of the log at the time of reading. */
+  readonly caughtUp: boolean;
+};
+
 export type SubscribeOptions = {
   /** Exclusive: events with a higher position are delivered. 0 for everything. */
   readonly after: Position;
@@ -133,6 +147,12 @@ export interface EventStore {
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
 
+  /**
+   * The sizes of all stored events after a position, then of new ones within a second. Reads no data where the engine
+   * can tell its size. A slice may end inside an append.
+   */
+  sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncIterable<SizeSlice>;
+
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
 
@@ -157,6 +177,7 @@ export const storeWith = (store: EventStore, own: Partial<EventStore>): EventSto
   readStream: (...args) => store.readStream(...args),
   lastAppend: (stream) => store.lastAppend(stream),
   subscribe: (options) => store.subscribe(options),
+  sizes: (options) => store.sizes(options),
   head: () => store.head(),
   identity: () => store.identity(),
   holds: (place) => store.holds(place),

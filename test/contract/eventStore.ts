@@ -8,7 +8,7 @@ import {
 } from '#app/ports/eventStore.js';
 import { describeConcurrentWriters } from './eventStoreConcurrency.js';
 import { event, events, ids, storedSlices } from './eventStoreFixtures.js';
-import { describeSubscriptions } from './eventStoreSubscriptions.js';
+import { describeSizes, describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test. It may hold other data: nothing here expects it to be empty. */
 export type LogUnderTest = {
@@ -37,6 +37,7 @@ export function describeEventStore(name: string, open: () => Promise<LogUnderTes
     describeLimits(store);
     describeIdentity(store, () => log.openSecond());
     describeSubscriptions(store);
+    describeSizes(store);
     describeConcurrentWriters(store, () => log.openSecond());
     describeLife(open);
   });

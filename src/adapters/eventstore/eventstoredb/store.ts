@@ -1,7 +1,9 @@
+import { charactersOf } from '../../../domain/jsonSize.js';
 import {
   type AppendOptions,
   type AppendResult,
   type EventPosition,
+  type EventSize,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
@@ -10,8 +12,10 @@ import {
   type Position,
   type RecordedEvent,
   type Revision,
+  type SizeSlice,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
+import { mapWithPauses } from '../../../supervision/waiting.js';
 import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { connect } from './connection.js';
@@ -28,6 +32,14 @@ export type EventStoreDbSettings = {
   /** A subscription fails after this long without the server. Default 30,000 ms. */
   readonly patienceMs?: number;
 };
+
+const sizeOf = ({ stream, position, type, data, metadata }: RecordedEvent): EventSize => ({
+  stream,
+  position,
+  type,
+  bytes: charactersOf(data) + charactersOf(metadata),
+  occurredAt: metadata.occurredAt,
+});
 
 /** Small, since subscriptions with a smaller limit receive whole slices of the feed. */
 const FEED_SLICE_COUNT = 100;
@@ -94,6 +106,12 @@ class EventStoreDb implements EventStore {
         yield slice;
       }
     }
+  }
+
+  /** The client parses each event in any case, and does not tell how long its text was. */
+  async *sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncGenerator<SizeSlice> {
+    for await (const { events, ...slice } of this.subscribe(options))
+      yield { ...slice, sizes: await mapWithPauses(events, sizeOf) };
   }
 
   head(): Promise<Position> {

@@ -2,10 +2,12 @@ import type { Database } from 'better-sqlite3';
 import type {
   AppendResult,
   EventPosition,
+  EventSize,
   EventSlice,
   Position,
   RecordedEvent,
   Revision,
+  SizeSlice,
 } from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
@@ -16,6 +18,8 @@ const PAGE_SIZE = 1_000_000;
 const PAGE_COUNT = 1_000;
 /** A filter skips at most this many index entries per slice (a few milliseconds), then lets others run. */
 const SCAN_COUNT = 20_000;
+/** Events whose sizes are read at once (a few milliseconds). */
+const SIZE_COUNT = 1_000;
 
 type Accepts = (stream: string) => boolean;
 
@@ -81,6 +85,13 @@ export class LogReader {
       if (size >= PAGE_SIZE || events.length >= PAGE_COUNT) return { events, ended: false };
     }
     return { events, ended: true };
+  }
+
+  /** The sizes of the next events after a position. SQLite knows a text's size without reading it. */
+  sizes(after: Position): SizeSlice {
+    const sizes = this.#statements.sizes.all(after, SIZE_COUNT);
+    const position = sizes.at(-1)?.position ?? after;
+    return { sizes, position, eventId: this.#idAt(position), caughtUp: sizes.length < SIZE_COUNT };
   }
 
   lastAppend(stream: string): AppendResult | undefined {
@@ -176,6 +187,13 @@ function prepare(db: Database) {
       'SELECT type, schema_version AS schemaVersion FROM event_types',
     ),
     after: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
+    // Metadata is a list (`encoding.ts`), whose fifth entry is the time.
+    sizes: db.prepare<[number, number], EventSize>(
+      `SELECT e.position, s.name AS stream, t.type, octet_length(e.data) + octet_length(e.metadata) AS bytes,
+         e.metadata ->> '$[4]' AS occurredAt
+       FROM events e CROSS JOIN streams s USING (stream_id) CROSS JOIN event_types t USING (type_id)
+       WHERE e.position > ? ORDER BY e.position LIMIT ?`,
+    ),
     between: db.prepare<[number, number], EventRow>(`${EVENTS} WHERE e.position BETWEEN ? AND ? ORDER BY e.position`),
     ofStream: db.prepare<[string, number, number], EventRow>(
       `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?

@@ -13,9 +13,10 @@ import {
   type Position,
   type RecordedEvent,
   type Revision,
+  type SizeSlice,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
+import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
 import { identityOf } from '../everyStore.js';
@@ -23,6 +24,11 @@ import { Appender } from './appender.js';
 import { CommitListener, type CommitNews, RecentCommits } from './commitNews.js';
 import { type Durability, openLog } from './logFile.js';
 import { LogReader } from './logReader.js';
+
+/** How often new events are looked for to tell their sizes, in milliseconds: a look at each commit would slow the commits. */
+const SIZES_EVERY_MS = 500;
+/** How long older sizes are not read after each slice, in milliseconds. */
+const SIZES_REST_MS = 20;
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; created if missing. Its directory must exist. */
@@ -136,6 +142,17 @@ export class SqliteEventStore implements EventStore {
     if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
     // A new subscription may have missed the last commits, so it asks the file. A running one is told of each commit.
     return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#readHead()) };
+  }
+
+  async *sizes({ after, signal: ending }: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncGenerator<SizeSlice> {
+    const signal = AbortSignal.any([ending, this.#closing.signal]);
+    let isFirst = true;
+    for (let position = after; !signal.aborted; isFirst = false) {
+      const slice = this.#read((reader) => reader.sizes(position));
+      if (isFirst || slice.position > position) yield slice;
+      position = slice.position;
+      await sleep(slice.caughtUp ? SIZES_EVERY_MS : SIZES_REST_MS, signal);
+    }
   }
 
   /** Also wakes waiting subscriptions. */
