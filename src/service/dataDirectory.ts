@@ -9,6 +9,8 @@ export const LOG_ID_FILE = 'log-id';
 export const IN_USE = 'in-use';
 /** When the directory was last backed up (ISO 8601). */
 export const LAST_BACKUP_FILE = 'last-backup';
+/** What each tenant has in the log (`logUsage.ts`). */
+export const USAGE_FILE = 'usage.json';
 /** Databases, and the files that SQLite keeps beside them. */
 const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
 const KEYS = 'keys';
@@ -17,7 +19,7 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, KEYS].includes(name);
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, USAGE_FILE, KEYS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {
