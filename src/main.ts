@@ -35,6 +35,7 @@ import {
 import { openBroker, openStoredDirectory, readModelFile } from './service/engines.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
+import { openQuotas } from './service/quotas.js';
 import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
@@ -222,6 +223,12 @@ async function openParts(
     opened(startWebhooks(deps), (each) => each.stop());
   }
 
+  const isApi = roles.has('api');
+  const onError = logs(log, 'warn', 'counting what tenants have in the log is interrupted, and tried again');
+  const quotas = opened(
+    await openQuotas(config, { eventStore, readModels, directory, metrics, isApi, onError }),
+    (each) => each.stop(),
+  );
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () => readModels.checkpoint('records'),
@@ -246,6 +253,8 @@ async function openParts(
       tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
       sessionTtlSeconds: SESSION_SECONDS,
     }),
+    usage: quotas.usage,
+    disk: quotas.disk,
     config: apiConfig(config),
     log,
     metrics,

@@ -24,6 +24,7 @@ import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { Compression } from './jsonAnswer.js';
 import type { ServiceMetrics } from './metrics.js';
+import type { TenantUsage } from './tenantUsage.js';
 
 export type ApiConfig = {
   /** Version of the software. Two releases may show the same data differently. */
@@ -81,6 +82,9 @@ export type ApiDeps = {
   readonly pendingWrites: PendingWrites | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
+  readonly usage: TenantUsage;
+  /** Of the disk that the service writes to, in bytes; `reserve` 0: it writes to none. */
+  readonly disk: { readonly free: number; readonly reserve: number };
   readonly config: ApiConfig;
   readonly log: Logger;
   readonly metrics: ServiceMetrics;

@@ -149,7 +149,8 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const { ids } = req.context;
     const known = answerTo(error);
     const expected = known && withOutcome(known, req);
-    if (expected === undefined || expected.status >= 500) {
+    // 507 has a line in the access log: a client that goes on beyond its quota must not fill the log.
+    if (expected === undefined || (expected.status >= 500 && expected.status !== 507)) {
       // Refusals and timeouts are logged as warnings, without a stack: any client can cause them.
       const isExpected = EXPECTED_FAILURES.some((kind) => error instanceof kind);
       const about = { ...ids, method: req.method, path: loggedPath(req) };

@@ -1,17 +1,22 @@
 import { createInterface } from 'node:readline/promises';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { TenantUsage } from '../api/tenantUsage.js';
 import { parseBody } from '../commands/body.js';
 import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
-import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { createTenant, deleteTenant } from '../commands/identity/tenants.js';
+import { changeQuotas, createTenant, deleteTenant } from '../commands/identity/tenants.js';
 import { addUser, newUserBody } from '../commands/identity/users.js';
+import { readConfig } from '../config.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import type { Scope } from '../domain/identity/scopes.js';
+import { QUOTA_NAMES, QUOTAS, type Quota } from '../domain/quotas.js';
 import { TENANT_NAME } from '../domain/streams.js';
+import { LogUsage } from '../service/logUsage.js';
+import { quotasOf } from '../service/quotas.js';
 import { UsageError } from './errors.js';
-import { operator, withCommands, withTenant, withTenants } from './operator.js';
+import { operator, withCommands, withReadModels, withTenant, withTenants } from './operator.js';
 import { columns, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & {
@@ -22,9 +27,11 @@ type CreateOptions = JsonOption & {
 
 export function tenantCommand(): Command {
   return new Command('tenant')
-    .description('Make, list and delete tenants.')
+    .description('Make, list, show and delete tenants, and set their quotas.')
     .addCommand(createCommand())
     .addCommand(listCommand())
+    .addCommand(showCommand())
+    .addCommand(quotasCommand())
     .addCommand(deleteCommand());
 }
 
@@ -68,6 +75,85 @@ async function list(options: JsonOption): Promise<void> {
       ? ['There is no tenant yet. Make one with "dynamic-assets tenant create".']
       : columns([['TENANT', 'ORDER MODEL', 'DISPLAY NAME'], ...rows]),
   );
+}
+
+const showCommand = (): Command =>
+  withJson(
+    new Command('show').description('Show a tenant and what it uses of its quotas.').argument('<name>', 'the tenant'),
+    'dynamic-assets tenant show acme',
+  ).action(show);
+
+async function show(name: string, options: JsonOption): Promise<void> {
+  const config = readConfig(process.env);
+  const { tenant, quotas } = await withReadModels(name, async ({ eventStore, readModels }) => {
+    const found = await tenantNow({ eventStore }, name);
+    const log = { tally: await LogUsage.now(eventStore, config) };
+    const directory = { tenant: () => found };
+    const usage = new TenantUsage({ log, readModels, directory, quotas: quotasOf(config) });
+    const uses = QUOTA_NAMES.map(async (quota) => {
+      const limit = usage.limit(found, quota);
+      return [quota, { limit: limit === 0 ? null : limit, used: (await usage.now(found, quota)) ?? null }] as const;
+    });
+    return { tenant: found, quotas: await Promise.all(uses) };
+  });
+  const { displayName, orderModel } = tenant;
+  const rows = quotas.map(([quota, { limit, used }]) => [
+    QUOTAS[quota].name,
+    used === null ? 'not known' : String(used),
+    limit === null ? 'no limit' : String(limit),
+    tenant.quotas?.[quota] === undefined ? "the installation's" : 'its own',
+  ]);
+  const shown = Object.fromEntries(quotas.map(([quota, use]) => [QUOTAS[quota].name, use]));
+  printResult(options, { tenant: name, display_name: displayName, order_model: orderModel, quotas: shown }, [
+    ...columns([
+      ['Tenant', name],
+      ['Display name', displayName],
+      ['Order model', orderModel],
+    ]),
+    ...columns([['QUOTA', 'USED', 'LIMIT', 'WHOSE LIMIT'], ...rows]),
+  ]);
+}
+
+const DEFAULT = 'default';
+type QuotaOptions = JsonOption & { readonly [quota in Quota]?: number | typeof DEFAULT };
+
+function quotasCommand(): Command {
+  const definition = new Command('quotas')
+    .description(
+      'Set quotas of one tenant, instead of the settings QUOTA_… of the installation. Those that are not named stay. A running service knows them at once.',
+    )
+    .argument('<name>', 'the tenant');
+  for (const quota of QUOTA_NAMES) {
+    const { name, counts } = QUOTAS[quota];
+    definition.option(
+      `--${name.replaceAll('_', '-')} <number>`,
+      `${counts}; 0 for no limit, or "default"`,
+      quotaOption,
+    );
+  }
+  return withJson(definition, 'dynamic-assets tenant quotas acme --records 50000000 --log-bytes default').action(
+    setQuotas,
+  );
+}
+
+function quotaOption(text: string): number | typeof DEFAULT {
+  if (text === DEFAULT) return text;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number, or "default".');
+}
+
+async function setQuotas(name: string, options: QuotaOptions): Promise<void> {
+  const set = QUOTA_NAMES.flatMap((quota) => {
+    const value = options[quota];
+    return value === undefined ? [] : [[quota, value === DEFAULT ? null : value] as const];
+  });
+  if (set.length === 0) throw new UsageError('Name at least one quota, such as --records 50000000.');
+  await withTenant(name, ({ commands }) => changeQuotas(commands, operator(name), Object.fromEntries(set)));
+  const shown = set.map(([quota, value]) => [QUOTAS[quota].name, value] as const);
+  printResult(options, { tenant: name, quotas: Object.fromEntries(shown) }, [
+    `Quotas of ${name} are set:`,
+    ...columns(shown.map(([quota, value]) => [`  ${quota}`, value === null ? "the installation's" : String(value)])),
+  ]);
 }
 
 function deleteCommand(): Command {

@@ -67,6 +67,15 @@ export async function carryOutOnce<Answer extends object>(
   }
 }
 
+/** Whether a request with this key was accepted, so that a repetition has an answer. */
+export async function isAccepted(
+  { eventStore, now }: Pick<LogAccess, 'eventStore' | 'now'>,
+  caller: Caller,
+  named: Pick<Named, 'table' | 'key'>,
+): Promise<boolean> {
+  return isKept((await loadRequest(eventStore, streamOf(caller, named))).state, now());
+}
+
 const noop = (): void => undefined;
 
 async function carryOut<Answer extends object>(
@@ -109,7 +118,7 @@ async function answerOf<Answer>(
   return { ...(request.answer as Answer), position: await withDeadline(caller, eventStore.head()), isReplayed: true };
 }
 
-function streamOf({ tenant, actor }: Caller, { table, key }: Named): string {
+function streamOf({ tenant, actor }: Caller, { table, key }: Pick<Named, 'table' | 'key'>): string {
   const name = createHash('sha256').update(JSON.stringify([actor.kind, actor.id, table, key]));
   return requestStream(tenant, name.digest('hex'));
 }

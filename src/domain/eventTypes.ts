@@ -18,6 +18,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   RateLimitChanged: [],
   RateLimitRemoved: [],
   CleanUpGuardChanged: [],
+  QuotasChanged: [],
   TenantDeleted: [],
   UserAdded: [],
   UserChanged: [],

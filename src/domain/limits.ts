@@ -50,6 +50,15 @@ export const LARGE_WRITES_OF_TENANT = 4;
 /** Requests of one tenant that wait for costly reads of one kind, or for large writes. */
 export const MAX_WAITING_COSTLY_WORK = 100;
 
+/** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
+export const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
+/** Milliseconds that such a figure may be old when it refuses a request. */
+export const QUOTA_CONFIRMED_WITHIN_MS = 100;
+/** Milliseconds between two looks at the free space of the disk, and at which tenant's log grew most. */
+export const DISK_LOOKED_AT_EVERY_MS = 1_000;
+/** Figures of tenants that are kept for this; the least recently used are forgotten. */
+export const MAX_KEPT_FIGURES = 20_000;
+
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Differences that a dry run of a batch or a clean-up shows. */

@@ -74,6 +74,7 @@ function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>,
     case 'RateLimitChanged':
     case 'RateLimitRemoved':
     case 'CleanUpGuardChanged':
+    case 'QuotasChanged':
       return [];
   }
 }

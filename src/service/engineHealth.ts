@@ -11,6 +11,7 @@ import { behindText, parkedText } from '../projector/tenantState.js';
 import type { Behind } from '../reading/staleness.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 import { lastBackupAt } from './dataDirectory.js';
+import { freeBytes } from './diskReserve.js';
 
 /** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
@@ -198,10 +199,9 @@ export function registerDiskMetrics(
       },
     });
   };
-  register('data_directory_free_bytes', 'What the service may still write on the disk of DATA_DIR.', async () => {
-    const { bavail, bsize } = await statfs(DATA_DIR);
-    return bavail * bsize;
-  });
+  register('data_directory_free_bytes', 'What the service may still write on the disk of DATA_DIR.', () =>
+    freeBytes(DATA_DIR),
+  );
   register('data_directory_size_bytes', 'Size of the disk of DATA_DIR.', async () => {
     const { blocks, bsize } = await statfs(DATA_DIR);
     return blocks * bsize;

@@ -14,7 +14,17 @@ const report = z.strictObject({
   ok: z.boolean(),
   checks: z.array(z.strictObject({ check: z.string(), detail: z.string(), findings: z.array(finding) })),
 });
-const ALL = ['settings', 'files', 'keys', 'disk', 'event log', 'event types and secrets', 'read models', 'broker'];
+const ALL = [
+  'settings',
+  'files',
+  'keys',
+  'disk',
+  'event log',
+  'event types and secrets',
+  'quotas',
+  'read models',
+  'broker',
+];
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
 let healthy: Workplace;

@@ -13,7 +13,15 @@ import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { type HttpError, notFound } from '../errors.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { type Changed, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
+import {
+  CHANGES,
+  type Changed,
+  CREATES,
+  dataReply,
+  RECORD_ID,
+  type Reply,
+  type Resource,
+} from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
@@ -129,6 +137,7 @@ export const records: Resource = {
     },
     'POST /:table/assets': {
       id: 'create',
+      grows: ({ role }) => (role === 'order' ? [...CREATES, 'openOrders'] : CREATES),
       summary: 'Create a record',
       allow: 'write',
       body: { limit: 'record', schema: (assetType) => json.tableRef('create', assetType), example: createExample },
@@ -153,6 +162,8 @@ export const records: Resource = {
     },
     'PUT /:table/assets/:id': {
       id: 'update',
+      grows: CHANGES,
+      mayReport: true,
       summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
       description: ({ role }) =>
         role === 'order'

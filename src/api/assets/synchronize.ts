@@ -7,7 +7,7 @@ import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, isReferenceData, manyWritten, type Resource } from '../routes/operation.js';
+import { CREATES, dataReply, isReferenceData, manyWritten, type Resource } from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -64,6 +64,7 @@ export const synchronization: Resource = {
   operations: {
     'POST /:table/assets/batch': {
       id: 'batch',
+      grows: CREATES,
       summary: 'Create and update many',
       description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
       allow: 'write:reference_data',

@@ -245,6 +245,7 @@ export const syncs: Resource = {
     },
     'POST /:table/syncs': {
       id: 'startSyncOf',
+      grows: ['logBytes'],
       summary: 'Begin a synchronisation',
       description: `Its id is the \`_batch_id\` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed within ${SYNC_HOURS} hours deletes nothing.`,
       allow: 'write:reference_data',

@@ -107,6 +107,11 @@ const ERRORS = {
       headers: RETRY_AFTER,
     },
   ),
+  507: error('QuotaUsedUp', 'A quota of the tenant is used up, or the disk of the service is nearly full.', {
+    message: 'A quota of this tenant is used up; nothing was written.',
+    error:
+      'records: at most 10000000 records, and there are 10000312. Delete records with a clean-up, or ask the operator to raise the quota.',
+  }),
 } as const satisfies { readonly [status: number]: NamedResponse };
 
 export type ErrorStatus = keyof typeof ERRORS;

@@ -152,7 +152,14 @@ function operationObject(
   const responses: Responses = {
     [status]: withHeaders(withNames(ofOne(answer), `${typeName}Answer`, schemas), headersOf(isRead, operation)),
     ...(isRead ? { 304: NOT_MODIFIED } : {}),
-    ...errorsOf([431, ...area.errors, ...refusals(method, operation), ...bodyErrors, ...errors]),
+    ...errorsOf([
+      431,
+      ...area.errors,
+      ...refusals(method, operation),
+      ...bodyErrors,
+      ...errors,
+      ...(operation.grows ? ([507] as const) : []),
+    ]),
     ...answers,
   };
   return {

@@ -11,7 +11,7 @@ import { answerTo } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../orderWarnings.js';
-import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
+import { CHANGES, dataReply, manyWritten, type Resource } from '../routes/operation.js';
 
 /** Each approval reads the records that its order names; one deadline covers them all. */
 const AT_ONCE = 8;
@@ -45,6 +45,7 @@ export const approvals: Resource = {
   operations: {
     'POST /orders/approve': {
       id: 'platformApproveOrders',
+      grows: CHANGES,
       work: 'document',
       summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
       description:

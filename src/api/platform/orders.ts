@@ -31,7 +31,7 @@ import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { orderWarnings, warnings, warningsOf, withWarnings } from '../orderWarnings.js';
 import type { QueryParameter, Resource } from '../routes/operation.js';
-import { RECORD_ID } from '../routes/operation.js';
+import { CHANGES, RECORD_ID } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 const reasonText = z
@@ -202,6 +202,7 @@ export const orders: Resource = {
     'PUT /orders/:id': {
       work: 'document',
       id: 'platformSaveOrder',
+      grows: CHANGES,
       summary: 'Save changes; processing_status may be saved or validated',
       allow: 'validators',
       body: {
@@ -241,6 +242,7 @@ export const orders: Resource = {
     'POST /orders/:id/approve': {
       work: 'document',
       id: 'platformApproveOrder',
+      grows: CHANGES,
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
         'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects. `warnings` has each webhook that may have an earlier export of the order or is disabled, and an order that no webhook wants.',

@@ -10,11 +10,13 @@ import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../../domain/limits.js';
+import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import {
+  CHANGES_SETTINGS,
   dataReply,
   listReply,
   noContent,
@@ -45,7 +47,10 @@ const cleanUpGuardBody = z.strictObject({
   min_records: z.int('must be an integer.').min(0, 'must be at least 0.').default(0),
 });
 
-const tenantView = json.view<Tenant>({
+type ShownQuota = { readonly limit: number | null; readonly used: number | null };
+type ShownTenant = Tenant & { readonly shownQuotas: { readonly [name: string]: ShownQuota } };
+
+const tenantView = json.view<ShownTenant>({
   name: [json.text, ({ name }) => name],
   display_name: [json.text, ({ displayName }) => displayName],
   order_model: [json.oneOf(ORDER_MODELS), ({ orderModel }) => orderModel],
@@ -58,7 +63,19 @@ const tenantView = json.view<Tenant>({
     ({ cleanUpGuard: guard }) =>
       guard === undefined ? null : { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 },
   ],
+  quotas: [json.ref('Quotas'), ({ shownQuotas }) => shownQuotas],
 });
+
+/** With what is used of the quotas: null while it is not known. */
+async function tenantReply({ usage }: Api, tenant: Tenant): Promise<Reply> {
+  const shown = async (quota: Quota) => {
+    const limit = usage.limit(tenant, quota);
+    const used = (await usage.now(tenant, quota)) ?? null;
+    return [QUOTAS[quota].name, { limit: limit === 0 ? null : limit, used }] as const;
+  };
+  const shownQuotas = Object.fromEntries(await Promise.all(QUOTA_NAMES.map(shown)));
+  return dataReply(tenantView.show({ ...tenant, shownQuotas }));
+}
 
 /** The table after a change. */
 function changed({ commands }: Api, tenant: string, table: string, written: Position): Reply {
@@ -70,6 +87,18 @@ export const settings: Resource = {
   pathParameters: { table: pathText('table') },
   schemas: {
     Tenant: tenantView.schema,
+    QuotaUse: json.closedObject({
+      limit: { ...json.orNull(json.count), description: 'null: no limit.' },
+      used: { ...json.orNull(json.count), description: 'null: not known now.' },
+    }),
+    Quotas: json.closedObject(
+      Object.fromEntries(
+        QUOTA_NAMES.map((quota) => [
+          QUOTAS[quota].name,
+          { ...json.ref('QuotaUse'), description: `A limit of ${QUOTAS[quota].counts}.` },
+        ]),
+      ),
+    ),
     RateLimit: json.closedObject({ per_second: json.count, burst: json.count }),
     CleanUpGuard: json.closedObject({ max_percent: json.count, min_records: json.count }),
   },
@@ -83,6 +112,7 @@ export const settings: Resource = {
     },
     'POST /asset-types': {
       id: 'platformAddTable',
+      grows: CHANGES_SETTINGS,
       summary: 'Add a reference table',
       allow: 'admins',
       body: json.bodyOf(tableBody, {
@@ -100,6 +130,7 @@ export const settings: Resource = {
     },
     'POST /asset-types/:table/fields': {
       id: 'platformAddField',
+      grows: CHANGES_SETTINGS,
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: json.bodyOf(fieldBody, {
@@ -121,7 +152,7 @@ export const settings: Resource = {
       summary: 'The organisation',
       allow: 'users',
       answer: json.one('Tenant'),
-      handle: (_api, { tenant }) => dataReply(tenantView.show(tenant)),
+      handle: (api, { tenant }) => tenantReply(api, tenant),
     },
     'DELETE /tenant/rate-limit': {
       id: 'platformRemoveRateLimit',
@@ -131,28 +162,31 @@ export const settings: Resource = {
     },
     'PUT /tenant/rate-limit': {
       id: 'platformChangeRateLimit',
+      grows: CHANGES_SETTINGS,
       summary: 'Requests a second of each API client and each user, and at once',
       description: "The operator's limit counts if this one is higher.",
       allow: 'admins',
       body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
       answer: json.one('Tenant'),
-      async handle({ commands }, { caller, body }) {
+      async handle(api, { caller, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
-        await changeRateLimit(commands, caller, { perSecond, burst });
-        return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
+        await changeRateLimit(api.commands, caller, { perSecond, burst });
+        return tenantReply(api, tenantOf(api.commands, caller.tenant));
       },
     },
     'PUT /tenant/clean-up-guard': {
       id: 'platformChangeCleanUpGuard',
+      grows: CHANGES_SETTINGS,
       summary: 'Clean-ups that must be confirmed',
       description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null: none are. A new tenant has ${GUARD_PERCENT} percent and ${GUARD_MIN_RECORDS} records.`,
       allow: 'admins',
       body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),
       answer: json.one('Tenant'),
-      async handle({ commands }, { caller, body }) {
+      async handle(api, { caller, body }) {
         const { max_percent: maxPercent, min_records: minRecords } = parseBody(cleanUpGuardBody, body);
-        await changeCleanUpGuard(commands, caller, maxPercent === null ? undefined : { maxPercent, minRecords });
-        return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
+        const guard = maxPercent === null ? undefined : { maxPercent, minRecords };
+        await changeCleanUpGuard(api.commands, caller, guard);
+        return tenantReply(api, tenantOf(api.commands, caller.tenant));
       },
     },
   },

@@ -11,7 +11,7 @@ import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, RECORD_ID, type Resource, type UserCall } from '../routes/operation.js';
+import { CHANGES, CREATES, dataReply, pathText, RECORD_ID, type Resource, type UserCall } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 /** @throws HttpError 404 */
@@ -69,6 +69,7 @@ export const tables: Resource = {
     },
     'POST /tables/:table/assets': {
       id: 'platformAddPart',
+      grows: CREATES,
       summary: 'Add a line, consignment, goods or charge to an order',
       allow: 'validators',
       body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
@@ -91,6 +92,7 @@ export const tables: Resource = {
     },
     'PUT /tables/:table/assets/:id': {
       id: 'platformChangePart',
+      grows: CHANGES,
       summary: 'Change a part of an order; fields that the body lacks stay',
       allow: 'validators',
       body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },

@@ -13,7 +13,14 @@ import { ROLES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, listReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
+import {
+  CHANGES_SETTINGS,
+  dataReply,
+  listReply,
+  noContent,
+  type Resource,
+  type UserCall,
+} from '../routes/operation.js';
 
 /** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
@@ -67,6 +74,7 @@ export const users: Resource = {
     },
     'POST /users': {
       id: 'platformAddUser',
+      grows: CHANGES_SETTINGS,
       summary: 'Add a user; without a password one is made for the first sign-in',
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
@@ -87,6 +95,7 @@ export const users: Resource = {
     },
     'PUT /users/:id': {
       id: 'platformChangeUser',
+      grows: CHANGES_SETTINGS,
       summary: 'Change a user; fields that the body lacks stay',
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
@@ -100,6 +109,7 @@ export const users: Resource = {
     },
     'POST /users/:id/password': {
       id: 'platformResetPassword',
+      grows: CHANGES_SETTINGS,
       summary: 'Give a user who forgot the password a new one for the next sign-in; all sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),

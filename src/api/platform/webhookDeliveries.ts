@@ -19,7 +19,7 @@ import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLog, DeliveryLogEntry, DeliveryState } from '../../ports/deliveryLog.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
@@ -157,6 +157,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
       id: 'platformResendDelivery',
+      grows: CHANGES,
       summary: 'Send it again, whatever its outcome',
       allow: 'admins',
       status: 202,
@@ -168,6 +169,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/resend': {
       id: 'platformResendFailed',
+      grows: CHANGES,
       summary: 'Send again the failed deliveries of a period',
       allow: 'admins',
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
@@ -178,6 +180,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',
+      grows: [...CHANGES, 'replaysPerHour'],
       summary: 'Send the events of a period, also from before the webhook was made',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
@@ -190,6 +193,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/test': {
       id: 'platformTestWebhook',
+      grows: CHANGES,
       summary: 'Send it the example of a kind of event',
       allow: 'admins',
       body: json.bodyOf(testEventBody, { event: 'order.approved' }),

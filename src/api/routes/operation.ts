@@ -9,6 +9,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
+import type { Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import type { WorkKind } from '../admission.js';
@@ -76,6 +77,11 @@ export type BodyDescription = {
 
 export type HonouredHeader = 'if-match' | 'idempotency-key';
 
+/** Quotas that a change of data uses up: webhooks may be told of it. */
+export const CHANGES: readonly Quota[] = ['logBytes', 'openDeliveries'];
+export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
+export const CHANGES_SETTINGS: readonly Quota[] = ['settingsPerHour'];
+
 type Description = {
   /** Operation id; the document appends the table's name to that of a table operation. */
   readonly id: string;
@@ -87,6 +93,10 @@ type Description = {
   readonly honours?: readonly HonouredHeader[];
   /** Costly work, which waits for its turn. A write with a large body does in any case. */
   readonly work?: WorkKind;
+  /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
+  readonly grows?: PerTable<readonly Quota[]>;
+  /** The body may be a status report, which is never refused; so it is read before `grows` is checked. */
+  readonly mayReport?: true;
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;

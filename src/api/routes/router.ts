@@ -1,7 +1,7 @@
 /**
  * Makes the express router of an area. Checks run in this order: those of the area (tenant 404, token 401, rate 429),
- * path and table (404), method (405), scope or role (403), unknown parameters and header fields (400). The body comes
- * last: strangers cannot make the service parse megabytes.
+ * path and table (404), method (405), scope or role (403), unknown parameters and header fields (400), quotas (507). The
+ * body comes last: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -15,6 +15,7 @@ import { clientHasLeft, HttpError, known, notFound, tooManyRequests } from '../e
 import { bytesOf, encodingFor, joined, sendJson } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
+import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
 import {
   type Area,
@@ -142,12 +143,16 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
   const checkHeaders = refusedHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
+  const checkGrowth = growthCheck(api, operation);
 
   const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
     checkHeaders(req);
+    const assetType = isTableOperation(operation) ? knownAsset(req) : undefined;
+    if (operation.mayReport !== true) await checkGrowth?.(req, { assetType, query });
     const body = readBody === undefined ? undefined : await readBody(req, res);
+    if (operation.mayReport === true) await checkGrowth?.(req, { assetType, query, body });
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 

@@ -6,7 +6,7 @@ import { readModelFile } from '../../service/engines.js';
 import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
-import { broker, directory, logFile, readModels } from './engines.js';
+import { broker, directory, logFile, quotas, readModels } from './engines.js';
 import { type Checked, checked, disk, files, keys, settings } from './machine.js';
 
 export function doctorCommand(): Command {
@@ -57,9 +57,13 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   const jobs = await checked('broker', away, () => broker(config));
   const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
+  const types = await checked('event types and secrets', away, () => withTenants(directory, config));
+  const counted = () => withTenants((tenants, tools) => quotas(config, tenants, tools), config);
   return [
     log,
-    await checked('event types and secrets', away, () => withTenants(directory, config)),
+    types,
+    // A log that could not be opened is reported once.
+    ...(types.detail === '' ? [] : [await checked('quotas', away, counted)]),
     await checked('read models', away, () => ofReadModels(config)),
     jobs,
   ];

@@ -10,10 +10,11 @@ import type { Parked } from '../../ports/projectionProgress.js';
 import { type ProjectionStatus, statusOfLanes } from '../../projector/projections.js';
 import { afterFix, parkedSentence } from '../../projector/tenantState.js';
 import { openBroker } from '../../service/engines.js';
+import { LogUsage } from '../../service/logUsage.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools, ProjectionTools } from '../operator.js';
-import type { Finding, Looked } from './machine.js';
+import { type Finding, type Looked, shown } from './machine.js';
 
 const ANSWER_WITHIN_MS = 10_000;
 /** A working projector commits several times a second. */
@@ -53,6 +54,28 @@ export async function directory(
     }
   }
   return { detail: `${tenants.length} tenants, ${secrets} signing secrets that open`, findings };
+}
+
+/** Share of a quota from which the operator is told. */
+const NEARLY_USED = 0.9;
+
+/** Tenants whose quota of the log is nearly used up. */
+export async function quotas(config: Config, tenants: readonly Tenant[], { commands }: OperatorTools): Promise<Looked> {
+  const tally = await LogUsage.now(commands.eventStore, config);
+  const uses = tenants.map(({ name, quotas: own }) => {
+    const limit = own?.logBytes ?? config.QUOTA_LOG_BYTES;
+    return { name, limit, used: tally.of(name).bytes };
+  });
+  const findings = uses
+    .filter(({ limit, used }) => limit > 0 && used >= NEARLY_USED * limit)
+    .map(({ name, limit, used }) => ({
+      problem: `Tenant ${name} has ${shown(used)} in the event log, of ${shown(limit)} that it may have; beyond that its changes are refused.`,
+      remedy: `Find out what it writes (docs/operations.md), or raise its quota: dynamic-assets tenant quotas ${name} --log-bytes <number>`,
+    }));
+  const largest = uses.toSorted((a, b) => b.used - a.used)[0];
+  const detail =
+    largest === undefined ? 'no tenant' : `most in the event log has ${largest.name}, ${shown(largest.used)}`;
+  return { detail, findings };
 }
 
 const NEEDS_RELEASE =

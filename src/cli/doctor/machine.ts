@@ -1,12 +1,13 @@
 /** Checks this machine: settings, data directory, keys, and disk. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAtPages } from '../../adapters/damagedFiles.js';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { usersOf } from '../../service/directoryUse.js';
+import { freeBytes } from '../../service/diskReserve.js';
 import { readModelFile } from '../../service/engines.js';
 import { installationKeys } from '../../service/secretBox.js';
 import { withProgressBar } from '../output.js';
@@ -86,14 +87,14 @@ export async function keys(config: Config): Promise<Looked> {
 }
 
 export async function disk(config: Config): Promise<Looked> {
-  const { DATA_DIR } = config;
-  const { bavail, bsize } = await statfs(DATA_DIR);
-  const free = bavail * bsize;
+  const { DATA_DIR, DISK_RESERVE } = config;
+  const free = await freeBytes(DATA_DIR);
   const readModels = readModelFile(config);
   const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
   const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
   const findings: Finding[] = [];
-  if (free < LEAST_FREE_BYTES) findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
+  if (free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE))
+    findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
   else if (free < rebuild) {
     const problem = `${shown(free)} are free below ${DATA_DIR}; a rebuild of all read models may need ${shown(rebuild)}.`;
     findings.push({ problem, remedy });
@@ -101,7 +102,7 @@ export async function disk(config: Config): Promise<Looked> {
   return { detail: `${shown(free)} are free`, findings };
 }
 
-const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+export const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
 /** Files derived from the log, with what to do if one is damaged. */
 const DERIVED: readonly (readonly [name: string, remedy: string])[] = [

@@ -1,6 +1,7 @@
 /** Tenants: created by an operator, each with one order model. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
+import type { Quota } from '../../domain/quotas.js';
 import { type CleanUpGuard, FIRST_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -63,6 +64,13 @@ export const changeCleanUpGuard = (
   guard: CleanUpGuard | undefined,
 ): Promise<Position> =>
   changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: guard ?? { maxPercent: null } });
+
+/** @param quotas only those that change; null: the installation's counts again; 0: no limit */
+export const changeQuotas = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  quotas: { readonly [quota in Quota]?: number | null },
+): Promise<Position> => changeTenant(commands, caller, { type: 'QuotasChanged', data: quotas });
 
 function changeTenant(commands: DirectoryCommands, caller: Caller, event: DirectoryEvent): Promise<Position> {
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {

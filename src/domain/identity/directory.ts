@@ -1,4 +1,5 @@
 /** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
+import { changedQuotas, isQuota, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
@@ -42,6 +43,7 @@ export type Tenant = {
   readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
   readonly rateLimit?: RateLimit;
   readonly cleanUpGuard?: CleanUpGuard;
+  readonly quotas?: OwnQuotas;
   /** Only the name of a deleted tenant is kept: it is not given again. */
   readonly deleted?: true;
 };
@@ -102,6 +104,8 @@ export function evolveTenant(
       const { maxPercent, ...least } = event.data;
       return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent, ...least } };
     }
+    case 'QuotasChanged':
+      return { ...tenant, quotas: changedQuotas(tenant.quotas ?? {}, event.data) };
     case 'UserAdded':
       return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
     case 'UserChanged':
@@ -254,6 +258,8 @@ function isWhole({ type, data }: DirectoryEvent): boolean {
   switch (type) {
     case 'CleanUpGuardChanged':
       return (data.maxPercent === null || Number.isFinite(data.maxPercent)) && Number.isFinite(data.minRecords ?? 0);
+    case 'QuotasChanged':
+      return Object.entries(data).every(([name, value]) => isQuota(name) && (value === null || Number.isFinite(value)));
     case 'UserAdded':
       return Number.isSafeInteger(data.id) && isText(data.email);
     case 'ApiClientCreated':

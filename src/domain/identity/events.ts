@@ -1,6 +1,7 @@
 /** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, `session-<tenant>.<id>` and `client-<tenant>.<id>`. */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
 import type { EventOf } from '../eventTypes.js';
+import type { Quota } from '../quotas.js';
 import type { WebhookEvent } from '../webhook/events.js';
 import type { Role, Scope } from './scopes.js';
 
@@ -23,6 +24,8 @@ export type TenantEvent =
   | EventOf<'RateLimitRemoved', Record<string, never>>
   /** null: clean-ups are no longer guarded. Events of earlier releases have no `minRecords`. */
   | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null; readonly minRecords?: number }>
+  /** Only what changed; null: the installation's quota counts again. 0: no limit. */
+  | EventOf<'QuotasChanged', { readonly [quota in Quota]?: number | null }>
   /** No other event of the tenant counts, before it or after it, and its name is not given again. */
   | EventOf<'TenantDeleted', { readonly name: string }>;
 

@@ -183,6 +183,7 @@ describe('the tenant', () => {
         order_model: 'dyn_stock_order',
         rate_limit: null,
         clean_up_guard: { max_percent: 50, min_records: 100 },
+        quotas: expect.objectContaining({ records: { limit: 10_000_000, used: expect.any(Number) } }),
       },
     });
     const limit = { per_second: 1000, burst: 2000 };

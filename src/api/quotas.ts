@@ -1,0 +1,87 @@
+/** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
+import type { Request } from 'express';
+import { isAccepted } from '../commands/keyedRequest.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { QUOTAS, type Quota } from '../domain/quotas.js';
+import type { Api } from './deps.js';
+import { HttpError } from './errors.js';
+import type { Operation } from './routes/operation.js';
+
+const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
+
+/** Whether the body reports the status of an order (spec §4.9) and changes nothing else. */
+const isStatusReport = (assetType: AssetType | undefined, body: unknown): boolean =>
+  assetType?.role === 'order' &&
+  typeof body === 'object' &&
+  body !== null &&
+  Object.keys(body).every((name) => OF_REPORTS.includes(name));
+
+type Grows = readonly Quota[];
+
+/** `body` is read already if it may be a status report. */
+type Growing = { readonly assetType: AssetType | undefined; readonly query: URLSearchParams; readonly body?: unknown };
+
+/**
+ * The check of an operation; undefined if it makes nothing grow. Usually it answers at once, from figures in memory. Before
+ * a refusal they are looked up again, and a repetition of a request that was accepted is let through: it has an answer.
+ */
+export function growthCheck(
+  api: Api,
+  { grows }: Operation,
+): ((req: Request, growing: Growing) => void | Promise<void>) | undefined {
+  if (grows === undefined) return undefined;
+  return (req, { assetType, query, body }) => {
+    if (query.get('dry_run') === 'true' || isStatusReport(assetType, body)) return;
+    const { tenant } = req.context;
+    const quotas = typeof grows !== 'function' ? grows : assetType === undefined ? [] : grows(assetType);
+    if (refusalByDisk(api, tenant) === undefined && quotas.every((quota) => hasRoom(api, tenant, quota))) return;
+    return refuse(api, req, quotas, assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel));
+  };
+}
+
+function hasRoom({ usage }: Api, tenant: Tenant, quota: Quota): boolean {
+  if (quota === 'openDeliveries' && tenant.webhooks.size === 0) return true;
+  const limit = usage.limit(tenant, quota);
+  return limit === 0 || (usage.known(tenant, quota) ?? 0) < limit;
+}
+
+/** @param table that an Idempotency-Key belongs to. @throws HttpError 507 */
+async function refuse(api: Api, req: Request, grows: Grows, table: string): Promise<void> {
+  const { context, headers } = req;
+  const refusal = refusalByDisk(api, context.tenant) ?? (await refusalByQuota(api, context.tenant, grows));
+  if (refusal === undefined) return;
+  const key = headers['idempotency-key'];
+  if (typeof key === 'string' && (await isAccepted(api.commands, context.caller(), { table, key }))) return;
+  throw refusal;
+}
+
+async function refusalByQuota({ usage }: Api, tenant: Tenant, grows: Grows): Promise<HttpError | undefined> {
+  for (const quota of grows) {
+    if (quota === 'openDeliveries' && tenant.webhooks.size === 0) continue;
+    const limit = usage.limit(tenant, quota);
+    const used = limit === 0 ? 0 : ((await usage.now(tenant, quota)) ?? 0);
+    if (limit === 0 || used < limit) continue;
+    const { name, counts, remedy } = QUOTAS[quota];
+    return new HttpError(
+      507,
+      'A quota of this tenant is used up; nothing was written.',
+      `${name}: at most ${limit} ${counts}, and there are ${used}. ${remedy}`,
+    );
+  }
+  return undefined;
+}
+
+/** Below the reserve the tenant whose log grew most is refused, below half of it each one. */
+function refusalByDisk({ disk, usage }: Api, { name }: Tenant): HttpError | undefined {
+  const { free, reserve } = disk;
+  if (free >= reserve) return undefined;
+  const isForAll = free < reserve / 2;
+  if (!isForAll && usage.largestGrower() !== name) return undefined;
+  const whose = isForAll ? '' : ' The log of this tenant grew most in the last hour, so it is refused first.';
+  return new HttpError(
+    507,
+    'The disk of the service is nearly full; nothing was written.',
+    `${free} bytes are free, and ${reserve} are kept in reserve (DISK_RESERVE).${whose} Reads, status reports, clean-ups and deletions go on; the operator has to free space.`,
+  );
+}

@@ -1,0 +1,140 @@
+/**
+ * What each tenant uses of its quotas. Figures from the log are in memory; those from the read models are looked up in
+ * the background while a tenant writes, so a request compares without waiting.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Tenant } from '../domain/identity/directory.js';
+import {
+  DISK_LOOKED_AT_EVERY_MS,
+  MAX_KEPT_FIGURES,
+  QUOTA_CONFIRMED_WITHIN_MS,
+  QUOTA_LOOKED_UP_EVERY_MS,
+} from '../domain/limits.js';
+import type { LogTally } from '../domain/logUsage.js';
+import { TO_VALIDATE } from '../domain/order/status.js';
+import type { Quota, Quotas } from '../domain/quotas.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
+import type { RecordReads } from '../ports/readModels.js';
+import { singleFlight, withTimeout } from '../supervision/waiting.js';
+
+export type UsageSource = {
+  /** Of this process's log. */
+  readonly log: { readonly tally: LogTally };
+  readonly readModels: Pick<RecordReads, 'list' | 'tableFigures'> & Pick<DeliveryLog, 'deliveryBacklog'>;
+  readonly directory: { tenant(name: string): Tenant | undefined };
+  /** The installation's, for tenants without their own. */
+  readonly quotas: Quotas;
+};
+
+/** A look-up is given up after this time, in milliseconds. */
+const LOOK_LIMIT_MS = 3_000;
+
+/** A figure that is looked up when it is asked for and too old. */
+class Figure<Value> {
+  /** Undefined before the first look-up, and while the read models are away. */
+  value: Value | undefined;
+  #lookedUpAt = Number.NEGATIVE_INFINITY;
+  readonly #lookUp: () => Promise<void>;
+
+  constructor(find: () => Promise<Value>) {
+    this.#lookUp = singleFlight(async () => {
+      const looking = withTimeout(LOOK_LIMIT_MS, 'The read models do not answer.', find());
+      this.value = await looking.catch(() => undefined);
+      this.#lookedUpAt = performance.now();
+    });
+  }
+
+  /** Resolves when the value is not older than this. Never rejects. */
+  async within(milliseconds: number): Promise<Value | undefined> {
+    if (performance.now() - this.#lookedUpAt > milliseconds) await this.#lookUp();
+    return this.value;
+  }
+}
+
+export class TenantUsage {
+  readonly #source: UsageSource;
+  readonly #figures = new LRUCache<string, Figure<number>>({ max: MAX_KEPT_FIGURES });
+  /** Open deliveries by tenant. */
+  readonly #backlog: Figure<ReadonlyMap<string, number>>;
+  #grew: string | undefined;
+  #grewAt = Number.NEGATIVE_INFINITY;
+
+  constructor(source: UsageSource) {
+    this.#source = source;
+    this.#backlog = new Figure(async () => {
+      const open = new Map<string, number>();
+      for (const { tenant, open: count } of await source.readModels.deliveryBacklog())
+        open.set(tenant, (open.get(tenant) ?? 0) + count);
+      return open;
+    });
+  }
+
+  /** The tenant's own quota, or the installation's; 0: no limit. */
+  limit({ quotas }: Pick<Tenant, 'quotas'>, quota: Quota): number {
+    return quotas?.[quota] ?? this.#source.quotas[quota];
+  }
+
+  /** What is used as far as it is known now; undefined if it is not. Has it looked up again if it is old. */
+  known({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
+    const inLog = this.#inLog(name, quota);
+    if (inLog !== undefined) return inLog;
+    const figure = this.#figure(name, quota);
+    void figure.within(QUOTA_LOOKED_UP_EVERY_MS);
+    return figure.value;
+  }
+
+  /** The same without a look-up. */
+  lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
+    return this.#inLog(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
+  }
+
+  /** What is used, at most a moment old; undefined while the read models are away. */
+  async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
+    return this.#inLog(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
+  }
+
+  /** The tenant whose log grew most in the last hour, as of a moment ago. */
+  largestGrower(): string | undefined {
+    if (performance.now() - this.#grewAt > DISK_LOOKED_AT_EVERY_MS) {
+      this.#grew = this.#source.log.tally.largestGrower(Date.now());
+      this.#grewAt = performance.now();
+    }
+    return this.#grew;
+  }
+
+  /** Undefined for what the read models know. */
+  #inLog(tenant: string, quota: Quota): number | undefined {
+    const { tally } = this.#source.log;
+    if (quota === 'logBytes') return tally.of(tenant).bytes;
+    if (quota === 'settingsPerHour') return tally.inLastHour(tenant, Date.now()).settings;
+    if (quota === 'replaysPerHour') return tally.inLastHour(tenant, Date.now()).replays;
+    return undefined;
+  }
+
+  #figure(tenant: string, quota: Quota): Figure<number> {
+    const key = `${tenant} ${quota}`;
+    const kept = this.#figures.get(key);
+    if (kept !== undefined) return kept;
+    const figure = new Figure(() => this.#count(tenant, quota));
+    this.#figures.set(key, figure);
+    return figure;
+  }
+
+  async #count(name: string, quota: Quota): Promise<number> {
+    const { directory, readModels } = this.#source;
+    const tenant = directory.tenant(name);
+    if (tenant === undefined) return 0;
+    if (quota === 'openDeliveries') {
+      const backlog = await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS);
+      if (backlog === undefined) throw new Error('The delivery log cannot be read.');
+      return backlog.get(name) ?? 0;
+    }
+    if (quota === 'openOrders') {
+      const open = { kind: 'equals', field: 'processing_status', anyOf: TO_VALIDATE } as const;
+      const table = { tenant: name, table: tenant.orderModel };
+      return (await readModels.list(table, { filters: [open], sort: [], offset: 0, limit: 1 })).total;
+    }
+    const tables = [...tenant.assetTypes.keys()].map((table) => ({ tenant: name, table }));
+    return (await readModels.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
+  }
+}

@@ -1,0 +1,56 @@
+/** What a tenant may use: limits of what grows for good, or waits, or is asked for in an hour. */
+
+const ASK = 'ask the operator to raise the quota';
+
+/** Each with its name in the API, what it counts, and what to do when it is used up. */
+export const QUOTAS = {
+  logBytes: {
+    name: 'log_bytes',
+    counts: 'bytes in the event log',
+    remedy: `The log keeps what was ever written: ${ASK}.`,
+  },
+  records: { name: 'records', counts: 'records', remedy: `Delete records with a clean-up, or ${ASK}.` },
+  openOrders: {
+    name: 'open_orders',
+    counts: 'orders that wait for a validator',
+    remedy: `Approve or reject orders, or ${ASK}.`,
+  },
+  openDeliveries: {
+    name: 'open_deliveries',
+    counts: 'webhook deliveries that are neither made nor given up',
+    remedy: `Mend or remove the webhook that takes none, or ${ASK}.`,
+  },
+  replaysPerHour: {
+    name: 'replays_per_hour',
+    counts: 'backfills and enabled webhooks in an hour',
+    remedy: `Wait for up to an hour, or ${ASK}.`,
+  },
+  settingsPerHour: {
+    name: 'settings_per_hour',
+    counts: 'changes of settings in an hour',
+    remedy: `Wait for up to an hour, or ${ASK}.`,
+  },
+} as const;
+
+export type Quota = keyof typeof QUOTAS;
+
+export const isQuota = (name: string): name is Quota => Object.hasOwn(QUOTAS, name);
+export const QUOTA_NAMES: readonly Quota[] = Object.keys(QUOTAS).filter(isQuota);
+
+/** A value for each; 0: no limit. */
+export type Quotas = { readonly [quota in Quota]: number };
+
+/** The values of one tenant, instead of the installation's. */
+export type OwnQuotas = Partial<Quotas>;
+
+/** @param changes null: the installation's value counts again */
+export function changedQuotas(
+  before: OwnQuotas,
+  changes: { readonly [quota in Quota]?: number | null | undefined },
+): OwnQuotas {
+  const entries = QUOTA_NAMES.flatMap((quota) => {
+    const value = changes[quota] === undefined ? before[quota] : changes[quota];
+    return typeof value === 'number' ? [[quota, value] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}

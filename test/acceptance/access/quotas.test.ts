@@ -1,0 +1,201 @@
+/** Quotas of a tenant, and the reserve of the disk: what grows is refused with 507, all else goes on. */
+import { statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { newId } from '#app/commands/clock.js';
+import type { Answer } from '../http.js';
+import { expectErrorBody, expectRefused } from '../refusals.js';
+import { type Service, startService } from '../service.js';
+import type { TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: { QUOTA_SETTINGS_PER_HOUR: '12' },
+});
+const acme = () => run.tenant('acme');
+const other = () => run.tenant('other');
+
+const items = (count: number, batchId = 'one') =>
+  Array.from({ length: count }, () => ({ external_id: newId(), name: 'Tea', _batch_id: batchId }));
+const batch = (tenant: TenantClient, count = 1) => tenant.postBatch('dyn_item', { items: items(count) });
+const create = (tenant: TenantClient) => tenant.postRecord('dyn_item', { external_id: newId(), name: 'Tea' });
+const order = (tenant: TenantClient) => tenant.postRecord('dyn_stock_order', {});
+
+/** Sends until it is answered with this status; figures may be two seconds old. */
+async function until(status: number, send: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await send();
+    if (answer.status === status) return answer;
+    await wait(50);
+  }
+}
+/** Sends until it is refused for this quota. */
+async function untilUsedUp(quota: string, send: () => Promise<Answer>): Promise<void> {
+  const answer = await until(507, send);
+  expectErrorBody(answer);
+  expect(answer.body).toMatchObject({
+    message: 'A quota of this tenant is used up; nothing was written.',
+    error: expect.stringMatching(new RegExp(`^${quota}: at most \\d+ .*, and there are \\d+\\. .* ask the operator`)),
+  });
+}
+
+async function setQuotas(tenant: string, ...options: readonly string[]): Promise<void> {
+  const { code, stderr } = await run.service.cli('tenant', 'quotas', tenant, ...options);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+}
+
+const use = z.strictObject({ limit: z.number().nullable(), used: z.number().nullable() });
+const shownTenant = z.looseObject({ quotas: z.record(z.string(), use) });
+const shown = async (tenant: TenantClient) => shownTenant.parse(await tenant.platformData('GET', '/tenant')).quotas;
+
+it('a tenant with as many records as it may have creates no more, until a clean-up has made room', async () => {
+  await setQuotas('acme', '--records', '5');
+  await untilUsedUp('records', () => batch(acme(), 3));
+  await expectRefused(run.service, 507, () => create(acme()));
+  await expectRefused(run.service, 507, () => order(acme()));
+  expect((await batch(other())).status).toBe(200);
+  expect((await create(other())).status).toBe(201);
+
+  const { data } = await acme().list('dyn_item', { perPage: '1000' });
+  const [first] = data;
+  expect((await acme().putRecord('dyn_item', first?.id ?? '', { name: 'Coffee' })).status).toBe(200);
+  const dryRun = { query: { dry_run: 'true' } };
+  expect((await acme().postBatch('dyn_item', { items: items(2) }, dryRun)).status).toBe(200);
+  await acme().cleanUp('dyn_item', 'nothing has this', data.length);
+  expect((await until(200, () => batch(acme()))).status).toBe(200);
+  await setQuotas('acme', '--records', 'default');
+});
+
+it('a raised quota counts at once', async () => {
+  await setQuotas('acme', '--records', '1');
+  await untilUsedUp('records', () => create(acme()));
+  await setQuotas('acme', '--records', '0');
+  expect((await until(201, () => create(acme()))).status).toBe(201);
+});
+
+it('beyond its open orders a tenant creates none, and reports of their status make room', async () => {
+  await setQuotas('acme', '--open-orders', '2');
+  await untilUsedUp('open_orders', () => order(acme()));
+  const { data } = await acme().list('dyn_stock_order', { perPage: '1000' });
+  for (const { id } of data) {
+    expect((await acme().putRecord('dyn_stock_order', id, { processing_status: 'completed' })).status).toBe(200);
+  }
+  expect((await until(201, () => order(acme()))).status).toBe(201);
+  await setQuotas('acme', '--open-orders', 'default');
+});
+
+it('a tenant whose log is full reads, signs in, reports, cleans up and manages its clients, and changes no data', async () => {
+  const { id } = await acme().create('dyn_stock_order', {});
+  const item = await acme().create('dyn_item', { external_id: newId(), name: 'Tea' });
+  await setQuotas('acme', '--log-bytes', '1');
+  await untilUsedUp('log_bytes', () => create(acme()));
+  const approve = () => acme().platform('POST', `/orders/${id}/approve`);
+  for (const send of [
+    () => batch(acme()),
+    () => order(acme()),
+    () => acme().putRecord('dyn_item', item.id, { name: 'Coffee' }),
+    () => acme().putRecord('dyn_stock_order', id, { processing_status: 'saved', notes: 'more' }),
+    () => acme().startSync('dyn_item'),
+    approve,
+  ])
+    await expectRefused(run.service, 507, send);
+  expect((await acme().getRecord('dyn_item', item.id)).status).toBe(200);
+  await acme().signIn(acme().admin);
+  expect((await acme().putRecord('dyn_stock_order', id, { processing_status: 'submitted' })).status).toBe(200);
+  expect((await acme().platform('POST', '/api-clients', { body: { name: 'Another' } })).status).toBe(201);
+  await acme().cleanUp('dyn_item', 'nothing has this', (await acme().list('dyn_item', {})).meta.total);
+  expect((await create(other())).status).toBe(201);
+  await setQuotas('acme', '--log-bytes', 'default');
+  expect((await until(201, () => create(acme()))).status).toBe(201);
+});
+
+it('a request that was accepted is answered again beyond the quota, and a new one is not', async () => {
+  const key = (name: string) => ({ headers: { 'idempotency-key': name } });
+  const body = { external_id: newId(), name: 'Tea' };
+  const sent = items(2);
+  const first = await acme().postRecord('dyn_item', body, key('create-1'));
+  expect((await acme().postBatch('dyn_item', { items: sent }, key('batch-1'))).status).toBe(200);
+  await setQuotas('acme', '--records', '1');
+  await untilUsedUp('records', () => create(acme()));
+  const again = await acme().postRecord('dyn_item', body, key('create-1'));
+  expect(again).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } });
+  expect(await acme().postBatch('dyn_item', { items: sent }, key('batch-1'))).toMatchObject({
+    status: 200,
+    headers: { 'idempotency-replayed': 'true' },
+  });
+  const another = { external_id: newId(), name: 'Tea' };
+  await expectRefused(run.service, 507, () => acme().postRecord('dyn_item', another, key('create-2')));
+  await setQuotas('acme', '--records', 'default');
+  expect((await until(201, () => acme().postRecord('dyn_item', another, key('create-2')))).status).toBe(201);
+});
+
+it('settings are changed so often in an hour, and removals go on', async () => {
+  const made = z.looseObject({ client_id: z.string() });
+  const { client_id } = made.parse(await other().platformData('POST', '/api-clients', { name: 'ERP' }));
+  await untilUsedUp('settings_per_hour', () => other().platform('POST', '/api-clients', { body: { name: 'ERP' } }));
+  expect((await other().platform('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
+  expect((await create(other())).status).toBe(201);
+});
+
+it('what is used is shown to users, operators and in metrics, and a restart keeps it', async () => {
+  const inLog = async () => (await shown(acme())).log_bytes?.used;
+  // Until everything that was written is counted.
+  for (let before = -1; before !== (await inLog()); await wait(1_500)) before = (await inLog()) ?? -1;
+  const now = await shown(acme());
+  expect(now.log_bytes).toEqual({ limit: 20_000_000_000, used: expect.any(Number) });
+  expect(now.log_bytes?.used).toBeGreaterThan(5_000);
+  expect(now.settings_per_hour?.limit).toBe(12);
+  const { stdout } = await run.service.cli('tenant', 'show', 'acme', '--json');
+  expect(JSON.parse(stdout)).toEqual({
+    tenant: 'acme',
+    display_name: 'acme',
+    order_model: 'dyn_stock_order',
+    quotas: now,
+  });
+  const { text } = await run.service.send({ method: 'GET', path: '/metrics' });
+  expect(text).toContain(`tenant_log_bytes{tenant="acme"} ${now.log_bytes?.used}\n`);
+  expect(text).toMatch(/^tenant_quota_used_ratio\{tenant="acme",quota="log_bytes"\} \S+$/m);
+  for (const how of ['stop', 'kill'] as const) {
+    await run.service.restart(how);
+    while ((await inLog()) !== now.log_bytes?.used) await wait(100);
+  }
+});
+
+describe('the reserve of the disk', () => {
+  let service: Service;
+  const start = async (reserve: number) => {
+    const env = { DISK_RESERVE: String(Math.round(reserve)) };
+    service = await startService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env });
+  };
+  const free = async () => {
+    const { bavail, bsize } = await statfs(tmpdir());
+    return bavail * bsize;
+  };
+  afterEach(() => service.dispose());
+
+  it('below it the tenant whose log grew most is refused, and no other', async () => {
+    await start(1.5 * (await free()));
+    const tenant = service.tenant('acme');
+    const answer = await until(507, () => batch(tenant, 500));
+    expect(answer.body).toEqual({
+      message: 'The disk of the service is nearly full; nothing was written.',
+      error: expect.stringMatching(/^\d+ bytes are free, .*\(DISK_RESERVE\)\. The log of this tenant grew most /),
+    });
+    expect((await create(service.tenant('other'))).status).toBe(201);
+    expect((await tenant.getList('dyn_item')).status).toBe(200);
+  });
+
+  it('below half of it all that grows is refused; reads, sign-ins, status reports and clean-ups go on', async () => {
+    await start(1e15);
+    const tenant = service.tenant('other');
+    await until(507, () => create(tenant));
+    await expectRefused(service, 507, () => batch(tenant));
+    const client = { body: { name: 'Another' } };
+    const signedIn = await tenant.signIn();
+    await expectRefused(service, 507, () => tenant.platform('POST', '/api-clients', { ...client, token: signedIn }));
+    const { meta } = await tenant.list('dyn_item', {});
+    expect((await tenant.cleanUp('dyn_item', 'nothing has this', meta.total)).deleted).toBe(meta.total);
+  });
+});
