@@ -8,6 +8,8 @@ export const MAX_ERRORS = 100;
 
 /** Bytes of the records or entries on one page of a list: a larger page is refused, as it would fill the memory. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+/** Bytes of the entries on one page of an order's history: the page ends before it would have more, with at least one entry. */
+export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Bytes of the records that one decision reads, such as those that a batch names. */
 export const MAX_DECISION_BYTES = 32 * 1024 * 1024;

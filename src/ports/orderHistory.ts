@@ -32,15 +32,29 @@ export type HistoryEntry = {
   }[];
 };
 
+/** `changes` are JSON text, as stored: they may be megabytes. */
+export type StoredHistoryEntry = Omit<HistoryEntry, 'changes'> & { readonly changes: string };
+
+export type HistoryPage = {
+  /** Oldest first; none on a page behind the last. */
+  readonly entries: readonly StoredHistoryEntry[];
+  /** Number of entries on the pages before this one. */
+  readonly before: number;
+  /** Number of pages. */
+  readonly pages: number;
+  /** Number of entries on all pages. */
+  readonly total: number;
+};
+
 /** Reads of the history of orders. Cancellable like `RecordReads`. */
 export interface HistoryReads {
-  /** @throws AnswerTooLargeError as `list` does */
+  /** A page has at most `perPage` entries, and fewer if they would have more than MAX_HISTORY_PAGE_BYTES together. The first is 1. */
   history(
     tenant: string,
     orderId: string,
-    page: { readonly offset: number; readonly limit: number },
+    page: { readonly page: number; readonly perPage: number },
     cancellation?: Cancellation,
-  ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
+  ): Promise<HistoryPage>;
   /** The latest approval of each of these orders that has one, by order id. */
   approvals(
     tenant: string,

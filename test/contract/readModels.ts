@@ -3,6 +3,7 @@
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
+import type { HistoryEntry } from '#app/ports/orderHistory.js';
 import { MismatchError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
@@ -29,6 +30,9 @@ import { describeParked } from './readModelsParked.js';
 import { describeProof } from './readModelsProof.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
 import { describeSizes } from './readModelsSizes.js';
+
+const NO_HISTORY = { entries: [], before: 0, pages: 0, total: 0 };
+const asStored = ({ changes, ...entry }: HistoryEntry) => ({ ...entry, changes: JSON.stringify(changes) });
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 
@@ -375,7 +379,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           records: 1,
         });
         expect(await found(readModels, {})).toEqual({ records: ['C1', 'C3'], total: 2 });
-        expect(await readModels.history('acme', id(1), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
+        expect(await readModels.history('acme', id(1), { page: 1, perPage: 10 })).toEqual(NO_HISTORY);
       });
     });
 
@@ -384,12 +388,14 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         const entries = [historyEntry(0), historyEntry(1, { reasons: ['no stock'], statusFrom: 'saved' })];
         await write(writer, () => writer.addHistory('acme', id(1), entries));
         await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(1), historyEntry(2)]));
-        const all = await readModels.history('acme', id(1), { offset: 0, limit: 10 });
-        expect(all).toEqual({ entries: [...entries, historyEntry(2)], total: 3 });
-        const page = await readModels.history('acme', id(1), { offset: 1, limit: 1 });
-        expect(page).toEqual({ entries: [entries[1]], total: 3 });
-        expect(await readModels.history('other', id(1), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
-        expect(await readModels.history('acme', id(2), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
+        const all = await readModels.history('acme', id(1), { page: 1, perPage: 10 });
+        const stored = [...entries, historyEntry(2)].map(asStored);
+        expect(all).toEqual({ entries: stored, before: 0, pages: 1, total: 3 });
+        const page = await readModels.history('acme', id(1), { page: 2, perPage: 1 });
+        expect(page).toEqual({ entries: [stored[1]], before: 1, pages: 3, total: 3 });
+        expect(await readModels.history('acme', id(1), { page: 4, perPage: 1 })).toMatchObject({ entries: [], total: 3 });
+        expect(await readModels.history('other', id(1), { page: 1, perPage: 10 })).toEqual(NO_HISTORY);
+        expect(await readModels.history('acme', id(2), { page: 1, perPage: 10 })).toEqual(NO_HISTORY);
       });
 
       test('tells the latest approval of each of some orders', async () => {

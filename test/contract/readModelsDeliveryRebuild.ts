@@ -50,7 +50,7 @@ export function describeDeliveryRebuilds(name: string, open: OpenReadModels): vo
       expect(await readModels.checkpoint('deliveries')).toBe(0);
       expect(await readModels.checkpoint('records')).toBe(6);
       expect(await found(readModels, {})).toMatchObject({ total: 1 });
-      expect(await readModels.history('acme', id(1), { offset: 0, limit: 10 })).toMatchObject({ total: 1 });
+      expect(await readModels.history('acme', id(1), { page: 1, perPage: 10 })).toMatchObject({ total: 1 });
       await put([delivery(1)]);
       expect(await page()).toEqual([1]);
     });

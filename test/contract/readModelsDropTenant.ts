@@ -16,7 +16,7 @@ import {
 } from './readModelsFixture.js';
 
 const otherPlaces = { tenant: 'other', table: 'places' };
-const wholeHistory = { offset: 0, limit: 10 };
+const wholeHistory = { page: 1, perPage: 10 };
 
 export function describeDropTenant(name: string, open: OpenReadModels): void {
   describe(`read models, a tenant dropped: ${name}`, () => {

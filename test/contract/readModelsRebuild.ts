@@ -24,7 +24,7 @@ import {
 
 const otherPlaces = { tenant: 'other', table: 'places' };
 const acmeItems = { tenant: 'acme', table: 'items' };
-const wholeHistory = { offset: 0, limit: 10 };
+const wholeHistory = { page: 1, perPage: 10 };
 
 type Opened = {
   readonly readModels: ReadModels;

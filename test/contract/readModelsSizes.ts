@@ -1,4 +1,4 @@
-import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '#app/domain/limits.js';
+import { MAX_DECISION_BYTES, MAX_HISTORY_PAGE_BYTES, MAX_PAGE_BYTES } from '#app/domain/limits.js';
 import { AnswerTooLargeError } from '#app/ports/readModels.js';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
@@ -57,14 +57,24 @@ export function describeSizes(name: string, open: OpenReadModels): void {
       expect([recordsOn(rest).length, rest.next]).toEqual([1, undefined]);
     });
 
-    test('so is a page of a history', async () => {
-      const changes = [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: LONG }];
-      for (let n = 0; n <= longOnPage; n++) {
-        await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(n, { changes })]));
-      }
-      await expect(readModels.history('acme', id(1), { offset: 0, limit: 1000 })).rejects.toThrow(AnswerTooLargeError);
-      const { entries, total } = await readModels.history('acme', id(1), { offset: 1, limit: longOnPage - 1 });
-      expect([entries.length, total]).toEqual([longOnPage - 1, longOnPage + 1]);
+    test('a page of a history ends before it is too large, and has one entry at least', async () => {
+      const changed = (to: string) => ({ changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to }] });
+      const huge = 'x'.repeat(MAX_HISTORY_PAGE_BYTES + 1);
+      const entries = ['short', UMLAUTS, UMLAUTS, LONG, LONG, LONG, LONG, huge, LONG, 'short'].map((to, n) =>
+        historyEntry(n, changed(to)),
+      );
+      for (const entry of entries) await write(writer, () => writer.addHistory('acme', id(1), [entry]));
+      const revisionsOn = async (page: number, perPage: number) => {
+        const { entries: shown, ...place } = await readModels.history('acme', id(1), { page, perPage });
+        return [shown.map(({ revision }) => revision), place];
+      };
+      const place = { pages: 4, total: entries.length };
+      expect(await revisionsOn(1, 1000)).toEqual([[0, 1, 2, 3, 4, 5], { ...place, before: 0 }]);
+      expect(await revisionsOn(2, 1000)).toEqual([[6], { ...place, before: 6 }]);
+      expect(await revisionsOn(3, 1000)).toEqual([[7], { ...place, before: 7 }]);
+      expect(await revisionsOn(4, 1000)).toEqual([[8, 9], { ...place, before: 8 }]);
+      expect(await revisionsOn(5, 1000)).toEqual([[], { ...place, before: 0 }]);
+      expect(await revisionsOn(2, 1)).toEqual([[1], { pages: entries.length, total: entries.length, before: 1 }]);
     });
 
     test('a decision about more than may be read for one is refused, and says to name fewer records', async () => {

@@ -37,7 +37,7 @@ async function everything(tenant: string, table: string): Promise<unknown> {
 
 async function history(tenant: string, orderId: string): Promise<unknown> {
   await inside.caughtUp();
-  return inside.readModels.history(tenant, orderId, { offset: 0, limit: 100 });
+  return inside.readModels.history(tenant, orderId, { page: 1, perPage: 100 });
 }
 
 async function fillAcme(): Promise<string> {

@@ -1,9 +1,10 @@
 /** The history of an order, for clients and for users. */
 import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
-import type { HistoryEntry } from '../../ports/orderHistory.js';
+import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
+import type { StoredHistoryEntry } from '../../ports/orderHistory.js';
 import { ORDERS } from '../../reading/pendingWrites.js';
-import { mapWithPauses } from '../../supervision/waiting.js';
+import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -13,14 +14,15 @@ import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
 import type { Resource } from '../routes/operation.js';
 import { RECORD_ID } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { LIST_ANSWERS, PAGING_PARAMETERS, parsePaging } from './listQuery.js';
+import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { collectionEnvelope } from './pages.js';
 import { unknownRecord } from './records.js';
 
-type ShownEntry = Omit<HistoryEntry, 'actor'> & { readonly actor: ShownActor };
+type ShownEntry = Omit<StoredHistoryEntry, 'actor'> & { readonly actor: ShownActor };
 
 const fieldChange = json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} });
 
+/** Without the changes, which are JSON text already. */
 const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
@@ -30,17 +32,22 @@ const historyEntry = json.view<ShownEntry>({
   status_to: [json.text, ({ statusTo }) => statusTo],
   reasons: [json.listOf(json.text), ({ reasons }) => reasons],
   warnings: [warnings, shownWarnings],
-  changes: [json.listOf(json.ref('FieldChange')), ({ changes }) => changes],
   revision: [json.count, ({ revision }) => revision],
   position: [json.count, ({ position }) => position],
   correlation_id: [json.text, ({ correlationId }) => correlationId],
   causation_id: [json.text, ({ causationId }) => causationId],
 });
 
-export const HISTORY_PAGE: json.ResponseObject = json.answer(
-  'A page of events, oldest first.',
-  json.pageOf(json.ref('HistoryEntry')),
-);
+const entryText = (entry: ShownEntry): string =>
+  `${JSON.stringify(historyEntry.show(entry)).slice(0, -1)},"changes":${entry.changes}}`;
+
+/** Documentation of a history, for clients and users. */
+export const historyList = {
+  summary: 'The history of an order',
+  description: `A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer than \`perPage\`; an entry that is larger comes alone. A page that has a next one never changes.`,
+  query: PAGING_PARAMETERS,
+  answer: json.answer('A page of events, oldest first.', json.pageOf(json.ref('HistoryEntry'))),
+};
 
 /**
  * A page of the history as JSON text; undefined if the tenant has no such order. @throws ReadModelsWithheldError if it
@@ -53,13 +60,12 @@ export async function historyPage(
   query: URLSearchParams,
 ): Promise<JsonText | undefined> {
   const { page, perPage } = parsePaging(query);
-  const slice = { offset: (page - 1) * perPage, limit: perPage };
-  const { entries, total } = await lists.run({
+  const { entries, total, ...place } = await lists.run({
     tenant: order.tenant,
     until: pendingWrites?.untilShown(order.tenant, ORDERS),
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
-    find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
+    find: (cancellation) => readModels.history(order.tenant, order.id, { page, perPage }, cancellation),
   });
   if (total === 0) {
     pendingWrites?.requireShown(order.tenant);
@@ -67,10 +73,14 @@ export async function historyPage(
   }
   const actors = entries.map(({ actor }) => actor);
   const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors);
-  const records = await mapWithPauses(entries, (entry) =>
-    JSON.stringify(historyEntry.show({ ...entry, actor: shown(entry.actor) })),
-  );
-  return collectionEnvelope(records.join(), { page, perPage, kept: [], url: requestUrl(req, config), total });
+  const texts = function* (): Generator<string> {
+    for (const [index, entry] of entries.entries()) {
+      yield `${index === 0 ? '' : ','}${entryText({ ...entry, actor: shown(entry.actor) })}`;
+    }
+  };
+  const records = await encodeWithPauses(texts(), req.context.deadline);
+  const list = { page, perPage, kept: [], url: requestUrl(req, config), total };
+  return collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } });
 }
 
 export const orderHistory: Resource = {
@@ -78,19 +88,19 @@ export const orderHistory: Resource = {
   pathParameters: { id: RECORD_ID },
   schemas: {
     Actor: actorSchema,
-    HistoryEntry: historyEntry.schema,
+    HistoryEntry: json.closedObject({
+      ...historyEntry.properties,
+      changes: json.listOf(json.ref('FieldChange')),
+    }),
     FieldChange: fieldChange,
     ExportWarning: exportWarning.schema,
   },
   operations: {
     'GET /:table/assets/:id/history': {
       id: 'listHistoryOf',
-      summary: 'The history of an order',
+      ...historyList,
       allow: 'read',
       isOffered: ({ role }) => role === 'order',
-      query: PAGING_PARAMETERS,
-      answer: HISTORY_PAGE,
-      answers: LIST_ANSWERS,
       async handle(api, { req, caller, assetType, path, query }) {
         if (assetType.role !== 'order') throw notFound(`Only orders have a history; ${assetType.name} has none.`);
         const order = { tenant: caller.tenant, id: path.id.toLowerCase() };

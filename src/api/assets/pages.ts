@@ -37,21 +37,23 @@ export type PageOf = Paging & {
   readonly kept: ListQuery['kept'];
   /** Number of records on all pages. */
   readonly total: number;
+  /** Where the page is, if pages may have fewer than `perPage` records. */
+  readonly place?: { readonly before: number; readonly count: number; readonly pages: number };
 };
 
-/** @param records JSON texts, joined by commas */
-export function envelope(records: string | Uint8Array, links: object, meta: object): JsonText {
+/** JSON texts, joined by commas. */
+type Joined = string | Uint8Array | readonly Uint8Array[];
+
+export function envelope(records: Joined, links: object, meta: object): JsonText {
   const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
-  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
+  if (typeof records === 'string') return `{"data":[${records}${rest}`;
+  return ['{"data":[', ...(records instanceof Uint8Array ? [records] : records), rest];
 }
 
-/**
- * A page of a list.
- * @param records JSON texts, joined by commas
- */
-export function collectionEnvelope(records: string | Uint8Array, list: PageOf): JsonText {
-  const { page, perPage, total } = list;
-  const lastPage = Math.max(1, Math.ceil(total / perPage));
+/** A page of a list. */
+export function collectionEnvelope(records: Joined, list: PageOf): JsonText {
+  const { page, perPage, total, place = placeOf(list) } = list;
+  const lastPage = Math.max(1, place.pages);
   const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
   const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
   const links = {
@@ -60,17 +62,21 @@ export function collectionEnvelope(records: string | Uint8Array, list: PageOf): 
     prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
     next: page < lastPage ? linkTo(page + 1) : null,
   };
-  const before = (page - 1) * perPage;
-  const empty = before >= total;
+  const { before, count } = place;
   const meta = {
     current_page: page,
-    from: empty ? 0 : before + 1,
-    to: empty ? 0 : Math.min(before + perPage, total),
+    from: count === 0 ? 0 : before + 1,
+    to: count === 0 ? 0 : before + count,
     per_page: perPage,
     last_page: lastPage,
     total,
   };
   return envelope(records, links, meta);
+}
+
+function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']> {
+  const before = (page - 1) * perPage;
+  return { before, count: Math.max(0, Math.min(perPage, total - before)), pages: Math.ceil(total / perPage) };
 }
 
 export const CURSOR: QueryParameter = {

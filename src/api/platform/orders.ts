@@ -19,8 +19,8 @@ import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../do
 import { ORDERS } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
-import { HISTORY_PAGE, historyPage } from '../assets/history.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
+import { historyList, historyPage } from '../assets/history.js';
+import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from '../assets/listQuery.js';
 import { collectionEnvelope } from '../assets/pages.js';
 import { ONE_ORDER, recordResponse, writtenReply } from '../assets/records.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
@@ -227,11 +227,8 @@ export const orders: Resource = {
     },
     'GET /orders/:id/history': {
       id: 'platformListOrderHistory',
-      summary: 'The history of an order',
+      ...historyList,
       allow: 'users',
-      query: PAGING_PARAMETERS,
-      answer: HISTORY_PAGE,
-      answers: LIST_ANSWERS,
       async handle(api, { req, tenant, path, query }) {
         const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
         const body = await historyPage(api, req, order, query);

@@ -25,6 +25,13 @@ const historyList = z.object({
   ),
   meta: z.looseObject({ total: z.int() }),
 });
+const historyPage = historyList.extend({
+  links: z.looseObject({ next: z.string().nullable() }),
+  meta: z.looseObject({ total: z.int(), from: z.int() }),
+});
+const recordWithLines = z.object({
+  data: z.looseObject({ id: z.string(), lines: z.array(z.looseObject({ id: z.string() })) }),
+});
 const historyPath = (id: string, table = 'dyn_stock_order') => `${ASSETS}/${table}/assets/${id}/history`;
 async function history(id: string) {
   const answer = await acme().send('GET', historyPath(id));
@@ -110,6 +117,31 @@ it('§2.2: a long history has pages', async () => {
   const second = historyList.parse((await acme().send('GET', historyPath(id), { query: { page: '2' } })).body);
   expect(second.data).toHaveLength(5);
   await expectRefused(run.service, 400, () => acme().send('GET', historyPath(id), { query: { page: '0' } }));
+});
+
+it('§2.2: a history of large changes has shorter pages, which lead from one to the next', async () => {
+  await acme().platformData('POST', '/asset-types/dyn_order_line/fields', { name: 'story', type: 'LongText' });
+  const LINES = 40;
+  const CHANGES = 8;
+  const story = (n: number) => `${n}`.repeat(9_000);
+  const lines = Array.from({ length: LINES }, () => ({ quantity: 1, story: story(0) }));
+  const created = await acme().postRecord('dyn_stock_order', { lines });
+  const { id, lines: parts } = recordWithLines.parse(created.body).data;
+  for (let n = 1; n <= CHANGES; n += 1) {
+    const changed = parts.map((line) => ({ id: line.id, quantity: 1, story: story(n) }));
+    expect((await acme().putRecord('dyn_stock_order', id, { lines: changed })).status).toBe(200);
+  }
+  const shown: string[][] = [];
+  for (let page: string | null = '1'; page !== null; ) {
+    const answer = await acme().send('GET', historyPath(id), { query: { page } });
+    expect(answer.status).toBe(200);
+    const { data, links, meta } = historyPage.parse(answer.body);
+    expect(meta).toMatchObject({ total: CHANGES + 1, from: shown.flat().length + 1 });
+    shown.push(data.map((entry) => entry.id));
+    page = links.next && new URL(links.next).searchParams.get('page');
+  }
+  expect(shown.length).toBeGreaterThan(1);
+  expect(new Set(shown.flat()).size).toBe(CHANGES + 1);
 });
 
 it('§5: the history needs read:order_data', async () => {

@@ -82,7 +82,7 @@ test('a guarded read goes on when it is shown; a snapshot for a decision does no
   barrier.pendingWrites?.add('acme', ORDERS, shown);
   const order = { tenant: 'acme', table: 'dyn_stock_order' };
   const waiting = [guarded.get(order, 'id'), guarded.tableState(order), guarded.find(order, 'id', [])];
-  waiting.push(guarded.history('acme', 'id', { offset: 0, limit: 1 }) as never);
+  waiting.push(guarded.history('acme', 'id', { page: 1, perPage: 1 }) as never);
   await guarded.get({ tenant: 'acme', table: 'dyn_item' }, 'id');
   await guarded.snapshot(order, { keys: [], ids: [] });
   await pause();

@@ -9,7 +9,7 @@ import { ReadGate } from '#app/reading/readGate.js';
 import { type ReadSide, readLanes } from '#app/reading/readLanes.js';
 
 const [FIRST, SECOND] = ['tenant-0', 'tenant-1'].sort((a, b) => laneIndex(a, 2) - laneIndex(b, 2)) as [string, string];
-const at = { offset: 0, limit: 1 };
+const at = { page: 1, perPage: 1 };
 
 /** A lane whose projections are at the position; it answers each read with its own name. */
 function lane(name: string, position: Position): ReadModels {

@@ -110,6 +110,8 @@ export type HistoryDocument = {
   readonly o: string;
   /** Revision in the order's stream. */
   readonly n: number;
+  /** Bytes of the entry; unset in entries of earlier releases. */
+  readonly s?: number;
   /** The entry as JSON text. */
   readonly e: string;
 };

@@ -12,6 +12,7 @@ import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './
 import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';
 import type { LaneDb, MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
+import { historyDocument } from './history.js';
 import { RecordMismatchError, type Repeated } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
@@ -179,7 +180,7 @@ export class CopyWriter {
     const { entry: history } = await this.catalog.ofTenant(db, 'history', tenant);
     const writes = orders.flatMap(({ orderId, entries }) =>
       entries.map((entry): AnyBulkWriteOperation<HistoryDocument> => {
-        const $setOnInsert = { o: orderId, n: entry.revision, e: JSON.stringify(entry) };
+        const $setOnInsert = historyDocument(orderId, entry);
         return {
           updateOne: { filter: { _id: `${orderId}.${entry.revision}` }, update: { $setOnInsert }, upsert: true },
         };

@@ -1,7 +1,6 @@
 /** The read side of the read models on MongoDB. */
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
-import type { HistoryEntry } from '../../../ports/orderHistory.js';
 import type { StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
@@ -22,6 +21,7 @@ import { cleanedUpIn, deletedRecords, formerIds } from './cleanedUpRecords.js';
 import { type DatabaseLocation, MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter } from './filters.js';
+import { readHistory } from './history.js';
 import { listRecords, recordsBehind } from './lists.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
@@ -166,23 +166,11 @@ export async function openMongoReadModels({
       return records?.result ?? [];
     },
 
-    async history(tenant, orderId, { offset, limit }, cancellation) {
-      const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
-        const entries = historyOf(db, entry);
-        const total = await entries.countDocuments({ o: orderId }, whileWanted(cancellation));
-        const size = new AnswerSize('page');
-        const found: string[] = [];
-        const options = {
-          ...whileWanted(cancellation),
-          sort: { n: 1 },
-          skip: offset,
-          limit,
-          batchSize: limit,
-        } as const;
-        for await (const { e } of entries.find({ o: orderId }, options)) found.push(size.add(e));
-        return { entries: await mapWithPauses<string, HistoryEntry>(found, (entry) => JSON.parse(entry)), total };
-      });
-      return page?.result ?? { entries: [], total: 0 };
+    async history(tenant, orderId, page, cancellation) {
+      const found = await tables.read(tenantEntryId('history', tenant), ({ db, entry }) =>
+        readHistory(historyOf(db, entry), orderId, page, whileWanted(cancellation)),
+      );
+      return found?.result ?? { entries: [], before: 0, pages: 0, total: 0 };
     },
 
     async approvals(tenant, orderIds, cancellation) {

@@ -1,7 +1,7 @@
 /** Writes the history of orders of one copy (the served one, or the one that a rebuild fills), and reads the served one. */
 import type Database from 'better-sqlite3';
 import type { HistoryEntry, HistoryReads } from '../../../ports/orderHistory.js';
-import { AnswerSize } from '../shared/answerSize.js';
+import { entryText, type PlaceOfPage, placeOfPage } from '../shared/historyPages.js';
 import { APPROVED } from '../shared/recordText.js';
 import { LIVE } from './ddl.js';
 import type { ReadConnection } from './read/readConnection.js';
@@ -23,27 +23,27 @@ export class HistoryTable {
 
   add(tenant: string, orderId: string, entries: readonly HistoryEntry[]): void {
     const history = this.#find.get(tenant, this.#copy) ?? Number(this.#add.run(tenant, this.#copy).lastInsertRowid);
-    for (const entry of entries) this.#insert.run(history, orderId, entry.revision, JSON.stringify(entry));
+    for (const entry of entries) this.#insert.run(history, orderId, entry.revision, entryText(entry));
   }
 }
 
 const OF_ORDER = `FROM history_entries
   WHERE history = (SELECT id FROM histories WHERE tenant = ? AND copy = ${LIVE}) AND order_id = ?`;
 
-/** A page of the history of one order, oldest entry first, each as JSON text. @throws AnswerTooLargeError */
+/** A page of the history of one order, each entry as JSON text. */
 export function readHistory(
   connection: ReadConnection,
   tenant: string,
   orderId: string,
-  { offset, limit }: Parameters<HistoryReads['history']>[2],
-): { readonly entries: readonly string[]; readonly total: number } {
+  page: Parameters<HistoryReads['history']>[2],
+): PlaceOfPage & { readonly entries: readonly string[] } {
   return connection.inSnapshot(() => {
-    const total = connection.number(`SELECT count(*) ${OF_ORDER}`, [tenant, orderId]);
-    const page = connection.tuples<[entry: string]>(`SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`);
-    const size = new AnswerSize('page');
-    const entries: string[] = [];
-    for (const [entry] of page.iterate(tenant, orderId, limit, offset)) entries.push(size.add(entry));
-    return { entries, total };
+    // SQLite knows the bytes of a text without reading it.
+    const sizes = connection.column<number>(`SELECT octet_length(entry) ${OF_ORDER} ORDER BY revision`, [tenant, orderId]);
+    const place = placeOfPage(sizes, page);
+    const { count, before } = place;
+    const shown = `SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`;
+    return { ...place, entries: connection.column<string>(shown, [tenant, orderId, count, before]) };
   });
 }
 

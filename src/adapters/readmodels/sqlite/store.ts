@@ -1,11 +1,11 @@
 /** The read side of the embedded read models. */
 
 import type { Position } from '../../../ports/eventStore.js';
-import type { HistoryEntry } from '../../../ports/orderHistory.js';
 import type { OutOfOrder } from '../../../ports/projectionProgress.js';
 import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
+import { storedEntry } from '../shared/historyPages.js';
 import { lastApprovals } from '../shared/recordText.js';
 import { namingDamage, OtherSchemaVersionError, ReadModelsDamagedError } from './connections.js';
 import { readDelivery, readHealth } from './deliveries.js';
@@ -188,8 +188,11 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     find: async (...asked) => parseStored(await pool.ask({ kind: 'find', asked })),
 
     async history(tenant, orderId, page, cancellation) {
-      const { entries, total } = await pool.ask({ kind: 'history', asked: [tenant, orderId, page] }, cancellation);
-      return { entries: await mapWithPauses<string, HistoryEntry>(entries, (entry) => JSON.parse(entry)), total };
+      const { entries, total, pages, before } = await pool.ask(
+        { kind: 'history', asked: [tenant, orderId, page] },
+        cancellation,
+      );
+      return { entries: await mapWithPauses(entries, storedEntry), total, pages, before };
     },
 
     approvals: async (tenant, orderIds, cancellation) =>

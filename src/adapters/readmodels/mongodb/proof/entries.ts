@@ -20,9 +20,10 @@ export async function* entryRows(collection: Collection<EntryDocument>, after = 
 }
 
 export const historyComparison = () =>
-  entryComparison(({ revision: n }: HistoryEntry, { key }): Omit<HistoryDocument, 'e'> => {
+  entryComparison(({ revision: n }: HistoryEntry, { key, entry = '', beside }): Omit<HistoryDocument, 'e'> => {
     const [o = ''] = key.split('.');
-    return { _id: `${o}.${n}`, o, n };
+    const size = beside.s === undefined ? {} : { s: Buffer.byteLength(entry) };
+    return { _id: `${o}.${n}`, o, n, ...size };
   });
 
 /** @param droppedBefore see `entryComparison` */

@@ -43,7 +43,7 @@ import {
 type Asked = {
   list: [table: TableRef, query: RecordQuery];
   listBehind: [table: TableRef, query: ListBehind];
-  history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
+  history: [tenant: string, orderId: string, page: Parameters<ReadModels['history']>[2]];
   approvals: [tenant: string, orderIds: readonly string[]];
   deliveries: [tenant: string, query: DeliveryQuery];
   byIds: [table: TableRef, ids: readonly string[]];
