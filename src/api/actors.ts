@@ -1,11 +1,11 @@
 /** Names of actors in answers. An actor keeps its name after it has been removed. */
-import { streamPages } from '../commands/streamPages.js';
+import { type StreamReads, streamPages } from '../commands/streamPages.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { ClientEvent } from '../domain/identity/events.js';
 import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
 import { clientsStream } from '../domain/streams.js';
-import type { EventStore } from '../ports/eventStore.js';
 import type { HistoryEntry } from '../ports/orderHistory.js';
+import type { Cancellation } from '../supervision/cancellation.js';
 import * as json from './openapi/schema.js';
 
 /** Events of earlier releases lack the names of clients. */
@@ -25,19 +25,20 @@ export const actorSchema: json.JsonSchema = json.closedObject({
 
 export type ShowActor = (actor: Actor) => ShownActor;
 
-type Log = { readonly eventStore: Pick<EventStore, 'readStream'> };
+type Log = { readonly eventStore: StreamReads };
 
 /**
  * Prepares the names of these actors. Reads the log only for a client whose name is neither in its event nor in the
- * tenant.
+ * tenant. @throws the cancellation's reason
  */
 export async function actorsShown(
   { eventStore }: Log,
   { name: tenant, clients }: Pick<Tenant, 'name' | 'clients'>,
   actors: Iterable<Actor>,
+  cancellation?: Cancellation,
 ): Promise<ShowActor> {
   const isUnknown = ({ kind, id, name }: Actor) => kind === 'client' && name === undefined && !clients.has(id);
-  const former = [...actors].some(isUnknown) ? await clientNames(eventStore, tenant) : undefined;
+  const former = [...actors].some(isUnknown) ? await clientNames(eventStore, tenant, cancellation) : undefined;
   return ({ kind, id, name }) => ({ kind, id, name: name ?? nameOf(kind, id) ?? null });
 
   function nameOf(kind: string, id: string): string | undefined {
@@ -47,22 +48,28 @@ export async function actorsShown(
   }
 }
 
-/** Makes a test for actors whose id or name is this text, ignoring case. */
+/** Makes a test for actors whose id or name is this text, ignoring case. @throws the cancellation's reason */
 export async function actorNamed(
   { eventStore }: Log,
   tenant: Pick<Tenant, 'name' | 'clients'>,
   text: string,
+  cancellation?: Cancellation,
 ): Promise<(actor: Actor) => boolean> {
   const wanted = text.toLowerCase();
-  const all = await clientNames(eventStore, tenant.name);
+  const all = await clientNames(eventStore, tenant.name, cancellation);
   return ({ kind, id, name = kind === 'client' ? all.get(id) : undefined }) =>
     id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
 }
 
 /** Names of all clients that ever existed, by id. A client's name never changes, and only its first event has it. */
-async function clientNames(eventStore: Log['eventStore'], tenant: string): Promise<ReadonlyMap<string, string>> {
+async function clientNames(
+  eventStore: StreamReads,
+  tenant: string,
+  cancellation?: Cancellation,
+): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
-  for await (const events of streamPages(eventStore, clientsStream(tenant), 0, MAX_CLIENT_EVENTS - 1)) {
+  const first = { to: MAX_CLIENT_EVENTS - 1, cancellation };
+  for await (const events of streamPages(eventStore, clientsStream(tenant), first)) {
     for (const { type, data } of events) {
       const event = { type, data } as ClientEvent;
       if (event.type === 'ApiClientCreated') names.set(event.data.clientId, event.data.name);

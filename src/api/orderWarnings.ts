@@ -2,6 +2,7 @@
  * Warnings of an approval and of a submitted order: a webhook may get an export twice, no webhook wants it, or the webhook
  * is disabled and its export waits.
  */
+import type { StreamReads } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
@@ -9,7 +10,6 @@ import { MAX_WARNING_LOOKUPS } from '../domain/limits.js';
 import { disabledSince, disabledWarning, warningText } from '../domain/order/approval.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
-import type { EventStore } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ApiDeps } from './deps.js';
 import * as json from './openapi/schema.js';
@@ -79,7 +79,7 @@ async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsO
 
 /** Reads the delivery from the log. */
 export async function orderWarnings(
-  eventStore: Pick<EventStore, 'readStream'>,
+  eventStore: StreamReads,
   tenant: Tenant,
   { status, lastApproval }: Order,
 ): Promise<readonly object[]> {

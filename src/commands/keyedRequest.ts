@@ -7,10 +7,11 @@ import { createHash } from 'node:crypto';
 import { evolve, type KeyedRequest, type KeyedRequestEvent } from '../domain/keyedRequest.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { requestStream } from '../domain/streams.js';
-import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 import type { Application } from './application.js';
 import { type Caller, ValidationError } from './context.js';
+import { type StreamReads, streamPages } from './streamPages.js';
 import {
   appendIfUnchanged,
   type LogAccess,
@@ -138,7 +139,7 @@ async function hashOf(body: unknown): Promise<string> {
   return hash.digest('base64url');
 }
 
-const loadRequest = (eventStore: EventStore, stream: string) =>
+const loadRequest = (eventStore: StreamReads, stream: string) =>
   loadStream<KeyedRequest>(eventStore, stream, (before, { type, data, metadata }) =>
     evolve(before, { type, data } as KeyedRequestEvent, metadata.occurredAt),
   );
@@ -179,8 +180,8 @@ const HOUR_MS = 3_600_000;
 const isKept = (request: KeyedRequest | undefined, now: string): boolean =>
   request !== undefined && Date.parse(now) - Date.parse(request.at) < IDEMPOTENCY_KEY_HOURS * HOUR_MS;
 
-/** Events of one read: each may have 400 KB. */
-const SLICE_EVENTS = 50;
+/** Few, as what is searched is found among the first. */
+const eventsAPage = 50;
 
 /** Where the events of a request are searched. */
 export type Search = {
@@ -198,20 +199,20 @@ export const causedBy =
   ({ metadata }) =>
     metadata.causationId === requestId;
 
-/** All events that the request has appended, in slices. */
+/** All events that the request has appended, in pages. @throws the error of the limit; the reason of the deadline */
 export async function* ownEvents(
-  { eventStore }: { readonly eventStore: Pick<EventStore, 'readStream'> },
-  caller: Caller,
+  { eventStore }: { readonly eventStore: StreamReads },
+  { deadline: cancellation }: Caller,
   { stream, after, isOwn, limit }: Search,
 ): AsyncGenerator<{ readonly own: readonly RecordedEvent[]; readonly isEndOfAppend: boolean }> {
-  const end = limit === undefined ? Number.POSITIVE_INFINITY : after + limit.events;
-  for (let from = after + 1; from <= end; from += SLICE_EVENTS) {
-    const events = await withDeadline(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+  const to = limit === undefined ? undefined : after + limit.events;
+  let last: Revision | undefined;
+  for await (const events of streamPages(eventStore, stream, { from: after + 1, to, eventsAPage, cancellation })) {
     const own = events.filter(isOwn);
     yield { own, isEndOfAppend: events.at(-1) !== own.at(-1) };
-    if (events.length < SLICE_EVENTS) return;
+    last = events.at(-1)?.revision;
   }
-  if (limit !== undefined) throw limit.error();
+  if (limit !== undefined && last === to) throw limit.error();
 }
 
 /** The events that the request has appended in one call; empty when it has not. @throws the error of the limit */

@@ -1,31 +1,60 @@
-/** Reads a stream of any length page by page, with few of its events in memory. */
+/** The one way in which commands and the API read streams: in pages, with few of the events in memory, and never for long. */
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import { Pauses } from '../supervision/waiting.js';
 
-/** An event may have a megabyte, and many requests read at the same time. */
+export type StreamReads = Pick<EventStore, 'readSlice'>;
+
+/** Many small events take long as well. */
 const EVENTS_A_PAGE = 100;
 
-/** Pages of at least one event, the last page first, each in stream order. */
-export async function* streamPagesBackwards(
-  eventStore: Pick<EventStore, 'readStream'>,
+export type PagesOf = {
+  /** Default: the first event. */
+  readonly from?: Revision | undefined;
+  /** Default: the last event. */
+  readonly to?: Revision | undefined;
+  readonly eventsAPage?: number;
+  /** Ends the reading before the next page. */
+  readonly cancellation?: Cancellation | undefined;
+};
+
+/** Pages of at least one event, the last page first, each in stream order. @throws the cancellation's reason */
+export const streamPagesBackwards = (
+  log: StreamReads,
   stream: string,
-  toRevision: Revision,
-  eventsAPage = EVENTS_A_PAGE,
+  pages: PagesOf & { readonly to: Revision },
+): AsyncGenerator<readonly RecordedEvent[], void, void> => pagesOf(log, stream, pages, true);
+
+/** Pages of at least one event, in stream order; none for an unknown stream. @throws the cancellation's reason */
+export const streamPages = (
+  log: StreamReads,
+  stream: string,
+  pages: PagesOf = {},
+): AsyncGenerator<readonly RecordedEvent[], void, void> => pagesOf(log, stream, pages, false);
+
+async function* pagesOf(
+  log: StreamReads,
+  stream: string,
+  { from = 0, to = Number.MAX_SAFE_INTEGER, eventsAPage = EVENTS_A_PAGE, cancellation }: PagesOf,
+  backwards: boolean,
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  for (let to = toRevision; to >= 0; to -= eventsAPage) {
-    yield await eventStore.readStream(stream, Math.max(0, to - eventsAPage + 1), to);
+  const pauses = new Pauses();
+  for (let rest = { from, to }; rest.from <= rest.to; ) {
+    cancellation?.throwIfCancelled();
+    const { events, next } = await log.readSlice(stream, { ...rest, maxCount: eventsAPage, backwards });
+    if (events.length > 0) yield events;
+    if (next === undefined) return;
+    rest = backwards ? { from, to: next } : { from: next, to };
+    if (pauses.isDue()) await pauses.take();
   }
 }
 
-/** Pages of at least one event, in stream order; none for an unknown stream. */
-export async function* streamPages(
-  eventStore: Pick<EventStore, 'readStream'>,
+/** The event of this revision; undefined if there is none. */
+export async function eventAt(
+  log: StreamReads,
   stream: string,
-  fromRevision: Revision = 0,
-  toRevision: Revision = Number.MAX_SAFE_INTEGER,
-): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  for (let from = fromRevision; from <= toRevision; from += EVENTS_A_PAGE) {
-    const events = await eventStore.readStream(stream, from, Math.min(from + EVENTS_A_PAGE - 1, toRevision));
-    if (events.length > 0) yield events;
-    if (events.length < EVENTS_A_PAGE) return;
-  }
+  revision: Revision,
+): Promise<RecordedEvent | undefined> {
+  if (revision < 0) return undefined;
+  return (await log.readSlice(stream, { from: revision, to: revision, maxCount: 1 })).events[0];
 }

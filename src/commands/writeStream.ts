@@ -5,7 +5,6 @@
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import {
   type AppendResult,
-  type EventStore,
   type EventToAppend,
   EventTooLargeError,
   type Position,
@@ -15,7 +14,7 @@ import {
 } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
-import { streamPages } from './streamPages.js';
+import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
@@ -54,14 +53,15 @@ export const MAX_ATTEMPTS = 20;
 
 /** Reads a stream page by page. @param evolve the state after one more event; undefined before the first */
 export async function loadStream<State>(
-  eventStore: Pick<EventStore, 'readStream'>,
+  eventStore: StreamReads,
   stream: string,
   evolve: (state: State | undefined, event: EventToAppend) => State | undefined,
   before?: State,
+  pages: PagesOf = {},
 ): Promise<Loaded<State | undefined>> {
   let state = before;
   let last: RecordedEvent | undefined;
-  for await (const recorded of streamPages(eventStore, stream)) {
+  for await (const recorded of streamPages(eventStore, stream, pages)) {
     state = recorded.reduce(evolve, state);
     last = recorded.at(-1);
   }

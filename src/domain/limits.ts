@@ -11,6 +11,8 @@ export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** Bytes of the entries on one page of an order's history: the page ends before it would have more, with at least one entry. */
 export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
 
+/** Bytes of a stream's events that are read at once, with the event that reaches them. */
+export const READ_SLICE_BYTES = 1_000_000;
 /** Bytes of the records that one decision reads, such as those that a batch names. */
 export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
 /** Characters of a name from outside that a message repeats; longer names would be repeated with every error. */

@@ -115,6 +115,22 @@ export type SubscribeOptions = {
 
 export const DEFAULT_SLICE_COUNT = 500;
 
+/** Both revisions are inclusive. */
+export type SliceRange = {
+  readonly from: Revision;
+  /** With `backwards`, not behind the end of the stream. */
+  readonly to: Revision;
+  readonly maxCount: number;
+  /** Read the last of these events instead of the first, in the order of the stream all the same. */
+  readonly backwards?: boolean;
+};
+
+export type StreamSlice = {
+  readonly events: readonly RecordedEvent[];
+  /** Where the rest of the range goes on: its new `from`, or its new `to` if read backwards. Undefined: there is no more. */
+  readonly next?: Revision | undefined;
+};
+
 /** One event's `data` may have at most this many bytes of JSON (EventStoreDB refuses 1,048,576 in one call). */
 export const MAX_EVENT_BYTES = 1_000_000;
 
@@ -137,6 +153,12 @@ export interface EventStore {
    * An unknown stream has none.
    */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * The first of these events, in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, and perhaps none
+   * where appends were abandoned.
+   */
+  readSlice(stream: string, range: SliceRange): Promise<StreamSlice>;
 
   /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
@@ -175,6 +197,7 @@ export interface EventStore {
 export const storeWith = (store: EventStore, own: Partial<EventStore>): EventStore => ({
   append: (...args) => store.append(...args),
   readStream: (...args) => store.readStream(...args),
+  readSlice: (...args) => store.readSlice(...args),
   lastAppend: (stream) => store.lastAppend(stream),
   subscribe: (options) => store.subscribe(options),
   sizes: (options) => store.sizes(options),

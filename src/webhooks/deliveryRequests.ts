@@ -34,12 +34,12 @@ const NONE = '';
  * the log: events arrive in log order, each once.
  */
 export class RequestSequence {
-  readonly #eventStore: Pick<EventStore, 'readStream'>;
+  readonly #eventStore: Pick<EventStore, 'readSlice'>;
   /** Id of the last delivery, by webhook and order; NONE where it is known that there is none. */
   readonly #last: LRUCache<string, string>;
 
   /** @param remembered number of orders, per webhook, that need not be read again */
-  constructor(eventStore: Pick<EventStore, 'readStream'>, remembered: number) {
+  constructor(eventStore: Pick<EventStore, 'readSlice'>, remembered: number) {
     this.#eventStore = eventStore;
     this.#last = new LRUCache({ max: remembered });
   }
@@ -96,7 +96,7 @@ export class RequestSequence {
   async #before(event: RecordedEvent, subscription: Subscription): Promise<string | undefined> {
     const known = this.#last.get(sequenceKey(event, subscription));
     if (known !== undefined) return known === NONE ? undefined : known;
-    for await (const earlier of streamPagesBackwards(this.#eventStore, event.stream, event.revision - 1)) {
+    for await (const earlier of streamPagesBackwards(this.#eventStore, event.stream, { to: event.revision - 1 })) {
       const previous = earlier.findLast((each) => wantedKinds(each, subscription).length > 0);
       const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
       if (previous !== undefined && kind !== undefined) return subscription.deliveryId(previous, kind);

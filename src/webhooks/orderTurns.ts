@@ -15,12 +15,12 @@ const SHORTEST_TURN_MS = 50;
 
 /** The next delivery starts when the one before is over. */
 export class OrderTurns {
-  readonly #eventStore: Pick<EventStore, 'readStream'>;
+  readonly #eventStore: Pick<EventStore, 'readSlice'>;
   /** The deliveries in flight, with the outcomes of their messages. */
   readonly #inFlight = new Map<string, Promise<Outcome>>();
   readonly #stopping = new AbortController();
 
-  constructor(eventStore: Pick<EventStore, 'readStream'>) {
+  constructor(eventStore: Pick<EventStore, 'readSlice'>) {
     this.#eventStore = eventStore;
   }
 

@@ -30,10 +30,10 @@ beforeEach(async () => {
   store = Object.assign(Object.create(opened) as EventStore, {
     append: opened.append.bind(opened),
     close: opened.close.bind(opened),
-    readStream: async (...args: Parameters<EventStore['readStream']>) => {
-      const events = await opened.readStream(...args);
-      read += events.length;
-      return events;
+    readSlice: async (...args: Parameters<EventStore['readSlice']>) => {
+      const slice = await opened.readSlice(...args);
+      read += slice.events.length;
+      return slice;
     },
   });
   orders = new OrderReader(store);

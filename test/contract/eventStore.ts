@@ -4,6 +4,7 @@ import {
   EventStoreUnavailableError,
   EventTooLargeError,
   MAX_EVENT_BYTES,
+  type RecordedEvent,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
 import { describeConcurrentWriters } from './eventStoreConcurrency.js';
@@ -108,7 +109,29 @@ function describeStreams(store: () => EventStore): void {
 
     test('an unknown stream has no events', async () => {
       expect(await store().readStream(`order-${randomUUID()}`)).toEqual([]);
+      expect((await store().readSlice(`order-${randomUUID()}`, { from: 0, to: 9, maxCount: 9 })).events).toEqual([]);
     });
+
+    test.each([{ backwards: false }, { backwards: true }])(
+      'a stream is read in slices of a few events or a megabyte, also inside an append: $backwards',
+      async ({ backwards }) => {
+        const stream = `order-${randomUUID()}`;
+        const large = event({ text: 'x'.repeat(600_000) });
+        await store().append(stream, [...events(5), large, event({ text: 'y'.repeat(600_000) })], 'no-stream');
+        await store().append(stream, [event({ text: 'z'.repeat(600_000) })], 6);
+        const whole = await store().readStream(stream);
+        const read: RecordedEvent[][] = [];
+        for (let range = { from: 1, to: 7 }, isOver = false; !isOver; ) {
+          const { events: slice, next } = await store().readSlice(stream, { ...range, maxCount: 3, backwards });
+          read.push([...slice]);
+          isOver = next === undefined;
+          if (next !== undefined) range = backwards ? { from: 1, to: next } : { from: next, to: 7 };
+        }
+        expect((backwards ? read.toReversed() : read).flat()).toEqual(whole.slice(1));
+        const counts = read.map((slice) => slice.length).filter((count) => count > 0);
+        expect(counts).toEqual(backwards ? [2, 3, 2] : [3, 3, 1]);
+      },
+    );
 
     test('text of any script survives', async () => {
       const stream = `order-${randomUUID()}`;

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { EventMetadata, EventSlice, EventStore, EventToAppend, RecordedEvent } from '#app/ports/eventStore.js';
+import { READ_SLICE_BYTES } from '#app/domain/limits.js';
+import type {
+  EventMetadata,
+  EventSlice,
+  EventStore,
+  EventToAppend,
+  RecordedEvent,
+  SliceRange,
+  StreamSlice,
+} from '#app/ports/eventStore.js';
 
 export const metadata: EventMetadata = {
   tenant: 'acme',
@@ -22,6 +31,24 @@ export function events(count: number): readonly EventToAppend[] {
 /** The ids, for comparing what is stored with what was given. */
 export function ids(of: readonly { readonly id: string }[]): readonly string[] {
   return of.map(({ id }) => id);
+}
+
+/** What `readSlice` answers for a stream of these events. */
+export function sliceOf(
+  stream: readonly RecordedEvent[],
+  { from, to, maxCount, backwards = false }: SliceRange,
+): StreamSlice {
+  const wanted = stream.filter(({ revision }) => revision >= from && revision <= to);
+  const events: RecordedEvent[] = [];
+  let bytes = 0;
+  for (const each of backwards ? wanted.toReversed() : wanted) {
+    if (events.length === maxCount || bytes >= READ_SLICE_BYTES) {
+      return { events: backwards ? events.reverse() : events, next: each.revision };
+    }
+    events.push(each);
+    bytes += JSON.stringify(each.data ?? null).length;
+  }
+  return { events: backwards ? events.reverse() : events };
 }
 
 type Reading = {

@@ -393,7 +393,10 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(all).toEqual({ entries: stored, before: 0, pages: 1, total: 3 });
         const page = await readModels.history('acme', id(1), { page: 2, perPage: 1 });
         expect(page).toEqual({ entries: [stored[1]], before: 1, pages: 3, total: 3 });
-        expect(await readModels.history('acme', id(1), { page: 4, perPage: 1 })).toMatchObject({ entries: [], total: 3 });
+        expect(await readModels.history('acme', id(1), { page: 4, perPage: 1 })).toMatchObject({
+          entries: [],
+          total: 3,
+        });
         expect(await readModels.history('other', id(1), { page: 1, perPage: 10 })).toEqual(NO_HISTORY);
         expect(await readModels.history('acme', id(2), { page: 1, perPage: 10 })).toEqual(NO_HISTORY);
       });

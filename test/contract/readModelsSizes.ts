@@ -58,7 +58,9 @@ export function describeSizes(name: string, open: OpenReadModels): void {
     });
 
     test('a page of a history ends before it is too large, and has one entry at least', async () => {
-      const changed = (to: string) => ({ changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to }] });
+      const changed = (to: string) => ({
+        changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to }],
+      });
       const huge = 'x'.repeat(MAX_HISTORY_PAGE_BYTES + 1);
       const entries = ['short', UMLAUTS, UMLAUTS, LONG, LONG, LONG, LONG, huge, LONG, 'short'].map((to, n) =>
         historyEntry(n, changed(to)),

@@ -61,6 +61,11 @@ test('fields of records are read with ownValue: a name from outside may be one t
   expect(files).toEqual([]);
 });
 
+test('the API and commands read streams in slices, by streamPages: a whole stream may have gigabytes', () => {
+  const files = ['src/api', 'src/commands'].flatMap(pathsIn).filter((path) => !path.endsWith('/streamPages.ts'));
+  expect(files.filter((path) => /\bread(?:Stream|Slice)\(|'readStream'/.test(text(path)))).toEqual([]);
+});
+
 test('the driver of SQLite is loaded by openSqlite alone, which knows the one for this Node: the other ends the process', () => {
   const files = ['src', 'test', 'bench'].flatMap(pathsIn).filter((path) => !path.endsWith('/openSqlite.ts'));
   expect(files.filter((path) => /^import (?!type )[^']*'better-sqlite3'/m.test(text(path)))).toEqual([]);

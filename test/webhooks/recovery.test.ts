@@ -151,6 +151,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
     const { eventStore } = service.commands;
     let refused = 0;
     const interrupted: EventStore = Object.assign(Object.create(eventStore), {
+      readSlice: eventStore.readSlice.bind(eventStore),
       readStream: eventStore.readStream.bind(eventStore),
       subscribe: eventStore.subscribe.bind(eventStore),
       holds: eventStore.holds.bind(eventStore),

@@ -262,6 +262,7 @@ describe('the relay', () => {
       const watching: EventStore = Object.create(eventStore, {
         subscribe: { value: subscribe },
         append: { value: eventStore.append.bind(eventStore) },
+        readSlice: { value: eventStore.readSlice.bind(eventStore) },
         readStream: { value: eventStore.readStream.bind(eventStore) },
         holds: { value: eventStore.holds.bind(eventStore) },
       });

@@ -107,6 +107,7 @@ async function resealWhile(meanwhile: () => Promise<unknown>): ReturnType<typeof
   const { eventStore } = logged.commands;
   let interrupt: (() => Promise<unknown>) | undefined = meanwhile;
   const interrupted: EventStore = Object.assign(Object.create(eventStore), {
+    readSlice: eventStore.readSlice.bind(eventStore),
     readStream: eventStore.readStream.bind(eventStore),
     append: async (...[stream, events, expected]: Parameters<EventStore['append']>) => {
       const now = interrupt;

@@ -90,6 +90,10 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
 
   return storeWith(store, {
     readStream: async (stream, from, to) => (await store.readStream(stream, from, to)).map(toCurrent),
+    async readSlice(stream, range) {
+      const slice = await store.readSlice(stream, range);
+      return { ...slice, events: slice.events.map(toCurrent) };
+    },
     async *subscribe(options) {
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
     },

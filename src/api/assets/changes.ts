@@ -5,12 +5,13 @@
  */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
+import { eventAt, type StreamReads, streamPages } from '../../commands/streamPages.js';
 import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
 import { changedIds } from '../../domain/referenceTable/changes.js';
 import { forgottenBefore } from '../../domain/referenceTable/deletionHistory.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { RecordJson, RecordReads, TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { HttpError } from '../errors.js';
@@ -143,7 +144,7 @@ export type Changes = {
 export type FeedDeps = {
   /** ISO 8601. */
   readonly now: () => string;
-  readonly eventStore: Pick<EventStore, 'readStream'>;
+  readonly eventStore: StreamReads;
   readonly readModels: Pick<RecordReads, 'byIds' | 'cleanedUpIds'>;
 };
 
@@ -156,7 +157,7 @@ export async function currentCursor(
   cancellation?: Cancellation,
 ): Promise<FeedCursor> {
   const { revision } = await readModels.byIds(table, [], cancellation);
-  const [event] = revision < 0 ? [] : await eventStore.readStream(streamOf(table), revision, revision);
+  const event = await eventAt(eventStore, streamOf(table), revision);
   return event === undefined ? BEFORE_ALL : { revision, eventId: event.id };
 }
 
@@ -190,13 +191,9 @@ export async function changesAfter(feed: Feed, from: FeedCursor): Promise<Change
 
 async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedCursor): Promise<boolean> {
   if (revision < 0) return true;
-  const [event] = await eventStore.readStream(streamOf(table), revision, revision);
+  const event = await eventAt(eventStore, streamOf(table), revision);
   return event?.id === eventId;
 }
-
-/** An event may have 400,000 bytes, and one may fill a page; the number of events grows while the page does not. */
-const FIRST_EVENTS = 2;
-const MOST_EVENTS = 32;
 
 /** `place` is the cursor after this step. */
 type Step = { readonly id?: string; readonly place: FeedCursor } | 'forgotten';
@@ -206,10 +203,8 @@ async function* stepsAfter(feed: Feed, from: FeedCursor, shown: Revision): Async
   const { eventStore, table, cancellation } = feed;
   const first = from.within === undefined ? from.revision + 1 : from.revision;
   const last = Math.min(shown, first + MAX_CHANGE_EVENTS - 1);
-  let atOnce = FIRST_EVENTS;
-  for (let at = first; at <= last; at += atOnce, atOnce = Math.min(2 * atOnce, MOST_EVENTS)) {
-    cancellation.throwIfCancelled();
-    for (const event of await eventStore.readStream(streamOf(table), at, Math.min(last, at + atOnce - 1))) {
+  for await (const events of streamPages(eventStore, streamOf(table), { from: first, to: last, cancellation })) {
+    for (const event of events) {
       yield* stepsWithin(feed, event, event.revision === from.revision ? from.within : undefined);
     }
   }

@@ -72,13 +72,14 @@ export async function historyPage(
     return undefined;
   }
   const actors = entries.map(({ actor }) => actor);
-  const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors);
+  const { deadline } = req.context;
+  const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors, deadline);
   const texts = function* (): Generator<string> {
     for (const [index, entry] of entries.entries()) {
       yield `${index === 0 ? '' : ','}${entryText({ ...entry, actor: shown(entry.actor) })}`;
     }
   };
-  const records = await encodeWithPauses(texts(), req.context.deadline);
+  const records = await encodeWithPauses(texts(), deadline);
   const list = { page, perPage, kept: [], url: requestUrl(req, config), total };
   return collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } });
 }

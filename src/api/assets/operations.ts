@@ -5,7 +5,6 @@ import { type Caller, NotSupportedError } from '../../commands/context.js';
 import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
-import { withDeadline } from '../../commands/writeStream.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import {
@@ -221,16 +220,17 @@ export async function operationsReply(
   if (!supportingData) throw new NotSupportedError(`${name} is Master Data: it has no batches and no clean-ups.`);
   const { cursor, from, to, actor, kind, batch_id: batchId } = parseQuery(operationsQuery, query);
   const tenant = tenantOf(commands, caller.tenant);
-  const isActor = actor === undefined ? () => true : await withDeadline(caller, actorNamed(commands, tenant, actor));
+  const { deadline } = caller;
+  const isActor = actor === undefined ? () => true : await actorNamed(commands, tenant, actor, deadline);
   const isWanted = (operation: TableOperation): boolean =>
     (kind === undefined || operation.kind === kind) &&
     (batchId === undefined || operation.batchIds.includes(batchId)) &&
     isActor(operation.actor);
   const stream = tableStream(caller.tenant, name);
   const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, isWanted };
-  const page = await withDeadline(caller, tableOperations(commands.eventStore, stream, asked, caller.deadline));
+  const page = await tableOperations(commands.eventStore, stream, asked, deadline);
   const actors = page.operations.map((operation) => operation.actor);
-  const shown = await withDeadline(caller, actorsShown(commands, tenant, actors));
+  const shown = await actorsShown(commands, tenant, actors, deadline);
   const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));
   const filters = [...query].filter(([parameter]) => parameter !== 'cursor');
   const next =

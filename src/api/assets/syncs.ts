@@ -139,11 +139,12 @@ export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): 
   const { eventStore, now } = api.commands;
   const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_PAGE_RECORDS };
   const found: (SyncSession & { readonly work: SyncWork | undefined })[] = [];
+  const before = cursor === undefined ? undefined : Number(cursor);
   const find = async (cancellation: Cancellation): Promise<boolean> => {
-    for await (const session of syncSessions(eventStore, table, cursor === undefined ? undefined : Number(cursor))) {
+    for await (const session of syncSessions(eventStore, table, before, cancellation)) {
       cancellation.throwIfCancelled();
       if (found.length === MAX_SYNCS) return true;
-      const work = await workOf(eventStore, table, session, now(), budget);
+      const work = await workOf(eventStore, table, session, now(), budget, cancellation);
       if (work === undefined && found.length > 0) return true;
       found.push({ ...session, work });
     }
@@ -159,10 +160,10 @@ export async function syncReply(api: Api, asked: Asked, assetType: AssetType): P
   refuseMasterData(assetType, 'synchronized');
   const table = { tenant: asked.caller.tenant, table: assetType.name };
   const { eventStore, now } = api.commands;
-  const find = async () => {
-    const session = await requireSync(eventStore, table, asked.path.id);
+  const find = async (cancellation: Cancellation) => {
+    const session = await requireSync(eventStore, table, asked.path.id, cancellation);
     const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
-    return { ...session, work: await workOf(eventStore, table, session, now(), budget) };
+    return { ...session, work: await workOf(eventStore, table, session, now(), budget, cancellation) };
   };
   const [sync] = await shown(api, asked, [await inTurn(api, asked, find)]);
   return dataReply(sync);
@@ -183,7 +184,7 @@ async function shown(
 ): Promise<readonly unknown[]> {
   const tenant = tenantOf(api.commands, asked.caller.tenant);
   const actors = found.map(({ actor }) => actor);
-  const showActor = await actorsShown(api.commands, tenant, actors);
+  const showActor = await actorsShown(api.commands, tenant, actors, asked.req.context.deadline);
   const [now, tableUrl] = [api.commands.now(), tableUrlOf(api, asked)];
   return found.map((sync) => syncView.show({ ...sync, now, tableUrl, showActor }));
 }

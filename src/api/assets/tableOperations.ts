@@ -1,6 +1,6 @@
 /** Reads the batches, clean-ups and undos of a table from its stream. */
 import { lastUntil } from '../../commands/referenceTables/syncHistory.js';
-import { streamPagesBackwards } from '../../commands/streamPages.js';
+import { type StreamReads, streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
 import { type Operation, operationOf, together } from '../../domain/referenceTable/operation.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
@@ -21,7 +21,7 @@ export type OperationsPage = {
   readonly next?: Revision | undefined;
 };
 
-/** An event may have 400,000 bytes. */
+/** Few, as most pages of operations end after some. */
 const EVENTS_AT_ONCE = 20;
 
 /** Filters; none by default. */
@@ -34,7 +34,7 @@ export type OperationsQuery = {
   readonly isWanted?: (operation: TableOperation) => boolean;
 };
 
-type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
+type Log = StreamReads & Pick<EventStore, 'lastAppend'>;
 
 /**
  * The limits on events and records count all that are read, wanted or not. Events outside the times are not read.
@@ -48,13 +48,13 @@ export async function tableOperations(
 ): Promise<OperationsPage> {
   const newest = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const end = Math.min(newest, before - 1);
-  const last = await lastUntil(eventStore, stream, to, end);
+  const last = await lastUntil(eventStore, stream, to, end, cancellation);
   const operations: TableOperation[] = [];
   // The operation read last; earlier events may belong to it.
   let later: TableOperation | undefined;
   let [events, records] = [0, 0];
-  for await (const slice of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
-    cancellation?.throwIfCancelled();
+  const pages = { to: last, eventsAPage: EVENTS_AT_ONCE, cancellation };
+  for await (const slice of streamPagesBackwards(eventStore, stream, pages)) {
     for (const event of slice.toReversed()) {
       const operation = tableOperationOf(event);
       const isPart = operation !== undefined && later !== undefined && isPartOf(operation, later);

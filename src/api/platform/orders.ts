@@ -194,7 +194,7 @@ export const orders: Resource = {
       // Reads the order's stream, not the read model.
       async handle({ commands }, { req, tenant, path }) {
         const id = recordId(tenant.orderModel, path.id);
-        const order = await commands.orders.load(tenant.name, id);
+        const order = await commands.orders.load(tenant.name, id, req.context.deadline);
         if (order === undefined) throw unknownOrder(id);
         return { body: await orderAnswer(commands, tenant, id, order.state, req.context.deadline) };
       },

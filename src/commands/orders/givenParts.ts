@@ -5,6 +5,7 @@ import type { PartIdTaken } from '../../domain/order/events.js';
 import type { DecidedParts, GivenPart, GivenParts, NamedList } from '../../domain/order/parts.js';
 import { partIdStream } from '../../domain/streams.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
+import { eventAt } from '../streamPages.js';
 import { isUuid } from '../tables.js';
 import { appendIfUnchanged, NO_STREAM, withDeadline } from '../writeStream.js';
 
@@ -119,7 +120,7 @@ async function takesId(
   const stream = partIdStream(caller.tenant, id);
   const event: PartIdTaken = { type: 'PartIdTaken', data: { table, orderId } };
   if (!isShown && (await appendIfUnchanged(commands, caller, stream, NO_STREAM, [event])) !== undefined) return true;
-  const [first] = await withDeadline(caller, commands.eventStore.readStream(stream));
+  const first = await withDeadline(caller, eventAt(commands.eventStore, stream, 0));
   const taken = first?.data as PartIdTaken['data'] | undefined;
   return taken?.orderId === orderId && taken.table === table;
 }

@@ -5,8 +5,9 @@ import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import { streamPages } from '../streamPages.js';
+import type { EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { type PagesOf, type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
 
 /** An order with this many events is cached: that costs less than reading it again for each change. */
@@ -15,8 +16,6 @@ const BIG_EVENTS = 100;
 const MAX_KEPT_CHARACTERS = 8_000_000;
 /** What a field, a part or an order takes beside its text, in characters. */
 const OVERHEAD = 16;
-
-type EventReads = Pick<EventStore, 'readStream'>;
 
 /** An order as it was after an event of its stream. */
 export type OrderAt = Loaded<Order> & {
@@ -31,22 +30,22 @@ const orderCache = () =>
 
 /** Reads orders of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
 export class OrderReader {
-  readonly #eventStore: EventReads;
+  readonly #eventStore: StreamReads;
   readonly #latest = orderCache();
   readonly #earlier = orderCache();
 
-  constructor(eventStore: EventReads) {
+  constructor(eventStore: StreamReads) {
     this.#eventStore = eventStore;
   }
 
-  /** An order as it is now; undefined when there is none. */
-  load(tenant: string, orderId: string): Promise<OrderAt | undefined> {
-    return load(this.#eventStore, this.#latest, orderStream(tenant, orderId));
+  /** An order as it is now; undefined when there is none. @throws the cancellation's reason */
+  load(tenant: string, orderId: string, cancellation?: Cancellation): Promise<OrderAt | undefined> {
+    return load(this.#eventStore, this.#latest, orderStream(tenant, orderId), { cancellation });
   }
 
   /** An order as it was after the event of this revision; undefined when there was none. */
   loadAt(tenant: string, orderId: string, revision: Revision): Promise<OrderAt | undefined> {
-    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), revision);
+    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), { to: revision });
   }
 }
 
@@ -61,10 +60,10 @@ export function orderAfter(before: Order | undefined, events: readonly EventToAp
 }
 
 async function load(
-  eventStore: EventReads,
+  eventStore: StreamReads,
   kept: LRUCache<string, OrderAt>,
   stream: string,
-  toRevision: Revision = Number.MAX_SAFE_INTEGER,
+  { to: toRevision = Number.MAX_SAFE_INTEGER, cancellation }: Pick<PagesOf, 'to' | 'cancellation'>,
 ): Promise<OrderAt | undefined> {
   const newest = kept.get(stream);
   const known = newest !== undefined && newest.revision <= toRevision ? newest : undefined;
@@ -73,7 +72,7 @@ async function load(
   let state = known?.state;
   let last: RecordedEvent | undefined;
   let approved: OrderApproved | undefined;
-  for await (const events of streamPages(eventStore, stream, from, toRevision)) {
+  for await (const events of streamPages(eventStore, stream, { from, to: toRevision, cancellation })) {
     state = orderAfter(state, events);
     last = events.at(-1);
     const here = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;

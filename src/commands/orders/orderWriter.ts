@@ -40,7 +40,7 @@ export async function writeOrder(
       stream,
       name: `Order ${orderId}`,
       load: async () => {
-        const order = await commands.orders.load(caller.tenant, orderId);
+        const order = await commands.orders.load(caller.tenant, orderId, caller.deadline);
         if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
         return order;
       },

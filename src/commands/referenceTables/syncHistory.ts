@@ -8,7 +8,8 @@ import { evolve, expiryOf, type Sync, type SyncEvent } from '../../domain/refere
 import { syncStream, tableStream } from '../../domain/streams.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
-import { streamPagesBackwards } from '../streamPages.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { eventAt, type StreamReads, streamPagesBackwards } from '../streamPages.js';
 
 export type SyncSession = Sync & {
   /** Revision of its first event in the stream of sessions. */
@@ -41,13 +42,14 @@ export type SyncOperation = {
   readonly records: number;
 };
 
-type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
+type Log = StreamReads & Pick<EventStore, 'lastAppend'>;
 
-/** Newest first. @param before revision of a session: only older ones are returned */
+/** Newest first. @param before revision of a session: only older ones are returned @throws the cancellation's reason */
 export async function* syncSessions(
   eventStore: Log,
   { tenant, table }: TableRef,
-  before?: Revision,
+  before: Revision | undefined,
+  cancellation: Cancellation | undefined,
 ): AsyncGenerator<SyncSession> {
   const stream = syncStream(tenant, table);
   const end = (await eventStore.lastAppend(stream))?.revision ?? -1;
@@ -55,7 +57,7 @@ export async function* syncSessions(
   const last = Math.min(before ?? end, end);
   let own: RecordedEvent[] = [];
   let supersededAt: string | undefined;
-  for await (const events of streamPagesBackwards(eventStore, stream, last)) {
+  for await (const events of streamPagesBackwards(eventStore, stream, { to: last, cancellation })) {
     for (const event of events.toReversed()) {
       own.unshift(event);
       if (event.type !== 'SyncStarted') continue;
@@ -101,7 +103,7 @@ const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Da
 /** How many events and records may still be read; counts down. */
 export type Budget = { events: number; records: number };
 
-/** An event may have 400,000 bytes. */
+/** Few, as most sessions end after some. */
 const EVENTS_AT_ONCE = 20;
 
 /** The most by which the clocks of two processes that write to one table may differ. */
@@ -117,24 +119,26 @@ export const timesOf = (session: SyncSession, now: string): { readonly from: str
   return end === undefined ? { from } : { from, to: shifted(end, CLOCKS_APART_MS) };
 };
 
-/** The operations of the session; undefined when the budget is too small. */
+/** The operations of the session; undefined when the budget is too small. @throws the cancellation's reason */
 export async function workOf(
   eventStore: Log,
   { tenant, table }: TableRef,
   session: SyncSession,
   now: string,
   budget: Budget,
+  cancellation: Cancellation | undefined,
 ): Promise<SyncWork | undefined> {
   const stream = tableStream(tenant, table);
   const { from, to } = timesOf(session, now);
   const head = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const last =
     session.committed === undefined
-      ? await lastUntil(eventStore, stream, to, head)
+      ? await lastUntil(eventStore, stream, to, head, cancellation)
       : Math.min(head, Number(session.committed.operationId));
   const operations: SyncOperation[] = [];
   let [created, updated, unchanged] = [0, 0, 0];
-  for await (const events of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
+  const pages = { to: last, eventsAPage: EVENTS_AT_ONCE, cancellation };
+  for await (const events of streamPagesBackwards(eventStore, stream, pages)) {
     for (const event of events.toReversed()) {
       const { occurredAt, causationId: requestId } = event.metadata;
       if (occurredAt < from) return { operations, created, updated, unchanged };
@@ -175,16 +179,18 @@ export async function workOf(
  * @param time undefined: returns `end`
  */
 export async function lastUntil(
-  eventStore: Pick<EventStore, 'readStream'>,
+  eventStore: StreamReads,
   stream: string,
   time: string | undefined,
   end: Revision,
+  cancellation?: Cancellation,
 ): Promise<Revision> {
   if (time === undefined) return end;
   let [low, high] = [-1, end];
   // The end first: it is the answer when a next page is read.
   for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
-    const [event] = await eventStore.readStream(stream, middle, middle);
+    cancellation?.throwIfCancelled();
+    const event = await eventAt(eventStore, stream, middle);
     if (event !== undefined && event.metadata.occurredAt <= time) low = middle;
     else high = middle - 1;
   }

@@ -10,7 +10,15 @@ import {
 import { cutText } from '../../domain/shownName.js';
 import { syncStream } from '../../domain/streams.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
-import { type Loaded, type LogAccess, NO_STREAM, type Written, withDeadline, writeStream } from '../writeStream.js';
+import {
+  type Loaded,
+  type LogAccess,
+  loadStream,
+  NO_STREAM,
+  type Written,
+  withDeadline,
+  writeStream,
+} from '../writeStream.js';
 
 type Log = Pick<LogAccess, 'eventStore'>;
 
@@ -19,17 +27,14 @@ export async function loadSync({ eventStore }: Log, tenant: string, table: strin
   const end = await eventStore.lastAppend(stream);
   if (end === undefined) return { ...NO_STREAM, state: undefined };
   // To the end of the stream, so that events appended meanwhile are not missed.
-  const events = await eventStore.readStream(stream, Math.max(0, end.revision - MAX_EVENTS_OF_SYNC + 1));
-  const last = events.at(-1);
-  const state = events.reduce<Sync | undefined>(
+  const from = Math.max(0, end.revision - MAX_EVENTS_OF_SYNC + 1);
+  return loadStream<Sync>(
+    eventStore,
+    stream,
     (sync, { type, data, metadata }) => evolve(sync, { type, data } as SyncEvent, metadata.occurredAt),
     undefined,
+    { from },
   );
-  return {
-    state,
-    revision: last?.revision ?? end.revision,
-    lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt,
-  };
 }
 
 export function changeSync(

@@ -23,8 +23,8 @@ import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { eventAt, streamPages } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
-import { withDeadline } from '../writeStream.js';
 import { beingCleanedUp, type DecisionRecords } from './tableState.js';
 
 export const undoBody = z.strictObject({
@@ -162,8 +162,7 @@ export async function undoOperation(
   const { after } = parseBody(undoBody, body);
   const stream = tableStream(caller.tenant, assetType.name);
   const revision = OPERATION_ID.test(operationId) ? Number(operationId) : -1;
-  const [event] =
-    revision < 0 ? [] : await withDeadline(caller, commands.eventStore.readStream(stream, revision, revision));
+  const event = revision < 0 ? undefined : await eventAt(commands.eventStore, stream, revision);
   const undo = new Undo(commands, caller, assetType, options);
   if (event?.type === 'TableCleanedUp') {
     const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after);
@@ -174,7 +173,7 @@ export async function undoOperation(
   if (event?.type === 'BatchUpserted') {
     if (after !== undefined)
       throw new ValidationError({ after: ['The undo of a batch is one request: leave it out.'] });
-    const batch = await withDeadline(caller, eventsOfBatch(commands, stream, event as RecordedEvent & BatchUpserted));
+    const batch = await eventsOfBatch(commands, caller, stream, event as RecordedEvent & BatchUpserted);
     await undo.piece(() => undoBatch(undo, batch));
     return undo.result({ unavailable: 0, remaining: 0 });
   }
@@ -211,7 +210,8 @@ function pageOf(
 ) {
   const table = { tenant: caller.tenant, table: assetType.name };
   const page = { after, limit: MAX_UNDONE_RECORDS, isCounted };
-  return withDeadline(caller, commands.readModels.deletedRecords(table, cleanUp, page));
+  // Not cut off at the deadline: the turn lasts until the reading ends.
+  return commands.readModels.deletedRecords(table, cleanUp, page);
 }
 
 async function bringBack(
@@ -233,15 +233,17 @@ async function bringBack(
 
 type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
 
-/** Events of one read: each may have 400 KB. */
-const SLICE_EVENTS = 20;
+/** Few, as most batches are some events. */
+const EVENTS_A_PAGE = 20;
 
 /**
  * All events of a batch: one append, of at most one event for each item.
- * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone
+ * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone; the
+ * reason of the deadline
  */
 export async function eventsOfBatch(
   { eventStore }: Application,
+  { deadline: cancellation }: Caller,
   stream: string,
   first: RecordedEvent & BatchUpserted,
 ): Promise<Batch> {
@@ -249,14 +251,14 @@ export async function eventsOfBatch(
   const isPart = (event: RecordedEvent | undefined): boolean =>
     event?.type === 'BatchUpserted' && event.metadata.causationId === metadata.causationId;
   if (data.undoes !== undefined) throw new ConflictError(`${revision} is an undo, which cannot be undone.`);
-  const [before] = revision === 0 ? [] : await eventStore.readStream(stream, revision - 1, revision - 1);
-  if (isPart(before)) throw new NotFoundError(`${revision} is a part of another operation.`);
+  if (isPart(await eventAt(eventStore, stream, revision - 1)))
+    throw new NotFoundError(`${revision} is a part of another operation.`);
   const events: BatchUpserted['data'][] = [];
-  for (let from = revision; from < revision + MAX_BATCH_ITEMS; from += SLICE_EVENTS) {
-    const slice = await eventStore.readStream(stream, from, from + SLICE_EVENTS - 1);
-    const end = slice.findIndex((event) => !isPart(event));
-    events.push(...slice.slice(0, end < 0 ? undefined : end).map((event) => event.data as BatchUpserted['data']));
-    if (end >= 0 || slice.length < SLICE_EVENTS) break;
+  const parts = { from: revision, to: revision + MAX_BATCH_ITEMS - 1, eventsAPage: EVENTS_A_PAGE, cancellation };
+  for await (const page of streamPages(eventStore, stream, parts)) {
+    const end = page.findIndex((event) => !isPart(event));
+    events.push(...page.slice(0, end < 0 ? undefined : end).map((event) => event.data as BatchUpserted['data']));
+    if (end >= 0) break;
   }
   if (!events.every(saysWhatItReplaces)) {
     throw new ConflictError(`The batch ${revision} was written by a release that did not keep what a batch replaces.`);

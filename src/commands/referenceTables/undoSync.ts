@@ -6,11 +6,12 @@ import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/
 import { tableStream } from '../../domain/streams.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
+import { eventAt, type StreamReads } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
-import { withDeadline } from '../writeStream.js';
 import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
 import { eventsOfBatch, Undo, type UndoOptions, type UndoResult, undoBatch, undoCleanUp } from './undo.js';
 
@@ -24,14 +25,15 @@ export const undoSyncBody = z.strictObject({
     .optional(),
 });
 
-/** @throws NotFoundError when it is not among the newest MAX_SYNCS_LOOKED_THROUGH sessions */
+/** @throws NotFoundError when it is not among the newest MAX_SYNCS_LOOKED_THROUGH sessions; the cancellation's reason */
 export async function requireSync(
-  eventStore: Pick<EventStore, 'readStream' | 'lastAppend'>,
+  eventStore: StreamReads & Pick<EventStore, 'lastAppend'>,
   table: TableRef,
   id: string,
+  cancellation: Cancellation | undefined,
 ): Promise<SyncSession> {
   let left = MAX_SYNCS_LOOKED_THROUGH;
-  for await (const session of syncSessions(eventStore, table)) {
+  for await (const session of syncSessions(eventStore, table, undefined, cancellation)) {
     if (session.id === id) return session;
     left -= 1;
     if (left === 0) break;
@@ -57,10 +59,10 @@ export async function undoSync(
   const { eventStore } = commands;
   const table = { tenant: caller.tenant, table: assetType.name };
   const undo = new Undo(commands, caller, assetType, options);
-  const session = await withDeadline(caller, requireSync(eventStore, table, id));
+  const session = await requireSync(eventStore, table, id, caller.deadline);
   const now = commands.now();
   const budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
-  const work = await withDeadline(caller, workOf(eventStore, table, session, now, budget));
+  const work = await workOf(eventStore, table, session, now, budget, caller.deadline);
   if (work === undefined) {
     throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
   }
@@ -102,7 +104,7 @@ async function undoAll(undo: Undo, operations: readonly SyncOperation[], after?:
 
 async function eventOf({ commands, caller, assetType }: Undo, revision: Revision): Promise<RecordedEvent> {
   const stream = tableStream(caller.tenant, assetType.name);
-  const [event] = await withDeadline(caller, commands.eventStore.readStream(stream, revision, revision));
+  const event = await eventAt(commands.eventStore, stream, revision);
   if (event === undefined) throw new NotFoundError(`There is no operation ${revision} on ${assetType.name}.`);
   return event;
 }
@@ -110,6 +112,6 @@ async function eventOf({ commands, caller, assetType }: Undo, revision: Revision
 async function undoBatchOf(undo: Undo, event: RecordedEvent & BatchUpserted): Promise<void> {
   const { commands, caller, assetType } = undo;
   const stream = tableStream(caller.tenant, assetType.name);
-  const batch = await withDeadline(caller, eventsOfBatch(commands, stream, event));
+  const batch = await eventsOfBatch(commands, caller, stream, event);
   await undo.piece(() => undoBatch(undo, batch));
 }

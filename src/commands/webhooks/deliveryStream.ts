@@ -2,8 +2,9 @@
 import { deliveryStream } from '../../domain/streams.js';
 import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
-import type { AppendResult, EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
+import type { AppendResult, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
+import { type StreamReads, streamPages } from '../streamPages.js';
 import { appendIfUnchanged, type LogAccess, NO_STREAM, type StreamEnd, writeStream } from '../writeStream.js';
 
 export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
@@ -50,11 +51,11 @@ const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }
   evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
 
 /** The delivery, from its stream; undefined when it was never requested. */
-export async function loadDelivery(
-  eventStore: Pick<EventStore, 'readStream'>,
-  key: DeliveryKey,
-): Promise<LoadedDelivery | undefined> {
-  return deliveryOf(key, await eventStore.readStream(deliveryStream(key.tenant, key.deliveryId)));
+export async function loadDelivery(eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> {
+  // A delivery has few events: attempts are counted.
+  const events: RecordedEvent[] = [];
+  for await (const page of streamPages(eventStore, deliveryStream(key.tenant, key.deliveryId))) events.push(...page);
+  return deliveryOf(key, events);
 }
 
 /** @param events of its stream, from the first on */

@@ -14,7 +14,7 @@ const api = {
     newId: () => 'id',
     directory: { waitFor: async () => undefined },
     eventStore: {
-      readStream: async () => [],
+      readSlice: async () => ({ events: [] }),
       append: async (stream: string, [event]: { data: unknown }[]) => {
         if (fails) throw new Error('away');
         appended.push({ stream, data: event?.data });

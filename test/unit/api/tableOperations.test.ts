@@ -1,9 +1,9 @@
 import { type OperationsPage, type OperationsQuery, tableOperations } from '#app/api/assets/tableOperations.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
-import type { RecordedEvent } from '#app/ports/eventStore.js';
+import type { RecordedEvent, SliceRange } from '#app/ports/eventStore.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
-import { metadata } from '../../contract/eventStoreFixtures.js';
+import { metadata, sliceOf } from '../../contract/eventStoreFixtures.js';
 
 const id = '0190a000-0000-7000-8000-000000000001';
 type Said = { readonly type: string; readonly data?: object; readonly request?: string; readonly at?: string };
@@ -29,9 +29,10 @@ async function page(
   const store = {
     lastAppend: async () =>
       events.length === 0 ? undefined : { revision: events.length - 1, position: events.length },
-    readStream: async (_stream: string, from = 0, to = 0) => {
-      read += to - from + 1;
-      return events.slice(from, to + 1);
+    readSlice: async (_stream: string, range: SliceRange) => {
+      const slice = sliceOf(events, range);
+      read += slice.events.length;
+      return slice;
     },
   };
   return { ...(await tableOperations(store, 's', { before, ...query })), read };
@@ -130,10 +131,10 @@ test('reading ends soon after its cancellation', async () => {
   let slices = 0;
   const store = {
     lastAppend: async () => ({ revision: 999, position: 1_000 }),
-    readStream: async () => {
+    readSlice: async () => {
       slices += 1;
       if (slices === 2) cancellation.cancel(new Error('The client has left.'));
-      return [];
+      return { events: [], next: 999 - slices };
     },
   };
   await expect(tableOperations(store, 's', {}, cancellation)).rejects.toThrow('The client has left.');

@@ -4,8 +4,14 @@ import type { Commands } from '#app/commands/context.js';
 import { tableChanges } from '#app/domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { tableStream } from '#app/domain/streams.js';
-import { type EventToAppend, type RecordedEvent, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
+import {
+  type EventToAppend,
+  type RecordedEvent,
+  type SliceRange,
+  WrongExpectedRevisionError,
+} from '#app/ports/eventStore.js';
 import type { StoredRecord, TableRef } from '#app/ports/readModels.js';
+import { sliceOf } from '../../contract/eventStoreFixtures.js';
 
 export class LogInMemory {
   readonly #streams = new Map<string, RecordedEvent[]>();
@@ -31,8 +37,7 @@ export class LogInMemory {
           if (isDying) throw new Error('died');
           return result;
         },
-        readStream: async (stream: string, from = 0, to = Number.MAX_SAFE_INTEGER) =>
-          this.stream(stream).filter(({ revision }) => revision >= from && revision <= to),
+        readSlice: async (stream: string, range: SliceRange) => sliceOf(this.stream(stream), range),
         lastAppend: async (stream: string) => this.stream(stream).at(-1),
         head: async () => this.#position,
       },

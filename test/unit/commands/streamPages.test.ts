@@ -1,17 +1,21 @@
 /** Streams are read page by page: a long one is never in memory as a whole. */
-import { streamPages, streamPagesBackwards } from '#app/commands/streamPages.js';
+import { eventAt, streamPages, streamPagesBackwards } from '#app/commands/streamPages.js';
+import { READ_SLICE_BYTES } from '#app/domain/limits.js';
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
+import { sliceOf } from '../../contract/eventStoreFixtures.js';
 
 /** A stream of so many events, and the most of them that one call was answered with. */
-function streamOf(count: number) {
-  const events = Array.from({ length: count }, (_, revision) => ({ revision }) as RecordedEvent);
-  const read = { atOnce: 0 };
-  const readStream: EventStore['readStream'] = async (_, from = 0, to = Number.MAX_SAFE_INTEGER) => {
-    const page = events.slice(from, to + 1);
-    read.atOnce = Math.max(read.atOnce, page.length);
-    return page;
+function streamOf(count: number, data = '') {
+  const events = Array.from({ length: count }, (_, revision) => ({ revision, data }) as RecordedEvent);
+  const read = { atOnce: 0, times: 0 };
+  const readSlice: EventStore['readSlice'] = async (_, range) => {
+    const slice = sliceOf(events, range);
+    read.atOnce = Math.max(read.atOnce, slice.events.length);
+    read.times += 1;
+    return slice;
   };
-  return { read, eventStore: { readStream } };
+  return { read, eventStore: { readSlice } };
 }
 
 test.each([
@@ -24,7 +28,7 @@ test.each([
 ])('of %s events those from %s to %s', async (count, from, to, expected) => {
   const { read, eventStore } = streamOf(count);
   const found: number[] = [];
-  for await (const page of streamPages(eventStore, 's', from, to)) {
+  for await (const page of streamPages(eventStore, 's', { from, to })) {
     expect(page).not.toHaveLength(0);
     found.push(...page.map(({ revision }) => revision));
   }
@@ -48,9 +52,36 @@ test.each([
 ])('of %s events those up to %s, the last ones first', async (count, to, expected) => {
   const { read, eventStore } = streamOf(count);
   const found: (readonly unknown[])[] = [];
-  for await (const page of streamPagesBackwards(eventStore, 's', to)) {
+  for await (const page of streamPagesBackwards(eventStore, 's', { to })) {
     found.push([page[0]?.revision, page.at(-1)?.revision]);
   }
   expect(found).toEqual(expected);
   expect(read.atOnce).toBeLessThanOrEqual(100);
+});
+
+test('large events are read few at a time, in either direction', async () => {
+  const { read, eventStore } = streamOf(10, 'x'.repeat(READ_SLICE_BYTES / 2));
+  for (const pages of [streamPages(eventStore, 's'), streamPagesBackwards(eventStore, 's', { to: 9 })]) {
+    const found: number[] = [];
+    for await (const page of pages) found.push(...page.map(({ revision }) => revision));
+    expect(found.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  }
+  expect(read.atOnce).toBe(2);
+});
+
+test('reading ends at its cancellation', async () => {
+  const cancellation = new Cancellation();
+  const { read, eventStore } = streamOf(250);
+  const reading = async () => {
+    for await (const _ of streamPages(eventStore, 's', { cancellation })) cancellation.cancel(new Error('over'));
+  };
+  await expect(reading()).rejects.toThrow('over');
+  expect(read.times).toBe(1);
+});
+
+test('one event is read alone', async () => {
+  const { eventStore } = streamOf(3);
+  expect(await eventAt(eventStore, 's', 1)).toMatchObject({ revision: 1 });
+  expect(await eventAt(eventStore, 's', 3)).toBeUndefined();
+  expect(await eventAt(eventStore, 's', -1)).toBeUndefined();
 });

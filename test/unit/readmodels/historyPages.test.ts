@@ -29,5 +29,9 @@ test('a further entry changes no page before the last', () => {
 test('an entry is parsed without its changes, whatever its texts hold', () => {
   const changes = [{ field: 'notes', from: ',"changes":', to: '"}' }];
   const text = JSON.stringify({ revision: 1, reasons: ['a,"changes":[]', '}'], changes });
-  expect(storedEntry(text)).toEqual({ revision: 1, reasons: ['a,"changes":[]', '}'], changes: JSON.stringify(changes) });
+  expect(storedEntry(text)).toEqual({
+    revision: 1,
+    reasons: ['a,"changes":[]', '}'],
+    changes: JSON.stringify(changes),
+  });
 });

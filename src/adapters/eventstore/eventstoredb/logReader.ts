@@ -8,6 +8,8 @@ import {
   START,
   type StreamingRead,
 } from '@eventstore/db-client';
+import { charactersOf } from '../../../domain/jsonSize.js';
+import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import {
   type AppendResult,
   type EventPosition,
@@ -15,6 +17,8 @@ import {
   type Position,
   type RecordedEvent,
   type Revision,
+  type SliceRange,
+  type StreamSlice,
 } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
@@ -22,12 +26,16 @@ import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
 import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
 import type { Leader } from './leader.js';
-import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
+import { findTail, partsMissing, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
 /** How many events `head` reads back to find one that is not the server's own. */
 const LOOK_BACK = [1, 32, 256];
 
 type OpenRead<E> = (client: EventStoreDBClient) => StreamingRead<E>;
+
+/** Called for each attempt to read; returns a function that is given each event, and says whether the read ends with it. */
+type EndsAt<E> = () => (event: E) => boolean;
+const AT_LAST = () => () => false;
 
 /** Start of a read or a subscription on the server. */
 export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
@@ -49,13 +57,46 @@ export class LogReader {
   async stream(stream: string, fromRevision: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
     if (toRevision === undefined) return visible(await this.storedIn(stream, fromRevision));
     if (toRevision < fromRevision) return [];
-    const stored = await this.storedIn(stream, fromRevision, toRevision - fromRevision + 1);
-    // Whether an append is complete shows at its last part, which may be after the range.
+    return this.#whole(stream, await this.storedIn(stream, fromRevision, toRevision - fromRevision + 1));
+  }
+
+  /** See `EventStore.readSlice`. The call is given up at the event that fills the slice: the server sends no more of them. */
+  async slice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): Promise<StreamSlice> {
+    if (to < from) return { events: [] };
+    const options = {
+      ...OF_LEADER,
+      maxCount: Math.min(maxCount, to - from + 1),
+      fromRevision: BigInt(backwards ? to : from),
+      direction: backwards ? BACKWARDS : FORWARDS,
+    } as const;
+    let isFull = false;
+    const read = await this.#streamEvents(
+      stream,
+      (client) => client.readStream(stream, options),
+      () => {
+        let characters = 0;
+        return ({ event }) => {
+          characters += charactersOf(event?.data);
+          isFull = characters >= READ_SLICE_BYTES;
+          return isFull;
+        };
+      },
+    );
+    const last = read.at(-1);
+    const isEnd = last === undefined || (read.length < options.maxCount && !isFull);
+    const next = Number(last?.revision ?? 0) + (backwards ? -1 : 1);
+    const stored = (backwards ? read.toReversed() : read).flatMap((event) => decode(event) ?? []);
+    const events = await this.#whole(stream, stored);
+    return isEnd || next < from || next > to ? { events } : { events, next };
+  }
+
+  /** The events of complete appends. Whether the last append is complete shows at its last part, which may be after them. */
+  async #whole(stream: string, stored: readonly StoredEvent[]): Promise<readonly RecordedEvent[]> {
+    const missing = partsMissing(stored);
     const last = stored.at(-1);
-    const missing = last?.part === undefined ? 0 : last.part.count - 1 - last.part.index;
-    const rest =
-      last === undefined || missing === 0 ? [] : await this.storedIn(stream, last.event.revision + 1, missing);
-    return visible([...stored, ...rest]).filter(({ revision }) => revision <= toRevision);
+    if (last === undefined || missing === 0) return visible(stored);
+    const [end] = await this.storedIn(stream, last.event.revision + missing, 1);
+    return visible(stored, end);
   }
 
   /** Everything stored in a stream from a revision on, including parts of unfinished appends. */
@@ -139,9 +180,13 @@ export class LogReader {
     return resolved.flatMap(({ event }): ClientEvent[] => (event === undefined ? [] : [event]));
   }
 
-  async #streamEvents(stream: string, open: OpenRead<ResolvedEvent>): Promise<readonly ClientEvent[]> {
+  async #streamEvents(
+    stream: string,
+    open: OpenRead<ResolvedEvent>,
+    endsAt?: EndsAt<ResolvedEvent>,
+  ): Promise<readonly ClientEvent[]> {
     try {
-      const resolved = await this.#retried(open, stream);
+      const resolved = await this.#retried(open, stream, endsAt);
       return resolved.flatMap(({ event }) => (event === undefined ? [] : [event as ClientEvent]));
     } catch (error) {
       if (isMissingStream(error)) return [];
@@ -149,8 +194,8 @@ export class LogReader {
     }
   }
 
-  /** All events of a read. Fails if the server is silent for longer than the time limit. */
-  #collect<E>(read: StreamingRead<E>): Promise<readonly E[]> {
+  /** All events of a read, or those up to its end. Fails if the server is silent for longer than the time limit. */
+  #collect<E>(read: StreamingRead<E>, isEnd: (event: E) => boolean): Promise<readonly E[]> {
     return new Promise((resolve, reject) => {
       const events: E[] = [];
       const timer = setTimeout(() => {
@@ -158,10 +203,16 @@ export class LogReader {
         // Not awaited: without an answer there may be no call to cancel yet.
         void read.cancel().catch(() => undefined);
       }, this.#timeoutMs);
-      read.on('data', (event) => {
+      const take = (event: E): void => {
         events.push(event);
         timer.refresh();
-      });
+        if (!isEnd(event)) return;
+        read.off('data', take);
+        clearTimeout(timer);
+        resolve(events);
+        void read.cancel().catch(() => undefined);
+      };
+      read.on('data', take);
       read.on('end', () => {
         clearTimeout(timer);
         resolve(events);
@@ -174,8 +225,8 @@ export class LogReader {
     });
   }
 
-  async #retried<E>(open: OpenRead<E>, stream?: string): Promise<readonly E[]> {
-    const read = () => this.#leader.run((client) => this.#collect(open(client)));
+  async #retried<E>(open: OpenRead<E>, stream?: string, endsAt: EndsAt<E> = AT_LAST): Promise<readonly E[]> {
+    const read = () => this.#leader.run((client) => this.#collect(open(client), endsAt()));
     const isTrouble = (error: unknown): boolean => {
       if (!isTransient(error)) return false;
       this.#onTrouble();

@@ -49,8 +49,9 @@ export function runLengths(sizes: readonly number[], limit: number): readonly nu
 /**
  * The events of complete appends, whose last part is there. Takes events from any revision to the end of the stream;
  * the first may be inside an append. An append was abandoned by its writer if a later event does not continue it.
+ * @param end the event at the place of the last part of the append that `stored` breaks off in, if there is one
  */
-export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[] {
+export function visible(stored: readonly StoredEvent[], end?: StoredEvent): readonly RecordedEvent[] {
   const seen: RecordedEvent[] = [];
   let held: StoredEvent[] = [];
   for (const each of stored) {
@@ -60,7 +61,14 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
     seen.push(...atLastPosition(held));
     held = [];
   }
-  return seen;
+  const isComplete = end?.part !== undefined && end.part.append === held.at(-1)?.part?.append && isLast(end.part);
+  return isComplete ? [...seen, ...atLastPosition([...held, end]).slice(0, -1)] : seen;
+}
+
+/** How many parts of the append of the last event come after it. */
+export function partsMissing(stored: readonly StoredEvent[]): number {
+  const part = stored.at(-1)?.part;
+  return part === undefined ? 0 : part.count - 1 - part.index;
 }
 
 /**

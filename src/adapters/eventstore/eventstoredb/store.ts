@@ -13,6 +13,8 @@ import {
   type RecordedEvent,
   type Revision,
   type SizeSlice,
+  type SliceRange,
+  type StreamSlice,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
@@ -85,6 +87,10 @@ class EventStoreDb implements EventStore {
 
   readStream(stream: string, fromRevision: Revision = 0, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
     return this.#run(() => this.#parts.reader.stream(stream, fromRevision, toRevision));
+  }
+
+  readSlice(stream: string, range: SliceRange): Promise<StreamSlice> {
+    return this.#run(() => this.#parts.reader.slice(stream, range));
   }
 
   lastAppend(stream: string): Promise<AppendResult | undefined> {

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3';
+import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import type {
   AppendResult,
   EventPosition,
@@ -8,14 +9,13 @@ import type {
   RecordedEvent,
   Revision,
   SizeSlice,
+  SliceRange,
+  StreamSlice,
 } from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
 /** Characters of data after which a slice ends, with the append that reaches them. */
 const SLICE_SIZE = 4_000_000;
-/** A page of a stream is shorter, because streams are read on the thread that serves requests. */
-const PAGE_SIZE = 1_000_000;
-const PAGE_COUNT = 1_000;
 /** A filter skips at most this many index entries per slice (a few milliseconds), then lets others run. */
 const SCAN_COUNT = 20_000;
 /** Events whose sizes are read at once (a few milliseconds). */
@@ -71,20 +71,21 @@ export class LogReader {
     return this.#statements.head.get() ?? 0;
   }
 
-  /** The next events of a stream, about PAGE_SIZE characters. `ended`: there are no more up to `toRevision`. */
-  streamPage(
-    stream: string,
-    fromRevision: Revision,
-    toRevision: Revision,
-  ): { readonly events: RecordedEvent[]; readonly ended: boolean } {
+  /** See `EventStore.readSlice`. Shorter than a slice of the log, as it is read on the thread that serves requests. */
+  streamSlice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): StreamSlice {
+    const { ofStream, ofStreamBackwards } = this.#statements;
     const events: RecordedEvent[] = [];
     let size = 0;
-    for (const row of this.#statements.ofStream.iterate(stream, fromRevision, toRevision)) {
+    let next: Revision | undefined;
+    for (const row of (backwards ? ofStreamBackwards : ofStream).iterate(stream, from, to)) {
       events.push(decodeEvent(row));
-      size += row.data.length;
-      if (size >= PAGE_SIZE || events.length >= PAGE_COUNT) return { events, ended: false };
+      size += row.data.length + row.metadata.length;
+      if (events.length < maxCount && size < READ_SLICE_BYTES) continue;
+      next = backwards ? row.revision - 1 : row.revision + 1;
+      break;
     }
-    return { events, ended: true };
+    if (backwards) events.reverse();
+    return next === undefined || next < from || next > to ? { events } : { events, next };
   }
 
   /** The sizes of the next events after a position. SQLite knows a text's size without reading it. */
@@ -179,6 +180,9 @@ const EVENTS = `
     t.type, t.schema_version, e.metadata, e.data
   FROM events e CROSS JOIN streams s USING (stream_id) CROSS JOIN event_types t USING (type_id)`;
 
+const OF_STREAM = `${EVENTS}
+  WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?`;
+
 function prepare(db: Database) {
   return {
     head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
@@ -195,10 +199,8 @@ function prepare(db: Database) {
        WHERE e.position > ? ORDER BY e.position LIMIT ?`,
     ),
     between: db.prepare<[number, number], EventRow>(`${EVENTS} WHERE e.position BETWEEN ? AND ? ORDER BY e.position`),
-    ofStream: db.prepare<[string, number, number], EventRow>(
-      `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?
-       ORDER BY e.revision`,
-    ),
+    ofStream: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision`),
+    ofStreamBackwards: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision DESC`),
     lastOfStream: db.prepare<[string], AppendResult>(
       `SELECT revision, position FROM events WHERE stream_id = (SELECT stream_id FROM streams WHERE name = ?)
        ORDER BY revision DESC LIMIT 1`,

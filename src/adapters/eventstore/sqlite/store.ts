@@ -14,6 +14,8 @@ import {
   type RecordedEvent,
   type Revision,
   type SizeSlice,
+  type SliceRange,
+  type StreamSlice,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
@@ -29,6 +31,8 @@ import { LogReader } from './logReader.js';
 const SIZES_EVERY_MS = 500;
 /** How long older sizes are not read after each slice, in milliseconds. */
 const SIZES_REST_MS = 20;
+/** Events that are read at once when a stream is read as a whole. */
+const READ_COUNT = 1_000;
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; created if missing. Its directory must exist. */
@@ -92,12 +96,17 @@ export class SqliteEventStore implements EventStore {
     toRevision: Revision = Number.MAX_SAFE_INTEGER,
   ): Promise<readonly RecordedEvent[]> {
     const events: RecordedEvent[] = [];
-    for (;;) {
-      const page = this.#read((reader) => reader.streamPage(stream, fromRevision + events.length, toRevision));
-      events.push(...page.events);
-      if (page.ended) return events;
+    for (let from: Revision | undefined = fromRevision; ; ) {
+      const slice: StreamSlice = await this.readSlice(stream, { from, to: toRevision, maxCount: READ_COUNT });
+      events.push(...slice.events);
+      from = slice.next;
+      if (from === undefined) return events;
       await nextTurn();
     }
+  }
+
+  async readSlice(stream: string, range: SliceRange): Promise<StreamSlice> {
+    return this.#read((reader) => reader.streamSlice(stream, range));
   }
 
   async lastAppend(stream: string): Promise<AppendResult | undefined> {

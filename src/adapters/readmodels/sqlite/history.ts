@@ -39,7 +39,10 @@ export function readHistory(
 ): PlaceOfPage & { readonly entries: readonly string[] } {
   return connection.inSnapshot(() => {
     // SQLite knows the bytes of a text without reading it.
-    const sizes = connection.column<number>(`SELECT octet_length(entry) ${OF_ORDER} ORDER BY revision`, [tenant, orderId]);
+    const sizes = connection.column<number>(`SELECT octet_length(entry) ${OF_ORDER} ORDER BY revision`, [
+      tenant,
+      orderId,
+    ]);
     const place = placeOfPage(sizes, page);
     const { count, before } = place;
     const shown = `SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`;
