@@ -24,6 +24,7 @@ export class ServiceMetrics {
   ) {
     this.tenants = new TenantMetrics(this.registry, tenants.limit, tenants.names);
     collectDefaultMetrics({ register: this.registry });
+    registerLongTurns(this.registry);
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Time from the request line to the end of the answer.',
@@ -69,6 +70,27 @@ export class ServiceMetrics {
     }
     series.observe(seconds);
   }
+}
+
+const LOOK_EVERY_MS = 10;
+/** A timer may be late by a millisecond or two without any reason. */
+const LONG_TURN_MS = 5;
+
+/** A timer is late by as long as the event loop was held, so each look sees the longest turn since the one before. */
+function registerLongTurns(registry: Registry): void {
+  const turns = new Histogram({
+    name: 'event_loop_long_turns_seconds',
+    help: 'Times of 5 ms or more for which the main thread did one thing only, and all others waited.',
+    buckets: DURATION_BUCKETS_SECONDS,
+    registers: [registry],
+  });
+  let due = performance.now() + LOOK_EVERY_MS;
+  const look = (): void => {
+    const now = performance.now();
+    if (now - due >= LONG_TURN_MS) turns.observe((now - due) / 1000);
+    due = now + LOOK_EVERY_MS;
+  };
+  setInterval(look, LOOK_EVERY_MS).unref();
 }
 
 /** Not a possible tenant name. */
