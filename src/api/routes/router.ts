@@ -156,13 +156,18 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 
-  /** Waits for a turn if the work is costly. A large write keeps it until reads show it, so that few are ever pending. */
+  /**
+   * Waits for a turn if the work is costly. A large write keeps its turn until reads show it, so that few are ever pending;
+   * if its work is costly as well, it waits for both, and keeps the other one only while it works.
+   */
   const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Made | Promise<Made> => {
-    const kind = operation.work ?? (readBody !== undefined && hasLargeBody(req) ? 'largeWrite' : undefined);
-    if (kind === undefined) return handle(api, call);
-    return api.work.run(kind, req.context, async () => {
-      const made = await handle(api, call);
-      if (kind !== 'largeWrite' || made.changed === undefined) return made;
+    const { work: kind } = operation;
+    const work = () =>
+      kind === undefined ? handle(api, call) : api.work.run(kind, req.context, async () => handle(api, call));
+    if (readBody === undefined || !hasLargeBody(req)) return work();
+    return api.work.run('largeWrite', req.context, async () => {
+      const made = await work();
+      if (made.changed === undefined) return made;
       return {
         ...made,
         isShown: await shownByReads(api, req, { ...made, changed: { ...made.changed, isFew: false } }),
