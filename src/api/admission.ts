@@ -4,6 +4,7 @@
  */
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
+import { Gauge, type Registry } from 'prom-client';
 import type { RateLimit } from '../domain/identity/events.js';
 import {
   COSTLY_READS_AT_ONCE,
@@ -22,7 +23,7 @@ import {
 } from '../domain/limits.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { Deadline } from '../supervision/deadline.js';
-import { FairQueue, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
+import { FairQueue, type QueueCounts, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
 import { clientHasLeft, type HttpError, TOOK_TOO_LONG, tooManyRequests, tryLater } from './errors.js';
 import { hasBody } from './jsonBody.js';
 import type { RequestContext } from './requestContext.js';
@@ -147,7 +148,8 @@ export const hasLargeBody = (req: Request): boolean =>
 
 /**
  * `document`: an order with its parts and all the records that they name. `events`: a page that is made of a table's events.
- * `undo`: of an operation or a sync session. `largeWrite`: a write with a large body.
+ * `undo`: of an operation or a sync session. `largeWrite`: a write with a large body, or of
+ * many records.
  */
 export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite';
 
@@ -159,6 +161,10 @@ export class CostlyWork {
     undo: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
     largeWrite: queueOf(LARGE_WRITES_AT_ONCE, LARGE_WRITES_OF_TENANT),
   };
+
+  get counts(): { readonly [kind in WorkKind]: QueueCounts } {
+    return this.#queues;
+  }
 
   /**
    * Tenants take turns, and the callers of a tenant.
@@ -174,6 +180,51 @@ export class CostlyWork {
     } catch (error) {
       throw error instanceof TooManyWaitingError ? tooMuchWork() : error;
     }
+  }
+}
+
+/** Shows on /metrics what work is in progress and what waits for its turn. */
+export function showWork(registry: Registry, lists: ListTurns, work: CostlyWork): void {
+  new Gauge({
+    name: 'costly_work',
+    help: 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.',
+    labelNames: ['kind', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [kind, { running, waiting }] of Object.entries({ list: lists.counts, ...work.counts })) {
+        this.set({ kind, state: 'running' }, running);
+        this.set({ kind, state: 'waiting' }, waiting);
+      }
+    },
+  });
+}
+
+/** Milliseconds of one turn of the event loop in which requests begin at once. */
+const BEGUN_AT_ONCE_MS = 3;
+
+/**
+ * Requests begin at once while the event loop has time, and otherwise one in each turn of it: hundreds that arrive together
+ * would hold it for a few milliseconds each. Tenants take turns.
+ */
+export class RequestStarts {
+  readonly #queue = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
+  #turnBeganAt: number | undefined;
+
+  /** @returns undefined if the request begins at once @throws the reason of the request's cancellation */
+  wait({ tenantName = '', deadline }: RequestContext): Promise<void> | undefined {
+    if (this.#queue.running === 0 && this.#hasTime()) return undefined;
+    return this.#queue.run(tenantName, () => new Promise((resolve) => setImmediate(resolve)), deadline);
+  }
+
+  #hasTime(): boolean {
+    const now = performance.now();
+    if (this.#turnBeganAt === undefined) {
+      this.#turnBeganAt = now;
+      setImmediate(() => {
+        this.#turnBeganAt = undefined;
+      });
+    }
+    return now - this.#turnBeganAt < BEGUN_AT_ONCE_MS;
   }
 }
 
@@ -215,6 +266,10 @@ export class ListTurns {
   constructor({ atOnce, ofOneTenant, timeoutMs }: ListLimits) {
     this.#timeoutMs = timeoutMs;
     this.#turns = new FairQueue({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
+  }
+
+  get counts(): QueueCounts {
+    return this.#turns;
   }
 
   /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */

@@ -17,6 +17,7 @@ import type {
   InFlight,
   ListLimits,
   ListTurns,
+  RequestStarts,
   TokenBuckets,
 } from './admission.js';
 import type { Guesses } from './auth/guesses.js';
@@ -103,6 +104,7 @@ export type Api = ApiDeps & {
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;
   readonly work: CostlyWork;
+  readonly starts: RequestStarts;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;

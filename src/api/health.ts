@@ -25,6 +25,7 @@ export const health: Resource = {
   },
   operations: {
     'GET /health/live': {
+      work: 'none',
       id: 'getLiveness',
       summary: 'Liveness of the process',
       allow: 'anyone',
@@ -32,6 +33,7 @@ export const health: Resource = {
       handle: () => ({ body: '{"status":"live"}' }),
     },
     'GET /health/ready': {
+      work: 'none',
       id: 'getReadiness',
       summary: 'Readiness for requests',
       description:

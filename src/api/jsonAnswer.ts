@@ -4,6 +4,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { COMPRESSIONS_AT_ONCE, MIN_COMPRESSED_BYTES } from '../domain/limits.js';
 import { FairQueue } from '../supervision/fairQueue.js';
+import { nextTurn } from '../supervision/waiting.js';
 
 /** JSON text, as one string or in parts that are sent one after the other. Large parts are never copied together. */
 export type JsonText = string | readonly (string | Uint8Array)[];
@@ -31,11 +32,8 @@ export function sendJson(
   json: JsonText | undefined,
   headers: { readonly [name: string]: string } = {},
 ): void {
-  res.statusCode = status;
-  if (json !== undefined) res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   const bytes = json === undefined ? 0 : bytesOf(json);
-  res.req.context.answerBytes = bytes;
+  setHead(res, status, json === undefined ? headers : { 'Content-Type': JSON_TYPE, ...headers }, bytes);
   if (json === undefined || typeof json === 'string') {
     res.end(json);
     return;
@@ -43,6 +41,73 @@ export function sendJson(
   if (json.length > 1) res.setHeader('Content-Length', bytes);
   for (const part of json.slice(0, -1)) res.write(part);
   res.end(json.at(-1));
+}
+
+/**
+ * Sends a large answer in pieces, each in a turn of its own: copying megabytes to a socket takes milliseconds, and hundreds
+ * of answers may be ready at once. Resolves when the last piece is handed over, or the client has left.
+ * @param bytes size of `json`
+ * @param onSlow called once if the client does not take the pieces as they are sent
+ */
+export async function sendInPieces(
+  res: Response,
+  status: number,
+  json: JsonText,
+  headers: { readonly [name: string]: string },
+  { bytes, onSlow }: { readonly bytes: number; readonly onSlow: () => void },
+): Promise<void> {
+  setHead(res, status, { 'Content-Type': JSON_TYPE, 'Content-Length': String(bytes), ...headers }, bytes);
+  let isSlow = false;
+  for (const piece of piecesOf(json)) {
+    res.write(piece);
+    await nextTurn();
+    if (res.destroyed) return;
+    if (!res.writableNeedDrain) continue;
+    if (!isSlow) onSlow();
+    isSlow = true;
+    await drained(res);
+  }
+  res.end();
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function setHead(res: Response, status: number, headers: { readonly [name: string]: string }, bytes: number): void {
+  res.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  res.req.context.answerBytes = bytes;
+}
+
+/** Bytes, or characters, that are handed to a socket at once. */
+const SENT_AT_ONCE = 262_144;
+
+function* piecesOf(json: JsonText): Iterable<string | Uint8Array> {
+  for (const part of typeof json === 'string' ? [json] : json) {
+    for (let from = 0; from < part.length; ) {
+      const until = pieceEnd(part, from);
+      yield typeof part === 'string' ? part.slice(from, until) : part.subarray(from, until);
+      from = until;
+    }
+  }
+}
+
+/** Surrogate pairs are not cut: each half alone has no UTF-8. */
+function pieceEnd(part: string | Uint8Array, from: number): number {
+  const end = Math.min(from + SENT_AT_ONCE, part.length);
+  return typeof part === 'string' && end < part.length && isHighSurrogate(part.charCodeAt(end - 1)) ? end + 1 : end;
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+
+/** Resolves when the client has taken what was written, or has left. */
+function drained(res: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      res.off('drain', end).off('close', end);
+      resolve();
+    };
+    res.once('drain', end).once('close', end);
+  });
 }
 
 /** Names in Content-Encoding, in our order of preference. */

@@ -1,7 +1,16 @@
 /** The HTTP API as one express application. */
 import type { Express, RequestHandler } from 'express';
 import express from 'express';
-import { AnswersInFlight, BodiesInWork, CostlyWork, InFlight, ListTurns, TokenBuckets } from './admission.js';
+import {
+  AnswersInFlight,
+  BodiesInWork,
+  CostlyWork,
+  InFlight,
+  ListTurns,
+  RequestStarts,
+  showWork,
+  TokenBuckets,
+} from './admission.js';
 import { Guesses } from './auth/guesses.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
@@ -29,12 +38,14 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     answers: new AnswersInFlight(),
     bodies: new BodiesInWork(),
     work: new CostlyWork(),
+    starts: new RequestStarts(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),
     guesses: new Guesses(),
     openApi: openApiWriter(served),
   };
+  showWork(deps.metrics.registry, api.lists, api.work);
   const app = express();
   useExpressPrototypes(app);
   app.disable('x-powered-by');

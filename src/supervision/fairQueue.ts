@@ -15,12 +15,15 @@ export type FairQueueLimits = {
   readonly waitingOfGroup: number;
 };
 
+/** Work of all groups. */
+export type QueueCounts = { readonly running: number; readonly waiting: number };
+
 /** The queue is full. */
 export class TooManyWaitingError extends Error {
   override readonly name = 'TooManyWaitingError';
 }
 
-export class FairQueue {
+export class FairQueue implements QueueCounts {
   readonly #limits: Required<FairQueueLimits>;
   readonly #running = new Tally();
   /** Waiting work by group: groups in the order of their turns. */
@@ -46,6 +49,14 @@ export class FairQueue {
     } finally {
       this.#end(group);
     }
+  }
+
+  get running(): number {
+    return this.#running.total;
+  }
+
+  get waiting(): number {
+    return this.#waitingCount;
   }
 
   #hasRoom(group: string): boolean {

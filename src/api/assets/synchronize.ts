@@ -97,6 +97,7 @@ export const synchronization: Resource = {
       },
     },
     'POST /:table/assets/clean-up': {
+      work: 'largeWrite',
       id: 'cleanUp',
       summary: 'Delete the records that the last synchronisation did not carry',
       description: 'With `confirm`, only if it would delete exactly that many records.',

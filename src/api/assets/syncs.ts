@@ -259,6 +259,7 @@ export const syncs: Resource = {
       },
     },
     'POST /:table/syncs/:id/commit': {
+      work: 'largeWrite',
       id: 'commitSyncOf',
       summary: 'Delete the records that the synchronisation did not carry',
       description:

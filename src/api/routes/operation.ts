@@ -91,8 +91,8 @@ type Description = {
   readonly query?: readonly QueryParameter[] | 'any';
   /** Header fields that the operation honours; one that it does not is refused. None by default. */
   readonly honours?: readonly HonouredHeader[];
-  /** Costly work, which waits for its turn. A write with a large body does in any case. */
-  readonly work?: WorkKind;
+  /** Costly work waits for its turn, as a write with a large body does in any case. 'none': is answered at once, always. */
+  readonly work?: WorkKind | 'none';
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
   readonly grows?: PerTable<readonly Quota[]>;
   /** The body may be a status report, which is never refused; so it is read before `grows` is checked. */

@@ -12,7 +12,7 @@ import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag, tagOfText } from '../entityTags.js';
 import { clientHasLeft, HttpError, known, notFound, tooManyRequests } from '../errors.js';
-import { bytesOf, encodingFor, joined, sendJson } from '../jsonAnswer.js';
+import { bytesOf, encodingFor, type JsonText, joined, sendInPieces, sendJson } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
@@ -92,7 +92,7 @@ function endInTime({ method, context }: Request, res: Response, fail: (error: un
 const unlessAnswered =
   <T>(res: Response, act: (outcome: T) => void) =>
   (outcome: T): void => {
-    if (!res.writableEnded) act(outcome);
+    if (!res.headersSent) act(outcome);
   };
 
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
@@ -153,6 +153,8 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     if (operation.mayReport !== true) await checkGrowth?.(req, { assetType, query });
     const body = readBody === undefined ? undefined : await readBody(req, res);
     if (operation.mayReport === true) await checkGrowth?.(req, { assetType, query, body });
+    const untilStart = operation.work === 'none' ? undefined : api.starts.wait(req.context);
+    if (untilStart !== undefined) await untilStart;
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 
@@ -162,9 +164,9 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
    */
   const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Made | Promise<Made> => {
     const { work: kind } = operation;
-    const work = () =>
-      kind === undefined ? handle(api, call) : api.work.run(kind, req.context, async () => handle(api, call));
-    if (readBody === undefined || !hasLargeBody(req)) return work();
+    const isCostly = kind !== undefined && kind !== 'none' && kind !== 'largeWrite';
+    const work = () => (isCostly ? api.work.run(kind, req.context, async () => handle(api, call)) : handle(api, call));
+    if (kind !== 'largeWrite' && (readBody === undefined || !hasLargeBody(req))) return work();
     return api.work.run('largeWrite', req.context, async () => {
       const made = await work();
       if (made.changed === undefined) return made;
@@ -207,11 +209,11 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const made = await reply(req, res);
       const shown = made.isShown ?? shownByReads(api, req, made);
       const isPending = shown !== true && !(await shown);
-      if (res.writableEnded) return;
+      if (res.headersSent) return;
       if (isPending) res.setHeader('Projection-Pending', 'true');
       await sendReply(api, req, res, { status, ...made });
     } catch (error) {
-      if (!res.writableEnded) throw error;
+      if (!res.headersSent) throw error;
     } finally {
       req.context.releaseBody();
     }
@@ -276,7 +278,7 @@ function shownByReads(api: Api, { context }: Request, { written = 0, changed }: 
   }
 }
 
-/** Bytes of an answer that is sent in a turn of its own. */
+/** Bytes beyond which an answer is sent in pieces. */
 const LARGE_ANSWER_BYTES = 65_536;
 
 /** @param reply has the operation's status if it has none of its own */
@@ -301,20 +303,39 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const encoding = encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
   requireRoom(api, req);
-  // Handing megabytes to the socket takes milliseconds, and hundreds of such answers may be ready at once.
-  if (bytesOf(body) > LARGE_ANSWER_BYTES) await nextTurn();
-  if (res.writableEnded) return;
-  if (encoding === undefined) {
-    sendJson(res, status, body, described);
-    countInFlight(api, req, res, res.writableLength);
-    return;
-  }
+  if (encoding === undefined) return send(api, req, res, { status, body, headers: described });
   // Counted before compression, which may wait for its turn.
   countInFlight(api, req, res, bytesOf(body));
   const { tenantName = '', deadline } = req.context;
-  const bytes =
+  const compressed =
     reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
-  if (!res.writableEnded) sendJson(res, status, [bytes], { ...described, 'Content-Encoding': encoding });
+  const compressedHeaders = { ...described, 'Content-Encoding': encoding };
+  await send(api, req, res, { status, body: [compressed], headers: compressedHeaders, isCounted: true });
+}
+
+type Answer = {
+  readonly status: number;
+  readonly body: JsonText;
+  readonly headers: { readonly [name: string]: string } | undefined;
+  /** Whether its bytes are counted in flight already. */
+  readonly isCounted?: boolean;
+};
+
+/** Sends nothing if the request was answered meanwhile. Counts what the client does not take at once. */
+async function send(api: Api, req: Request, res: Response, answer: Answer): Promise<void> {
+  const { status, body, headers = {}, isCounted = false } = answer;
+  const count = (some: number): void => {
+    if (!isCounted) countInFlight(api, req, res, some);
+  };
+  const bytes = bytesOf(body);
+  if (bytes > LARGE_ANSWER_BYTES) await nextTurn();
+  if (res.headersSent) return;
+  if (bytes > LARGE_ANSWER_BYTES) {
+    await sendInPieces(res, status, body, headers, { bytes, onSlow: () => count(bytes) });
+  } else {
+    sendJson(res, status, body, headers);
+    count(res.writableLength);
+  }
 }
 
 /** Reads may lag behind writes. */

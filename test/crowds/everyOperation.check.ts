@@ -1,0 +1,61 @@
+/**
+ * Every operation, 300 times at once, by one tenant that is as large as the limits allow: what other tenants notice.
+ * `npm run test:crowds`, as it needs the machine to itself.
+ */
+import { type Service, startService } from '../acceptance/service.js';
+import { scaled } from '../engines/timeScale.js';
+import { crowd, type Noticed } from './crowd.js';
+import { type LargeTenant, makeLargeTenant, OPERATIONS } from './largeTenant.js';
+
+const AT_ONCE = 300;
+const LEAVE_AFTER_MS = 100;
+const HEALTH_MS = scaled(150);
+const OTHERS_P99_MS = scaled(250);
+const ENDED_MS = scaled(1_000);
+const MEMORY_MB = 700;
+
+let service: Service;
+let large: LargeTenant;
+beforeAll(async () => {
+  service = await startService({
+    tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+    env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+  });
+  large = await makeLargeTenant(service.tenant('acme'), AT_ONCE);
+});
+afterAll(async () => {
+  await service.dispose();
+  expect(service.loggedErrors).toEqual([]);
+});
+
+const EXPECTED = new Set(['200', '201', '202', '204', '302', '304', '401', '404', '409', '422', '429', '503']);
+
+function expectUnnoticed({ statuses, health, create, list, memoryMb, endedAfterMs }: Noticed): void {
+  const unexpected = Object.keys(statuses).filter((status) => !EXPECTED.has(status));
+  const tooMuch = Object.entries({
+    'longest wait of /health/live': health.longest > HEALTH_MS && health.longest,
+    'p99 of a create of another tenant': create.p99 > OTHERS_P99_MS && create.p99,
+    'p99 of a list of another tenant': list.p99 > OTHERS_P99_MS && list.p99,
+    'memory in MB': memoryMb > MEMORY_MB && memoryMb,
+    'work after the last client': endedAfterMs > ENDED_MS && endedAfterMs,
+  }).filter(([, figure]) => figure !== false);
+  expect({ unexpected, tooMuch }).toEqual({ unexpected: [], tooMuch: [] });
+}
+
+it('the large tenant has requests of every operation of the route table', () => {
+  expect(large.operations.toSorted()).toEqual(OPERATIONS.toSorted());
+});
+
+it.each(OPERATIONS)('%s', async (operation) => {
+  const noticed = await crowd(service, service.tenant('other'), large.requests(operation));
+  console.log(operation, JSON.stringify(noticed));
+  expectUnnoticed(noticed);
+});
+
+it.each(OPERATIONS.filter((operation) => operation.startsWith('GET ')))(
+  '%s, and the clients leave',
+  async (operation) => {
+    const noticed = await crowd(service, service.tenant('other'), large.requests(operation), LEAVE_AFTER_MS);
+    expectUnnoticed({ ...noticed, statuses: {} });
+  },
+);

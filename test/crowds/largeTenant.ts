@@ -1,0 +1,271 @@
+/** A tenant as large as the limits allow in each direction, and requests of every operation to it. */
+import { z } from 'zod';
+import { routesOf } from '#app/api/routes/operation.js';
+import { areas } from '#app/api/routeTable.js';
+import { ASSETS, type AssetRecord, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
+import type { CrowdRequest } from './crowd.js';
+
+/** Method and path, as in the route table. */
+export const OPERATIONS = areas.flatMap((area) =>
+  routesOf(area).map(({ method, path }) => `${method} ${area.prefix}${path}`),
+);
+
+/** Parts of the large order. Each names one item, whose text makes the order's document 12 MB. */
+const LINES = 2_500;
+const ITEM_TEXT = 'x'.repeat(4_500);
+/** Records of 870 KB, and how many of them. */
+const LARGE_RECORDS = 20;
+const TEXTS = Array.from({ length: 14 }, (_, n) => `text_${n}`);
+const BATCHES = 6;
+
+const longText = (seed: string): string => `${seed} `.repeat(20_000).slice(0, 62_000);
+const largeRecord = (n: number) => ({
+  value: 'v',
+  ...Object.fromEntries(TEXTS.map((name, m) => [name, longText(`${n} ${m}`)])),
+});
+const largeBatch = (name: string) => ({
+  items: Array.from({ length: 1_000 }, (_, n) => ({ external_id: `B${n}`, story: 'z'.repeat(7_500), name })),
+});
+const wide = Array.from({ length: 100 }, (_, n) => `field_${n}`);
+
+const LONG_AGO = '2020-01-01T00:00:00Z';
+const customData = (n: number) => ({ n, text: 'c'.repeat(60_000) });
+/** Nothing listens there, so deliveries wait for their next attempt. */
+const newWebhook = {
+  url: 'https://127.0.0.1:9',
+  events: ['order.created', 'order.updated', 'order.approved'],
+  custom_data: customData(0),
+};
+const newUser = (name: string) => ({
+  email: `${name}@example.com`,
+  password: 'a long enough password',
+  first_name: 'Eva',
+  last_name: 'Smit',
+  roles: ['validator'],
+});
+const newClient = (n: number) => ({ name: `client ${n}`, scopes: ['read:order_data'] });
+const newTable = (n: number) => ({
+  name: `dyn_more_${n}`,
+  label: 'More',
+  fields: [
+    { name: 'external_id', type: 'String', required: true },
+    ...wide.map((name) => ({ name, type: 'String', filterable: true, sortable: true })),
+  ],
+});
+
+/** What differs from the operation's template, and from the headers of its area. */
+type Given = { readonly path?: string; readonly body?: (n: number) => unknown; readonly by?: 'nobody' | 'leaver' };
+
+const at = (path: string, table: string): string => path.replace(':table', table);
+
+export type LargeTenant = {
+  readonly operations: readonly string[];
+  /** The requests of an operation, all legal. */
+  readonly requests: (operation: string) => readonly CrowdRequest[];
+};
+
+/** @returns its id; it has a delivery that waits */
+async function addWebhookOf(tenant: TenantClient): Promise<string> {
+  const { id } = z.object({ id: z.string() }).parse(await tenant.platformData('POST', '/webhooks', newWebhook));
+  await tenant.platformData('POST', `/webhooks/${id}/test`, { event: 'order.approved' });
+  return id;
+}
+
+/** @param count requests of each operation */
+export async function makeLargeTenant(tenant: TenantClient, count: number): Promise<LargeTenant> {
+  const fieldOf = (table: string, name: string, more: object = {}) =>
+    tenant.platformData('POST', `/asset-types/${table}/fields`, { name, type: 'LongText', ...more });
+  await fieldOf('dyn_item', 'story');
+  for (const name of TEXTS) await fieldOf('dyn_unit_code', name, { filterable: true });
+  const fields = wide.map((name) => ({ name, type: 'String', filterable: true, sortable: true }));
+  await tenant.platformData('POST', '/asset-types', {
+    name: 'dyn_wide',
+    label: 'Wide',
+    fields: [{ name: 'external_id', type: 'String', required: true }, ...fields],
+  });
+  const wideRecord = Object.fromEntries(wide.map((name, n) => [name, `value ${n} `.repeat(20).slice(0, 200)]));
+  for (let n = 0; n < 4; n++)
+    await tenant.batch(
+      'dyn_wide',
+      Array.from({ length: 300 }, (_, m) => ({ external_id: `${n} ${m}`, ...wideRecord })),
+    );
+  const records: AssetRecord[] = [];
+  for (let n = 0; n < LARGE_RECORDS; n++)
+    records.push(await tenant.create('dyn_unit_code', { code: `C${n}`, ...largeRecord(n) }));
+  const item = await tenant.create('dyn_item', { external_id: 'I', name: 'Tea', story: ITEM_TEXT });
+  const lines = (some: number) => Array.from({ length: some }, (_, n) => ({ item_id: item.id, quantity: n + 1 }));
+  const order = await tenant.create('dyn_stock_order', { customer_reference: 'PO', lines: lines(1_000) });
+  for (let n = 1_000; n < LINES; n += 100)
+    await Promise.all(lines(100).map((line) => tenant.create('dyn_order_line', { order_id: order.id, ...line })));
+  const changed = await tenant.create('dyn_stock_order', { lines: lines(600) });
+  for (let n = 0; n < 30; n++) await tenant.update('dyn_stock_order', changed.id, { lines: lines(600) });
+  const line = await tenant.create('dyn_order_line', { order_id: changed.id, quantity: 1 });
+  for (let n = 0; n < BATCHES; n++) await tenant.batch('dyn_item', largeBatch(`name ${n}`).items);
+  const undone = (await tenant.batch('dyn_item', largeBatch('undone').items)).operation_id ?? '';
+  const sync = await tenant.sync('dyn_item');
+  await tenant.batch(
+    'dyn_item',
+    largeBatch('synchronised').items.map((each) => ({ ...each, _batch_id: sync })),
+  );
+  const webhook = await addWebhookOf(tenant);
+  const user = z.object({ id: z.number() }).parse(await tenant.platformData('POST', '/users', newUser('first')));
+  const addClient = async () =>
+    z.object({ client_id: z.string() }).parse(await tenant.platformData('POST', '/api-clients', newClient(0)))
+      .client_id;
+  const [delivery] = z
+    .array(z.object({ id: z.string() }))
+    .min(1)
+    .parse(await tenant.platformData('GET', `/webhooks/${webhook}/deliveries`));
+
+  const clientHeaders = { host: tenant.host, authorization: `Bearer ${await tenant.token()}` };
+  const personHeaders = { host: tenant.host, authorization: `Bearer ${await tenant.signIn()}` };
+  const leaverHeaders = { ...personHeaders, authorization: `Bearer ${await tenant.signIn(tenant.admin)}` };
+  const { client_id, client_secret } = tenant.client;
+  const wholeOrder = (n: number) => ({ customer_reference: `PO ${n}`, lines: lines(1_000) });
+  const inTable = (path: string): readonly [string, Given][] => [
+    [`GET ${path}/info`, { path: `${at(path, 'dyn_wide')}/info` }],
+    [`GET ${path}/assets`, { path: `${at(path, 'dyn_unit_code')}/assets?filter[text_0]=7&sort=-code&perPage=25` }],
+    [`GET ${path}/operations`, { path: `${at(path, 'dyn_item')}/operations` }],
+    [`GET ${path}/syncs`, { path: `${at(path, 'dyn_item')}/syncs` }],
+    [`GET ${path}/syncs/:id`, { path: `${at(path, 'dyn_item')}/syncs/${sync}` }],
+    [`GET ${path}/assets/:id`, { path: `${at(path, 'dyn_unit_code')}/assets/${records[0]?.id}` }],
+    [`DELETE ${path}/assets/:id`, { path: `${at(path, 'dyn_order_line')}/assets/${line.id}` }],
+  ];
+  const ofOrder = `${PLATFORM}/orders/${order.id}`;
+  const ofWebhook = `${PLATFORM}/webhooks/${webhook}`;
+  const ofClient = `${PLATFORM}/api-clients/${await addClient()}`;
+  const ofUser = `${PLATFORM}/users/${user.id}`;
+  const given = new Map<string, Given>([
+    ...inTable(`${ASSETS}/:table`),
+    [
+      `POST ${ASSETS}/:table/assets`,
+      { path: `${ASSETS}/dyn_unit_code/assets`, body: (n) => ({ code: `N${n}`, ...largeRecord(n) }) },
+    ],
+    [
+      `PUT ${ASSETS}/:table/assets/:id`,
+      { path: `${ASSETS}/dyn_unit_code/assets/${records[1]?.id}`, body: largeRecord },
+    ],
+    [`GET ${ASSETS}/`, {}],
+    [
+      `POST ${ASSETS}/:table/assets/batch`,
+      { path: `${ASSETS}/dyn_item/assets/batch`, body: (n) => largeBatch(`${n}`) },
+    ],
+    [
+      `POST ${ASSETS}/:table/assets/clean-up`,
+      { path: `${ASSETS}/dyn_item/assets/clean-up?dry_run=true`, body: () => ({ batch_id: 'none' }) },
+    ],
+    [
+      `POST ${ASSETS}/:table/operations/:id/undo`,
+      { path: `${ASSETS}/dyn_item/operations/${undone}/undo?dry_run=true` },
+    ],
+    [`POST ${ASSETS}/:table/syncs`, { path: `${ASSETS}/dyn_item/syncs` }],
+    [`POST ${ASSETS}/:table/syncs/:id/undo`, { path: `${ASSETS}/dyn_item/syncs/${sync}/undo?dry_run=true` }],
+    [
+      `POST ${ASSETS}/:table/syncs/:id/commit`,
+      { path: `${ASSETS}/dyn_item/syncs/${sync}/commit?dry_run=true`, body: () => ({ records: 1_000 }) },
+    ],
+    [`GET ${ASSETS}/:table/changes`, { path: `${ASSETS}/dyn_item/changes` }],
+    [`GET ${ASSETS}/:table/assets/:id/history`, { path: `${ASSETS}/dyn_stock_order/assets/${changed.id}/history` }],
+
+    ...inTable(`${PLATFORM}/tables/:table`),
+    [
+      `POST ${PLATFORM}/tables/:table/assets`,
+      { path: `${PLATFORM}/tables/dyn_order_line/assets`, body: (n) => ({ order_id: changed.id, quantity: n }) },
+    ],
+    [
+      `PUT ${PLATFORM}/tables/:table/assets/:id`,
+      { path: `${PLATFORM}/tables/dyn_order_line/assets/${line.id}`, body: (n) => ({ quantity: n }) },
+    ],
+    [`POST ${PLATFORM}/session`, { body: () => ({ email: tenant.admin.email, password: tenant.admin.password }) }],
+    [
+      `POST ${PLATFORM}/session/password`,
+      { body: () => ({ old_password: 'not this one', new_password: 'a long enough password' }) },
+    ],
+    [`GET ${PLATFORM}/session`, {}],
+    [`POST ${PLATFORM}/orders/approve`, { body: () => ({ ids: [order.id, changed.id] }) }],
+    [`GET ${PLATFORM}/orders`, {}],
+    [`GET ${PLATFORM}/orders/:id`, { path: ofOrder }],
+    [`PUT ${PLATFORM}/orders/:id`, { path: ofOrder, body: wholeOrder }],
+    [`GET ${PLATFORM}/orders/:id/history`, { path: `${PLATFORM}/orders/${changed.id}/history` }],
+    [`POST ${PLATFORM}/orders/:id/approve`, { path: `${ofOrder}/approve` }],
+    [`POST ${PLATFORM}/orders/:id/reject`, { path: `${ofOrder}/reject`, body: () => ({ reasons: ['Why'] }) }],
+    [`GET ${PLATFORM}/api-clients`, {}],
+    [`POST ${PLATFORM}/api-clients`, { body: newClient }],
+    [`POST ${PLATFORM}/api-clients/:id/secret`, { path: `${ofClient}/secret` }],
+    [`POST ${PLATFORM}/api-clients/:id/secret/rotate`, { path: `${ofClient}/secret/rotate` }],
+    [`POST ${PLATFORM}/api-clients/:id/secret/promote`, { path: `${ofClient}/secret/promote` }],
+    [`DELETE ${PLATFORM}/api-clients/:id/secret/staged`, { path: `${ofClient}/secret/staged` }],
+    [`DELETE ${PLATFORM}/api-clients/:id`, { path: `${PLATFORM}/api-clients/${await addClient()}` }],
+    [`GET ${PLATFORM}/webhooks`, {}],
+    [`POST ${PLATFORM}/webhooks`, { body: (n) => ({ ...newWebhook, name: `webhook ${n}` }) }],
+    [`GET ${PLATFORM}/webhooks/:id`, { path: ofWebhook }],
+    [`PUT ${PLATFORM}/webhooks/:id`, { path: ofWebhook, body: (n) => ({ custom_data: customData(n) }) }],
+    [`POST ${PLATFORM}/webhooks/:id/enable`, { path: `${ofWebhook}/enable` }],
+    [`POST ${PLATFORM}/webhooks/:id/secret`, { path: `${ofWebhook}/secret` }],
+    [`POST ${PLATFORM}/webhooks/:id/secret/rotate`, { path: `${ofWebhook}/secret/rotate` }],
+    [`POST ${PLATFORM}/webhooks/:id/secret/promote`, { path: `${ofWebhook}/secret/promote` }],
+    [`DELETE ${PLATFORM}/webhooks/:id/secret/staged`, { path: `${ofWebhook}/secret/staged` }],
+    [`GET ${PLATFORM}/webhooks/:id/deliveries`, { path: `${ofWebhook}/deliveries` }],
+    [`GET ${PLATFORM}/webhooks/:id/deliveries/:deliveryId`, { path: `${ofWebhook}/deliveries/${delivery?.id}` }],
+    [
+      `POST ${PLATFORM}/webhooks/:id/deliveries/:deliveryId/resend`,
+      { path: `${ofWebhook}/deliveries/${delivery?.id}/resend` },
+    ],
+    [`POST ${PLATFORM}/webhooks/:id/resend`, { path: `${ofWebhook}/resend`, body: () => ({ since: LONG_AGO }) }],
+    [`POST ${PLATFORM}/webhooks/:id/backfill`, { path: `${ofWebhook}/backfill`, body: () => ({ from: LONG_AGO }) }],
+    [
+      `POST ${PLATFORM}/webhooks/:id/test`,
+      { path: `${ofWebhook}/test`, body: () => ({ event: 'reference.batch_upserted' }) },
+    ],
+    [`POST ${PLATFORM}/webhooks/:id/disable`, { path: `${ofWebhook}/disable` }],
+    [`DELETE ${PLATFORM}/webhooks/:id`, { path: `${PLATFORM}/webhooks/${await addWebhookOf(tenant)}` }],
+    [`GET ${PLATFORM}/webhook-events`, {}],
+    [`GET ${PLATFORM}/users`, {}],
+    [`POST ${PLATFORM}/users`, { body: (n) => newUser(`user-${n}`) }],
+    [`GET ${PLATFORM}/users/:id`, { path: ofUser }],
+    [`PUT ${PLATFORM}/users/:id`, { path: ofUser, body: (n) => ({ first_name: `Name ${n}` }) }],
+    [`POST ${PLATFORM}/users/:id/password`, { path: `${ofUser}/password` }],
+    [`DELETE ${PLATFORM}/users/:id`, { path: ofUser }],
+    [`GET ${PLATFORM}/asset-types`, {}],
+    [`POST ${PLATFORM}/asset-types`, { body: newTable }],
+    [
+      `POST ${PLATFORM}/asset-types/:table/fields`,
+      {
+        path: `${PLATFORM}/asset-types/dyn_unit_code/fields`,
+        body: (n) => ({ name: `more_${n}`, type: 'LongText', filterable: true }),
+      },
+    ],
+    [`GET ${PLATFORM}/tenant`, {}],
+    [`PUT ${PLATFORM}/tenant/rate-limit`, { body: (n) => ({ per_second: 5_000 + n, burst: 5_000 }) }],
+    [`DELETE ${PLATFORM}/tenant/rate-limit`, {}],
+    [`PUT ${PLATFORM}/tenant/clean-up-guard`, { body: (n) => ({ max_percent: 20, min_records: n }) }],
+
+    [
+      'POST /oauth/token',
+      { by: 'nobody', body: () => ({ grant_type: 'client_credentials', client_id, client_secret }) },
+    ],
+    ['GET /.well-known/oauth-authorization-server', { by: 'nobody' }],
+    ['GET /.well-known/oauth-protected-resource', { by: 'nobody' }],
+    ['GET /.well-known/jwks.json', { by: 'nobody' }],
+    ['GET /docs/', { by: 'nobody' }],
+    ['GET /docs/:page', { by: 'nobody', path: '/docs/synchronise-a-table' }],
+    ['GET /openapi.json', {}],
+    ['GET /', { by: 'nobody' }],
+    ['GET /health/live', { by: 'nobody' }],
+    ['GET /health/ready', { by: 'nobody' }],
+    ['GET /metrics', { by: 'nobody' }],
+    [`DELETE ${PLATFORM}/session`, { by: 'leaver' }],
+  ]);
+
+  return {
+    operations: [...given.keys()],
+    requests(operation) {
+      const { path, body, by } = given.get(operation) ?? {};
+      const [method = '', template = ''] = operation.split(' ');
+      const ofArea = template.startsWith(PLATFORM) ? personHeaders : clientHeaders;
+      const headers = by === 'nobody' ? { host: tenant.host } : by === 'leaver' ? leaverHeaders : ofArea;
+      const text = (n: number) => (body === undefined ? undefined : JSON.stringify(body(n)));
+      return Array.from({ length: count }, (_, n) => ({ method, path: path ?? template, headers, body: text(n) }));
+    },
+  };
+}
