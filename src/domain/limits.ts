@@ -125,6 +125,12 @@ export const MAX_URL_LENGTH = 2_048;
 /** Characters of one reason of a rejection. */
 export const MAX_REASON_LENGTH = 1_000;
 
+/**
+ * Characters of a record's texts in the index by which filters find parts of texts: to index more would hold up the
+ * projector. Longer ones are searched in the record itself.
+ */
+export const MAX_INDEXED_CHARACTERS = 20_000;
+
 /** Tables of a tenant, including the standard ones. */
 export const MAX_TABLES = 200;
 /** Fields of a table, including the standard ones. */

@@ -1,20 +1,25 @@
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { MAX_DECISION_BYTES, MAX_HISTORY_PAGE_BYTES, MAX_PAGE_BYTES } from '#app/domain/limits.js';
 import { AnswerTooLargeError } from '#app/ports/readModels.js';
-import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
+import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { textField } from '../fixtures/textField.js';
 import {
   acmePlaces,
   at,
+  contains,
   fill,
   found,
   historyEntry,
   id,
   insert,
   type OpenReadModels,
+  places,
   query,
   recordsOn,
   write,
 } from './readModelsFixture.js';
+import { proven } from './readModelsProof.js';
 
 const LONG_BYTES = 800_000;
 const LONG = 'x'.repeat(LONG_BYTES);
@@ -26,7 +31,7 @@ const longInDecision = Math.floor(MAX_DECISION_BYTES / LONG_BYTES);
 export function describeSizes(name: string, open: OpenReadModels): void {
   describe(`read models, sizes of answers: ${name}`, () => {
     let readModels: ReadModels;
-    let writer: ReadModelWriter;
+    let writer: ReadModelWriter & RebuildableReadModels;
 
     beforeEach(async () => {
       ({ readModels, writer } = await open());
@@ -89,5 +94,55 @@ export function describeSizes(name: string, open: OpenReadModels): void {
       const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: ids.slice(0, -10) });
       expect(records).toHaveLength(ids.length - 10);
     });
+
+    test.each([15, 58])(
+      'the largest record, with %i long texts, is found by a part of each, and by no other',
+      async (count) => {
+        const names = Array.from({ length: count }, (_, n) => `text${n}`);
+        const texts = new Map(names.map((field, n) => [field, differentText(LARGEST_RECORD / count, n)]));
+        const longTexts = names.map((field) => textField(field, { type: 'LongText', sortable: false }));
+        const type: AssetType = { ...places, fields: [...places.fields, ...longTexts] };
+        const records = [insert(1, Object.fromEntries(texts)), insert(2, { text0: 'a short one' })];
+        const fillWith = (target: Pick<ReadModelWriter, 'begin' | 'commit' | 'defineTable' | 'applyToTable'>) =>
+          write(target, async () => {
+            await target.defineTable(acmePlaces, type);
+            await target.applyToTable(acmePlaces, records, { revision: 0, at: at(2) });
+          });
+        await fillWith(writer);
+        const partOf = (field: string) => texts.get(field)?.slice(-300, -280) ?? '';
+        const having = async (field: string, part: string) =>
+          (await found(readModels, { filters: [contains(field, part)] })).records;
+        for (const field of names) {
+          expect([field, await having(field, partOf(field))]).toEqual([field, ['C1']]);
+          expect([field, await having(field, `${partOf(field)}é`)]).toEqual([field, []]);
+        }
+        expect(await having('text0', 'short')).toEqual(['C2']);
+        const copy = await writer.beginRebuild({ projection: 'records' });
+        await fillWith(copy.writer);
+        expect((await proven(copy)).differences).toEqual([]);
+        await copy.abandon();
+
+        const set = Object.fromEntries(names.map((field) => [field, field === 'text1' ? 'short now' : null]));
+        const patch = { kind: 'patch', id: id(1), at: at(3), set } as const;
+        await write(writer, () => writer.applyToTable(acmePlaces, [patch], { revision: 1, at: at(3) }));
+        expect(await having('text1', partOf('text1'))).toEqual([]);
+        expect(await having('text1', 'short')).toEqual(['C1']);
+      },
+    );
   });
+}
+
+/** Characters of a record that the API takes. */
+const LARGEST_RECORD = 975_000;
+
+const CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789 !"#$%&\'()*+,-./:;<=>?@[]^_`{|}~';
+
+/** A text in which hardly three characters come twice. */
+function differentText(length: number, seed: number): string {
+  let state = seed + 1;
+  return Array.from({ length: Math.floor(length) }, () => {
+    // A linear congruential generator (Numerical Recipes).
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return CHARACTERS[(state >>> 16) % CHARACTERS.length];
+  }).join('');
 }

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
+import { MAX_INDEXED_CHARACTERS } from '#app/domain/limits.js';
 import { COMPARISONS, type CreationKey, type ListBehind, type RecordQuery } from '#app/ports/readModels.js';
 
 const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
@@ -26,7 +27,11 @@ export const firstFields = [
   field('item_id', 'String', { format: 'uuid', maxLength: 36 }),
   field('plain', 'String', { filterable: false, sortable: false }),
 ];
-const laterFields = [field('extra', 'String'), field('size', 'Decimal', { sortable: false })];
+const laterFields = [
+  field('extra', 'String'),
+  field('size', 'Decimal', { sortable: false }),
+  field('story', 'LongText', { sortable: false }),
+];
 export const allFields = [...firstFields, ...laterFields];
 
 export const places = { tenant: 'acme', table: 'places' };
@@ -47,6 +52,16 @@ export const assetType = (fields: readonly AssetField[]): AssetType => ({
 const PIECES = ['a', 'A', 'b', 'ab', 'Ä', 'ä', 'a\u0308', 'ß', 'İ', 'Σ', 'ς', 'ΟΣ', '%', '_', '\\', '"', "'", '*', ' '];
 const piece = fc.constantFrom(...PIECES, '𝒳', '😀', 'é', 'e\u0301', 'AND', ',', '\u0003');
 const text = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));
+/** Two of them are more than the index of n-grams has of a record. */
+const longText = fc.oneof(
+  { weight: 14, arbitrary: text },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(text, fc.constantFrom(0.4, 0.7, 1.1), text)
+      .map(([start, share, end]) => start + 'ab'.repeat((share * MAX_INDEXED_CHARACTERS) / 2) + end),
+  },
+);
 const needle = fc.oneof(
   { weight: 8, arbitrary: fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')) },
   { weight: 1, arbitrary: fc.constantFrom('\ud83d', 'a\ude00b', '', 'a\0b', '12', '2.5', 'true', '2026-1', '-0') },
@@ -83,6 +98,8 @@ const value = ({ type, format, maxLength }: AssetField): fc.Arbitrary<string | n
       return fc.boolean();
     case 'Date':
       return fc.constantFrom('2026-11-21', '2026-12-01', '1999-01-01');
+    case 'LongText':
+      return longText;
     default:
       return text;
   }

@@ -3,7 +3,7 @@ import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, FilterValue, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
 import { notYet, type Selection, selectionOf, sortTermsOf } from '../shared/query.js';
-import { type FieldLayout, ngramsToFind, type TableLayout } from './layout.js';
+import { type FieldLayout, leftOut, ngramsToFind, type TableLayout } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;
@@ -78,13 +78,17 @@ function contains(field: FieldLayout, needles: readonly string[]): RecordFilter 
   const key = field.match;
   if (key === undefined) throw notYet(field.name);
   if (needles.length > MOST_LOOK_UPS) return anyExpression(key, needles.map(escaped));
-  return either(
-    needles.map((needle) => {
-      const found = field.ngrams ? ngramsToFind(needle, field.ngrams.lengths, field.ngrams.prefix) : [];
-      const verified: RecordFilter = { [key]: { $regex: escaped(needle) } };
-      return found.length === 0 ? verified : { g: { $all: [...found] }, ...verified };
-    }),
+  return either(needles.map((needle) => containing(field, key, needle)));
+}
+
+function containing({ ngrams }: FieldLayout, key: string, needle: string): RecordFilter {
+  const verified: RecordFilter = { [key]: { $regex: escaped(needle) } };
+  if (ngrams === undefined) return verified;
+  // Each n-gram is a condition of its own, as `$all` would make it, and a text without n-grams fulfils all of them.
+  const found = ngramsToFind(needle, ngrams.lengths, ngrams.prefix).map(
+    (ngram): RecordFilter => ({ g: { $in: [ngram, leftOut(ngrams.prefix)] } }),
   );
+  return found.length === 0 ? verified : { $and: [...found, verified] };
 }
 
 function equals(field: FieldLayout, values: readonly FilterValue[], layout: TableLayout): RecordFilter {

@@ -8,7 +8,9 @@ import {
   fieldRules,
   fieldsAfter,
   hasOutdatedField,
+  IndexedTexts,
   isTextType,
+  LEFT_OUT,
   matchText,
   sortValue,
   uniqueText,
@@ -102,6 +104,7 @@ export type IndexedValues = { readonly [key: string]: string | number | null | r
 export function indexedValues(layout: TableLayout, fields: Fields): IndexedValues {
   const values: Record<string, string | number | null | readonly string[]> = {};
   const ngrams: string[] = [];
+  const indexed = new IndexedTexts();
   if (layout.unique !== undefined) values.k = uniqueText(ownValue(fields, layout.unique) ?? null);
   for (const field of layout.fields) {
     const value = ownValue(fields, field.name) ?? null;
@@ -109,9 +112,9 @@ export function indexedValues(layout: TableLayout, fields: Fields): IndexedValue
     if (field.match === undefined) continue;
     const text = matchText(value);
     values[field.match] = text;
-    if (field.ngrams !== undefined && text !== null) {
-      ngrams.push(...ngramsOf(text, field.ngrams.lengths, field.ngrams.prefix));
-    }
+    if (field.ngrams === undefined || text === null) continue;
+    const { lengths, prefix } = field.ngrams;
+    ngrams.push(...(indexed.has(text) ? ngramsOf(text, lengths, prefix) : [leftOut(prefix)]));
   }
   return { ...values, g: ngrams };
 }
@@ -149,6 +152,9 @@ function ngramsOf(text: string, lengths: NgramLengths, prefix: string): readonly
   }
   return [...ngrams];
 }
+
+/** Stands for the n-grams of a text that is not indexed (`IndexedTexts`). */
+export const leftOut = (prefix: string): string => prefix + LEFT_OUT;
 
 /** More of them take planning time without finding fewer records. */
 const MOST_NGRAMS = 8;

@@ -2,6 +2,7 @@
 import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { MAX_INDEXED_CHARACTERS } from '../../../domain/limits.js';
 
 export type StoredType = FieldType | 'List';
 
@@ -108,4 +109,22 @@ export function matchText(value: FieldValue): string | null {
 /** A unique field's value as it is stored and queried. */
 export function uniqueText(value: FieldValue): string | null {
   return value === null || typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Stands in an index of n-grams for a text that is left out. No text has it, since folded text has no capital letters. */
+export const LEFT_OUT = 'ZZZ';
+
+/**
+ * Which texts of one record the index of n-grams has: those that fit into MAX_INDEXED_CHARACTERS, in the order of the fields.
+ * Filters find the others by LEFT_OUT, and search them in the record.
+ */
+export class IndexedTexts {
+  #left = MAX_INDEXED_CHARACTERS;
+
+  /** Whether the record's next text is indexed. */
+  has(text: string): boolean {
+    if (text.length > this.#left) return false;
+    this.#left -= text.length;
+    return true;
+  }
 }

@@ -1,5 +1,7 @@
 /** The own tables and indexes of a large table of records: their names, and statements that create and drop them. */
-import { columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './layout.js';
+import { MAX_INDEXED_CHARACTERS } from '../../../domain/limits.js';
+import { IndexedTexts, LEFT_OUT } from '../shared/fieldRules.js';
+import { type CellValue, cellColumns, columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './layout.js';
 
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
@@ -13,6 +15,36 @@ export const trigramColumn = (column: string): string => `t${column}`;
 /** The columns of the records that one trigram index covers. */
 export const trigramColumns = (fields: readonly FieldLayout[], index: number): readonly string[] =>
   fields.flatMap((field) => (field.trigrams === index && field.match !== undefined ? [field.match] : []));
+
+/** Where the columns of each trigram index are among a record's cells. */
+export function trigramPositions(layout: TableLayout): readonly (readonly number[])[] {
+  const columns = cellColumns(layout);
+  return Array.from({ length: layout.trigramIndexes }, (_, index) =>
+    trigramColumns(layout.fields, index).map((name) => columns.indexOf(name)),
+  );
+}
+
+/** The texts of a record as each trigram index has them. @param positions of `trigramPositions` */
+export function trigramTexts(
+  positions: readonly (readonly number[])[],
+  cells: readonly CellValue[],
+): readonly (readonly CellValue[])[] {
+  const indexed = new IndexedTexts();
+  const shown = (text: CellValue): CellValue => (typeof text !== 'string' || indexed.has(text) ? text : LEFT_OUT);
+  return positions.map((own) => own.map((position) => shown(cells[position] ?? null)));
+}
+
+/** The bytes of a record's texts for the trigram indexes: at least as many as its characters. */
+function trigramBytes({ fields }: TableLayout): string {
+  const columns = fields.flatMap(({ trigrams, match }) =>
+    trigrams !== undefined && match !== undefined ? [match] : [],
+  );
+  return columns.length === 0 ? '0' : columns.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ');
+}
+
+/** Selects the rows whose texts may not all fit into the trigram indexes. `indexStatements` leaves them out. */
+export const longRows = (id: number, layout: TableLayout): string =>
+  `SELECT row FROM ${recordsTable(id)} WHERE ${trigramBytes(layout)} > ${MAX_INDEXED_CHARACTERS}`;
 
 const HEADS = 'id BLOB NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,';
 
@@ -49,13 +81,14 @@ export function bareStatements(id: number, layout: TableLayout): readonly string
 const timeIndexes = (id: number): readonly string[] =>
   TIME_COLUMNS.map((name) => `CREATE INDEX ${indexOf(id, name)} ON ${recordsTable(id)} (${name}, id)`);
 
-/** Creates the other indexes, and fills them from the records. */
+/** Creates the other indexes, and fills them from the records but for those of `longRows`. */
 export function indexStatements(id: number, layout: TableLayout): readonly string[] {
   const filled = Array.from({ length: layout.trigramIndexes }, (_, index) => {
     const columns = trigramColumns(layout.fields, index);
     if (columns.length === 0) return '';
     return `INSERT INTO ${trigramTable(id, index)} (rowid, ${columns.map(trigramColumn)})
-      SELECT row, ${columns} FROM ${recordsTable(id)} WHERE coalesce(${columns}, NULL) IS NOT NULL ORDER BY row`;
+      SELECT row, ${columns} FROM ${recordsTable(id)}
+      WHERE coalesce(${columns}, NULL) IS NOT NULL AND ${trigramBytes(layout)} <= ${MAX_INDEXED_CHARACTERS} ORDER BY row`;
   });
   return [...timeIndexes(id), ...fieldStatements(id, layout), ...filled];
 }

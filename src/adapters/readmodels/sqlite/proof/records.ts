@@ -5,7 +5,7 @@ import { type Comparison, changedFields, type Finding, isStored, parsed } from '
 import { RecordText } from '../../shared/recordText.js';
 import { NO_BATCH } from '../ddl.js';
 import { type CellValue, cellColumns, cellsOf } from '../layout.js';
-import { trigramColumns, trigramTable } from '../ownTables.js';
+import { trigramPositions, trigramTable, trigramTexts } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
 import { HEAD_COLUMNS, type StoredTable, storageOf } from '../tableStorage.js';
@@ -106,10 +106,7 @@ export const sizeOf = ({ doc }: StoredRow): number => (doc?.length ?? 0) + 200;
 export function recordComparison(table: StoredTable): Comparison<StoredRow> {
   const columns = cellColumns(table.layout);
   const { records, docs, batches } = storageOf(table);
-  const indexes = trigramsOf(table).map((index) => ({
-    place: trigramTable(table.id, index),
-    positions: trigramColumns(table.layout.fields, index).map((column) => columns.indexOf(column)),
-  }));
+  const positions = trigramPositions(table.layout);
   return {
     about: ({ key }) => ({ place: records.table, record: key }),
     changed(live, copy) {
@@ -136,8 +133,8 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
       if (wrong.length > 0) {
         find(records.table, 'different', `Columns that do not fit the document: ${wrong.join(', ')}.`);
       }
-      for (const [number, { place, positions }] of indexes.entries()) {
-        const texts = positions.map((position) => cells[position] ?? null);
+      for (const [number, texts] of trigramTexts(positions, cells).entries()) {
+        const place = trigramTable(table.id, number);
         const entry = row.trigrams[number] ?? null;
         if (texts.every((text) => text === null)) {
           if (entry !== null) find(place, 'unexpected', 'The record has no text to find it by, and has an entry.');

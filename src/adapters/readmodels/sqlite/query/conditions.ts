@@ -20,7 +20,9 @@ export type Condition = {
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: {
     readonly index: number;
-    readonly query: string;
+    readonly column: string;
+    /** The phrases that are searched for in the column. */
+    readonly phrases: string;
     /** How many trigrams are looked up. */
     readonly size: number;
     /** The index finds exactly the rows that fulfil the condition. */
@@ -129,7 +131,8 @@ function byTrigrams({ match, trigrams: index }: FieldLayout, needles: readonly s
   return {
     trigrams: {
       index,
-      query: `${trigramColumn(match)} : (${starts.map(phrase).join(' OR ')})`,
+      column: trigramColumn(match),
+      phrases: starts.map(phrase).join(' OR '),
       size: starts.reduce((size, start) => size + start.length, 0),
       isExact: starts.every((start, n) => start === needles[n]),
     },

@@ -1,5 +1,6 @@
 /** Finds and counts the records that fulfil a query's filters. */
 
+import { LEFT_OUT } from '../../shared/fieldRules.js';
 import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import type { Condition } from './conditions.js';
@@ -77,7 +78,7 @@ const MOST_TRIGRAMS = 1_000;
 /** A query of one trigram index, and the conditions that it does not answer. */
 type TrigramQuery = { readonly table: string; readonly query: string; readonly rest: readonly Condition[] };
 
-function trigramQuery({ table, conditions }: Search): TrigramQuery | undefined {
+function trigramQuery({ connection, table, conditions }: Search): TrigramQuery | undefined {
   let left = MOST_TRIGRAMS;
   let index: number | undefined;
   const queries: string[] = [];
@@ -85,12 +86,17 @@ function trigramQuery({ table, conditions }: Search): TrigramQuery | undefined {
   for (const condition of conditions) {
     const { trigrams } = condition;
     const isAsked = trigrams !== undefined && trigrams.index === (index ?? trigrams.index) && trigrams.size <= left;
-    if (isAsked) {
-      index = trigrams.index;
-      left -= trigrams.size;
-      queries.push(`(${trigrams.query})`);
+    if (!isAsked) {
+      rest.push(condition);
+      continue;
     }
-    if (!isAsked || !trigrams.isExact) rest.push(condition);
+    const { column, phrases, size, isExact } = trigrams;
+    index = trigrams.index;
+    left -= size;
+    const leftOut = `${column} : ${LEFT_OUT}`;
+    const hasLeftOut = connection.number(`SELECT 1 FROM ${trigramTable(table.id, index)}(?) LIMIT 1`, [leftOut]) > 0;
+    queries.push(hasLeftOut ? `(${column} : (${phrases} OR ${LEFT_OUT}))` : `(${column} : (${phrases}))`);
+    if (hasLeftOut || !isExact) rest.push(condition);
   }
   return index === undefined ? undefined : { table: trigramTable(table.id, index), query: queries.join(' AND '), rest };
 }

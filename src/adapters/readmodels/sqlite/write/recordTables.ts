@@ -134,7 +134,8 @@ export class RecordTables {
     this.#run(growStatements(table.id, table.layout));
     this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
     table.isSmall = false;
-    delete table.writer;
+    table.writer = this.#newWriter(table);
+    table.writer.indexLongRows();
   }
 
   #apply(table: OpenTable, change: RecordChange, event: CleanUp): void {

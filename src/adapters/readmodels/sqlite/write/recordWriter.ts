@@ -5,7 +5,14 @@ import type { RecordChange } from '../../../../domain/referenceTable/changes.js'
 import { RecordText } from '../../shared/recordText.js';
 import type { TableLayout } from '../layout.js';
 import { type CellValue, cellColumns, cellsOf } from '../layout.js';
-import { trigramColumn, trigramColumns, trigramTable } from '../ownTables.js';
+import {
+  longRows,
+  trigramColumn,
+  trigramColumns,
+  trigramPositions,
+  trigramTable,
+  trigramTexts,
+} from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
 import { idBytes, microseconds } from '../rowFormat.js';
 import {
@@ -19,12 +26,7 @@ import {
 import { type CleanUp, RecordCleanUp } from './recordCleanUp.js';
 
 type Statement = Database.Statement<Cell[]>;
-type TrigramIndex = {
-  /** Where its columns are among the cells. */
-  readonly positions: readonly number[];
-  readonly insert: Statement;
-  readonly remove: Statement;
-};
+type TrigramIndex = { readonly insert: Statement; readonly remove: Statement };
 type WriterDeps = {
   readonly batchNumber: (batchId: string | null) => number;
   /** Called with each row before it is changed or deleted. */
@@ -42,6 +44,7 @@ export class RecordWriter {
   readonly #hasHeads: boolean;
   readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
+  readonly #trigramPositions: readonly (readonly number[])[];
   readonly #updates = new Map<string, Statement>();
   readonly #by: WriterDeps;
   readonly #recordCleanUp: RecordCleanUp;
@@ -58,6 +61,7 @@ export class RecordWriter {
     this.#hasHeads = hasHeads(this.#parts);
     this.#statements = prepare(db, this.#parts, this.#columns);
     this.#recordCleanUp = new RecordCleanUp(db, table, (row) => this.#removeRow(row));
+    this.#trigramPositions = trigramPositions(layout);
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
 
@@ -65,7 +69,6 @@ export class RecordWriter {
     const columns = trigramColumns(this.#layout.fields, index);
     const table = trigramTable(this.#id, index);
     return {
-      positions: columns.map((name) => this.#columns.indexOf(name)),
       insert: this.#db.prepare(
         `INSERT INTO ${table} (rowid, ${columns.map(trigramColumn)}) VALUES (?, ${columns.map(() => '?')})`,
       ),
@@ -82,7 +85,12 @@ export class RecordWriter {
     const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
     this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? head : []));
     this.#statements.insertBatch.run(row, this.#by.batchNumber(change.batchId));
-    for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
+    this.#index(row, this.#trigramTexts(cells));
+  }
+
+  /** For each trigram index. */
+  #trigramTexts(cells: readonly CellValue[]): readonly (readonly CellValue[])[] {
+    return trigramTexts(this.#trigramPositions, cells);
   }
 
   #idOf(id: string): Buffer {
@@ -91,9 +99,26 @@ export class RecordWriter {
     return bytes;
   }
 
-  #index(trigrams: TrigramIndex, row: number, cells: readonly CellValue[]): void {
-    const texts = trigrams.positions.map((position) => cells[position] ?? null);
-    if (texts.some((text) => text !== null)) trigrams.insert.run(row, ...texts);
+  /** @param before of the row as it is indexed; its indexes with the same texts stay */
+  #index(row: number, texts: readonly (readonly CellValue[])[], before?: readonly (readonly CellValue[])[]): void {
+    for (const [index, { insert, remove }] of this.#trigrams.entries()) {
+      const [own = [], ownBefore] = [texts[index], before?.[index]];
+      if (ownBefore !== undefined) {
+        if (own.every((text, column) => text === ownBefore[column])) continue;
+        remove.run(row);
+      }
+      if (own.some((text) => text !== null)) insert.run(row, ...own);
+    }
+  }
+
+  /** Puts the rows into the trigram indexes that their statements have left out (`longRows`). */
+  indexLongRows(): void {
+    if (this.#trigrams.length === 0) return;
+    const rows = this.#db.prepare<[], number>(longRows(this.#id, this.#layout)).pluck().all();
+    const cells = this.#db
+      .prepare<[number], CellValue[]>(`SELECT ${this.#columns} FROM ${this.#parts.records.rows} WHERE row = ?`)
+      .raw();
+    for (const row of rows) this.#index(row, this.#trigramTexts(cells.get(row) ?? []));
   }
 
   patch(change: RecordChange & { kind: 'patch' }): void {
@@ -111,11 +136,7 @@ export class RecordWriter {
     const document: Cell[] = [this.#text.width, this.#text.write(after)];
     this.#statements.updateDoc.run(...document, ...(this.#hasHeads ? [at] : []), stored.row);
     if (change.batchId !== undefined) this.#statements.setBatch.run(this.#by.batchNumber(change.batchId), stored.row);
-    for (const trigrams of this.#trigrams) {
-      if (!trigrams.positions.some((position) => changed.includes(position))) continue;
-      trigrams.remove.run(stored.row);
-      this.#index(trigrams, stored.row, cells);
-    }
+    this.#index(stored.row, this.#trigramTexts(cells), this.#trigramTexts(cellsBefore));
   }
 
   /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
