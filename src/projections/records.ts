@@ -5,14 +5,8 @@ import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.
 import type { TenantEvent } from '../domain/identity/events.js';
 import type { Changes, OrderEvent, PartsChange } from '../domain/order/events.js';
 import { checkChange, type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
-import type {
-  BatchUndone,
-  BatchUpserted,
-  ReferenceTableEvent,
-  TableCleanedUp,
-} from '../domain/referenceTable/events.js';
+import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection, ProjectionTarget } from '../ports/projection.js';
 
 export const recordsProjection: Projection = {
@@ -39,19 +33,6 @@ export const recordsProjection: Projection = {
     }
   },
 };
-
-const PACKED_ID_LENGTH = 64 / 3;
-
-/** Roughly how many records an event changes or deletes. Does not check the event. */
-export function changesOf({ stream, type, data }: RecordedEvent): number {
-  if (parseStream(stream).category !== 'table') return 1;
-  type Said = Omit<BatchUpserted['data'], 'deleted'> & { deleted: (BatchUndone | TableCleanedUp)['data']['deleted'] };
-  const { created, changed, seen, deleted } = (data ?? {}) as Partial<Said>;
-  if (type === 'TableCleanedUp') return Number.isSafeInteger(deleted) ? Number(deleted) || 1 : 1;
-  if (type !== 'BatchUpserted' && type !== 'BatchUndone') return 1;
-  const packed = (seen?.length ?? 0) + (typeof deleted === 'string' ? deleted.length : 0);
-  return (created?.length ?? 0) + (changed?.length ?? 0) + Math.round(packed / PACKED_ID_LENGTH) || 1;
-}
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
   if (event.type === 'TenantDeleted') return target.dropTenant('records', tenant.name);

@@ -1,11 +1,12 @@
-/** Cuts an event that changes many records into pieces, so that other events can go between. */
+/** Cuts an event that takes long to project into pieces, so that other events can go between. */
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { Projection, ProjectionTarget } from '../ports/projection.js';
 import type { StepwiseWriter } from '../ports/readModelWriter.js';
 import type { Step } from './steps.js';
+import { changeWeight } from './weight.js';
 
-/** Record changes in one piece: a few milliseconds of work. */
-export const PIECE_CHANGES = 100;
+/** The weight of one piece: some ten milliseconds of work. A record is never cut: the largest weighs half as much again. */
+export const PIECE_WEIGHT = 100;
 
 /** Records that one piece of a clean-up deletes: fewer would write index pages too often, more would hold up others. */
 const CLEAN_UP_RECORDS = 250;
@@ -61,18 +62,18 @@ function cleanUpPiece(
   };
 }
 
-/** Splits changes in order into parts of at most PIECE_CHANGES; a clean-up is a part of its own. */
+/** Splits changes in order into parts of at most PIECE_WEIGHT; a clean-up is a part of its own, and so is a heavier change. */
 function partsOf(changes: readonly RecordChange[]): readonly (readonly RecordChange[])[] {
   const parts: RecordChange[][] = [];
   let room = 0;
   for (const change of changes.flatMap(inPieces)) {
-    const size = change.kind === 'seen' ? change.ids.length : 1;
-    if (change.kind === 'cleanUp' || size > room) {
+    const weight = changeWeight(change);
+    if (change.kind === 'cleanUp' || weight > room) {
       parts.push([]);
-      room = PIECE_CHANGES;
+      room = PIECE_WEIGHT;
     }
     parts.at(-1)?.push(change);
-    room = change.kind === 'cleanUp' ? 0 : room - size;
+    room = change.kind === 'cleanUp' ? 0 : room - weight;
   }
   return parts;
 }
@@ -80,9 +81,9 @@ function partsOf(changes: readonly RecordChange[]): readonly (readonly RecordCha
 function inPieces(change: RecordChange): readonly RecordChange[] {
   if (change.kind !== 'seen') return [change];
   const { ids, ...rest } = change;
-  const count = Math.ceil(ids.length / PIECE_CHANGES);
+  const count = Math.ceil(ids.length / PIECE_WEIGHT);
   return Array.from({ length: count }, (_, index) => ({
     ...rest,
-    ids: ids.slice(index * PIECE_CHANGES, (index + 1) * PIECE_CHANGES),
+    ids: ids.slice(index * PIECE_WEIGHT, (index + 1) * PIECE_WEIGHT),
   }));
 }

@@ -11,7 +11,7 @@ import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { checkRoom, EventApplier, type Failures, lastBefore, parkedAt, tenantPartKey } from './applying.js';
 import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';
-import { PIECE_CHANGES, type Piece } from './eventPieces.js';
+import { PIECE_WEIGHT, type Piece } from './eventPieces.js';
 import { firstOf, type ReadAhead, type ReadAheadView, type ReadSlice } from './readAhead.js';
 import { isOf, type Step } from './steps.js';
 
@@ -53,7 +53,7 @@ type StoredState = {
   readonly outOfOrder: ReadonlyMap<string, number | null>;
 };
 
-const isLong = ({ changes }: Step): boolean => changes > PIECE_CHANGES;
+const isLong = ({ weight }: Step): boolean => weight > PIECE_WEIGHT;
 
 const workKey = (projection: string, position: Position): string => `${projection} ${position}`;
 

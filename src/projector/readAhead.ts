@@ -4,14 +4,14 @@ import type { Step } from './steps.js';
 
 /** Read-ahead limits: an event beyond them waits for earlier ones. */
 const MAX_EVENTS = 2_000;
-const MAX_CHANGES = 50_000;
+const MAX_WEIGHT = 50_000;
 
 /** Positions without own events are committed at most this often, in milliseconds. */
 const QUIET_MS = 200;
 
-/** Without overtaking, a transaction takes slices until it has this many events or changes. */
+/** Without overtaking, a transaction takes slices until it has this many events or this weight. */
 const BATCH_EVENTS = 500;
-const BATCH_CHANGES = 5_000;
+const BATCH_WEIGHT = 5_000;
 
 /** Consecutive events of the log; `position` is how far the log was read for them. */
 export type ReadSlice = {
@@ -27,7 +27,7 @@ export class ReadAhead {
   readonly #signal: AbortSignal;
   #releasedTo: Position;
   #events = 0;
-  #changes = 0;
+  #weight = 0;
   /** Number of slices added so far. */
   #added = 0;
   #onChange: (() => void)[] = [];
@@ -58,7 +58,7 @@ export class ReadAhead {
 
   /** Whether another slice fits. A slice is never refused for its size, or reading would stop. */
   get hasRoom(): boolean {
-    return this.#events < MAX_EVENTS && this.#changes < MAX_CHANGES;
+    return this.#events < MAX_EVENTS && this.#weight < MAX_WEIGHT;
   }
 
   add(slice: ReadSlice): void {
@@ -110,7 +110,7 @@ export class ReadAhead {
 
   #count({ steps }: ReadSlice, sign: 1 | -1): void {
     this.#events += sign * steps.length;
-    for (const { changes } of steps) this.#changes += sign * changes;
+    for (const { weight } of steps) this.#weight += sign * weight;
   }
 
   #notify(): void {
@@ -123,11 +123,11 @@ export class ReadAhead {
 /** The slices that one transaction takes: at least one. */
 export function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
   let events = 0;
-  let changes = 0;
+  let weight = 0;
   const enough = slices.findIndex(({ steps }) => {
     events += steps.length;
-    for (const step of steps) changes += step.changes;
-    return events >= BATCH_EVENTS || changes >= BATCH_CHANGES;
+    for (const step of steps) weight += step.weight;
+    return events >= BATCH_EVENTS || weight >= BATCH_WEIGHT;
   });
   return enough === -1 ? slices : slices.slice(0, enough + 1);
 }

@@ -5,7 +5,7 @@ import { parseStream, tenantStream } from '../domain/streams.js';
 import { copiedOnce, type Writable } from '../domain/writable.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
-import { changesOf } from '../projections/records.js';
+import { eventWeight } from './weight.js';
 
 /** An event, with its tenant as of that event. */
 export type Step = {
@@ -13,8 +13,8 @@ export type Step = {
   readonly tenant: string;
   /** Undefined if the tenant is unknown. @throws the failure of one of the tenant's own events */
   readonly known: () => Tenant | undefined;
-  /** Roughly how many records it changes. */
-  readonly changes: number;
+  /** What it costs to project: see weight.ts. */
+  readonly weight: number;
 };
 
 /** Looks tenants up once, since a tenant evolves with each of its events, however often the steps are applied. */
@@ -22,15 +22,15 @@ export async function stepsOf(tenants: ProjectedTenants, events: readonly Record
   await tenants.prepare(events);
   return events.map((event) => {
     const { tenant } = parseStream(event.stream);
-    const changes = changesOf(event);
+    const weight = eventWeight(event);
     try {
       const known = tenants.evolve(event);
-      return { event, tenant, changes, known: () => known };
+      return { event, tenant, weight, known: () => known };
     } catch (error) {
       const known = () => {
         throw error;
       };
-      return { event, tenant, changes, known };
+      return { event, tenant, weight, known };
     }
   });
 }

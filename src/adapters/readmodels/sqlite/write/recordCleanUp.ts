@@ -21,6 +21,9 @@ const MANY = 0.28;
 /** So many deleted records are stored in the time in which one is deleted from all indexes. */
 const KEPT_PER_DELETED = 8;
 
+/** Bytes of documents that one piece of a clean-up stores, at least one document: five milliseconds. */
+const PIECE_BYTES = 1_000_000;
+
 /** For each deleted record that is stored, so many expired ones are removed: so their number falls, however large it was. */
 const FORGOTTEN_PER_KEPT = 2;
 
@@ -36,7 +39,7 @@ export class RecordCleanUp {
   readonly #parts: TableStorage;
   readonly #cleanedUp: StorageTable;
   readonly #removeRow: (row: number) => void;
-  readonly #outside: Database.Statement<[number, number, number], number>;
+  readonly #outside: Database.Statement<[number, number, number], { readonly row: number; readonly bytes: number }>;
 
   constructor(db: Database.Database, { id, layout }: StoredTable, removeRow: (row: number) => void) {
     this.#db = db;
@@ -45,11 +48,11 @@ export class RecordCleanUp {
     this.#parts = storageOf({ id, layout });
     this.#cleanedUp = cleanedUpStorage(id);
     this.#removeRow = removeRow;
-    this.#outside = db
-      .prepare<[number, number, number], number>(
-        `SELECT row FROM ${this.#parts.batches.rows} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
-      )
-      .pluck();
+    const { batches, docs } = this.#parts;
+    this.#outside = db.prepare(
+      `SELECT b.row, octet_length(d.doc) AS bytes FROM ${batches.rows} AS b CROSS JOIN ${docs.rows} AS d ON d.row = b.row
+       WHERE b.row > ? AND b.batch <> ? ORDER BY b.row LIMIT ?`,
+    );
   }
 
   /**
@@ -120,6 +123,18 @@ export class RecordCleanUp {
     for (const statement of statements) this.#db.exec(statement);
   }
 
+  /** Rows of one piece, behind `from`. @returns whether there are no more */
+  #piece(from: number, keep: number, most: number): { readonly rows: readonly number[]; readonly isLast: boolean } {
+    const found = this.#outside.all(from, keep, most);
+    let bytes = 0;
+    const enough = found.findIndex((each) => {
+      bytes += each.bytes;
+      return bytes >= PIECE_BYTES;
+    });
+    const taken = enough === -1 ? found : found.slice(0, enough + 1);
+    return { rows: taken.map(({ row }) => row), isLast: taken.length === found.length && found.length < most };
+  }
+
   /**
    * Deletes at most `limit` records behind the row `after`. When all records of the table go, they are stored in pieces
    * first (`after` is negative meanwhile), and then the table is emptied at once.
@@ -136,18 +151,17 @@ export class RecordCleanUp {
   ): { readonly gone: number; readonly next: number | undefined } {
     const isAll = after === undefined ? this.#countOutside(keep) === rowCount : after < 0;
     const from = Math.abs(after ?? 0);
-    const most = isAll ? limit * KEPT_PER_DELETED : limit;
-    const rows = this.#outside.all(from, keep, most);
+    const { rows, isLast } = this.#piece(from, keep, isAll ? limit * KEPT_PER_DELETED : limit);
     const last = rows.at(-1) ?? from;
     this.#forget(cleanUp, rows.length * FORGOTTEN_PER_KEPT);
     this.#keep(cleanUp, 'b.row > ? AND b.row <= ? AND b.batch <> ?', from, last, keep);
     if (isAll) {
-      if (rows.length === most) return { gone: 0, next: -last };
+      if (!isLast) return { gone: 0, next: -last };
       this.#removeAll();
       return { gone: rowCount, next: undefined };
     }
     for (const row of rows) this.#removeRow(row);
-    return { gone: rows.length, next: rows.length < limit ? undefined : last };
+    return { gone: rows.length, next: isLast ? undefined : last };
   }
 
   #withoutIndexes(table: string, work: () => unknown): void {
