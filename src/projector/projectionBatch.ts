@@ -1,7 +1,8 @@
 /**
  * One transaction of the projector: chooses which of the events read ahead are applied in it. Events of a stream keep
- * their order, and a tenant's own events keep their place among all events of the tenant. Otherwise short events may
- * overtake long ones, if the engine records what is applied out of order.
+ * their order, and a tenant's own events keep their place among all events of the tenant. Otherwise, if the engine records
+ * what is applied out of order, short events may overtake long ones, and tenants take turns. Long events have a share of the
+ * time while both wait.
  */
 import { setImmediate as pause } from 'node:timers/promises';
 import { parseStream } from '../domain/streams.js';
@@ -19,8 +20,12 @@ import { isOf, type Step } from './steps.js';
 const LONG_RUN_MS = 50;
 /** The same while none waits: then it commits, so that writers of other processes get in. */
 const LONGEST_RUN_MS = 1_000;
-/** How long, in milliseconds, a long event waits for short ones, which may never end. */
-const LONG_WAIT_MS = 20;
+/** Percent of the time that long events have while short ones wait as well: they may never end. */
+const LONG_PERCENT = 40;
+/** The most, in milliseconds, by which long events may be behind their share, or ahead of it. */
+const MAX_OWED_MS = 50;
+/** The weight of short events in one transaction while those of several tenants wait. */
+const SHORT_WEIGHT = 500;
 
 export type BatchDeps = {
   readonly writer: ReadModelWriter;
@@ -32,13 +37,15 @@ export type BatchDeps = {
 export type LongEvents = {
   /** Pieces of events in progress: they hold how far a clean-up has come. */
   readonly begun: ReadonlyMap<Step, readonly Piece[]>;
-  /** The tenant whose long event was applied last. */
-  readonly lastOf: string | undefined;
-  /** When that was, on the clock of `performance.now()`; undefined if none has waited. */
-  readonly lastAt: number | undefined;
+  /** When a long event of a tenant was applied last, on the clock of `performance.now()`. */
+  readonly lastAt: ReadonlyMap<string, number>;
+  /** How far long events are behind their share of the time, in milliseconds; negative if they are ahead. */
+  readonly owedMs: number;
+  /** The time up to which `owedMs` counts, on the same clock; undefined if none has waited. */
+  readonly countedTo: number | undefined;
 };
 
-export const NO_LONG_EVENTS: LongEvents = { begun: new Map(), lastOf: undefined, lastAt: undefined };
+export const NO_LONG_EVENTS: LongEvents = { begun: new Map(), lastAt: new Map(), owedMs: 0, countedTo: undefined };
 
 /** An event to be applied to one projection. */
 type Work = { readonly projection: Projection; readonly step: Step };
@@ -71,10 +78,12 @@ export class ProjectionBatch {
   readonly #applied: Work[] = [];
   /** Parked parts whose tenant was deleted. */
   readonly #deletedParts = new Set<string>();
-  readonly #before: LongEvents;
   readonly #begun: Map<Step, readonly Piece[]>;
-  #lastOf: string | undefined;
-  #lastAt: number | undefined;
+  readonly #lastAt: Map<string, number>;
+  #owedMs: number;
+  #countedTo: number | undefined;
+  /** The weight of short events for which there is still room. */
+  #room: number;
 
   private constructor(
     parts: BatchDeps,
@@ -86,10 +95,10 @@ export class ProjectionBatch {
     }: { readonly failures: Failures; readonly stored: StoredState; readonly overtakes: boolean },
     before: LongEvents,
   ) {
-    this.#before = before;
     this.#begun = new Map(before.begun);
-    this.#lastOf = before.lastOf;
-    this.#lastAt = before.lastAt;
+    this.#lastAt = new Map(before.lastAt);
+    this.#owedMs = before.owedMs;
+    this.#countedTo = before.countedTo;
     this.#parts = parts;
     this.#view = view;
     this.#slices = overtakes ? view.slices : firstOf(view.slices);
@@ -97,6 +106,7 @@ export class ProjectionBatch {
     this.#failures = failures;
     this.#stored = stored;
     this.#overtakes = overtakes;
+    this.#room = overtakes ? SHORT_WEIGHT : Number.POSITIVE_INFINITY;
     this.#applying = new EventApplier(parts.writer);
   }
 
@@ -120,39 +130,48 @@ export class ProjectionBatch {
     const outOfOrder = (await writer.outOfOrder()).map(
       ({ projection, position, pieces }) => [workKey(projection, position), pieces] as const,
     );
-    const isAnyLong = view.slices.some(({ steps }) => steps.some(isLong));
-    const overtakes = isAnyLong && writer.stepwise !== undefined && (await writer.stepwise.mayOvertake());
+    const overtakes = writer.stepwise !== undefined && mustShare(view) && (await writer.stepwise.mayOvertake());
     const parkedParts = new Set(parked.map(({ projection, tenant }) => tenantPartKey(projection, tenant)));
     const stored = { checkpoints, parked, parkedParts, outOfOrder: new Map(outOfOrder) };
     return new ProjectionBatch(parts, view, { failures, stored, overtakes }, before);
   }
 
   /**
-   * Applies the short events; if there are none, or its turn is due, also a share of one long event.
+   * Applies short events; if there are none, or long events are owed time, also a share of one long event.
    * @returns the checkpoints to commit
    */
   async apply(): Promise<ReadonlyMap<string, Position>> {
     const long: Work[] = [];
-    for (const step of this.#steps) {
-      for (const projection of this.#parts.projections) await this.#applyTo(projection, step, long);
+    for (const step of this.#overtakes ? inTurns(this.#steps) : this.#steps) {
+      const hasRoom = this.#room > 0;
+      for (const projection of this.#parts.projections) await this.#applyTo({ projection, step }, long, hasRoom);
       if (this.#waiting.has(step)) this.#order.add(step);
     }
-    const next = long.find(({ step }) => step.tenant !== this.#before.lastOf) ?? long[0];
-    if (next === undefined) this.#lastAt = undefined;
-    else if (this.#applied.length === 0 || performance.now() - this.#waitingSince() > LONG_WAIT_MS) {
-      await this.#applyLong(next, long);
-    }
+    this.#countOwed(long.length > 0);
+    const next = this.#nextOf(long);
+    if (next !== undefined && (this.#applied.length === 0 || this.#owedMs > 0)) await this.#applyLong(next, long);
     await this.#park();
     return this.#reached();
   }
 
-  /** Since when long events have waited. */
-  #waitingSince(): number {
-    this.#lastAt ??= performance.now();
-    return this.#lastAt;
+  /** All time that a long event has waited counts, commits as well. */
+  #countOwed(isAnyLong: boolean): void {
+    const now = performance.now();
+    const waitedMs = now - (this.#countedTo ?? now);
+    const owedMs = this.#owedMs + (waitedMs * LONG_PERCENT) / (100 - LONG_PERCENT);
+    this.#owedMs = isAnyLong ? Math.min(MAX_OWED_MS, owedMs) : 0;
+    this.#countedTo = isAnyLong ? now : undefined;
   }
 
-  async #applyTo(projection: Projection, step: Step, long: Work[]): Promise<void> {
+  /** The first long event of the tenant that has waited longest since its last turn. */
+  #nextOf(long: readonly Work[]): Work | undefined {
+    const lastAt = ({ step }: Work): number => this.#lastAt.get(step.tenant) ?? Number.NEGATIVE_INFINITY;
+    const [first, ...others] = long;
+    return first && others.reduce((next, each) => (lastAt(each) < lastAt(next) ? each : next), first);
+  }
+
+  async #applyTo(work: Work, long: Work[], hasRoom: boolean): Promise<void> {
+    const { projection, step } = work;
     const { event } = step;
     if ((this.#stored.checkpoints.get(projection.name) ?? 0) >= event.position || !isOf(projection, step)) return;
     const done = this.#stored.outOfOrder.get(workKey(projection.name, event.position));
@@ -164,11 +183,14 @@ export class ProjectionBatch {
       this.#waiting.add(step);
     } else if (this.#overtakes && isLong(step)) {
       this.#waiting.add(step);
-      long.push({ projection, step });
+      long.push(work);
+    } else if (!hasRoom) {
+      this.#waiting.add(step);
     } else {
       if (done === undefined) await this.#applying.apply(projection, step);
       else await this.#applying.applyRest(projection, step, done);
-      this.#applied.push({ projection, step });
+      this.#applied.push(work);
+      this.#room -= step.weight;
       if (isSkipped) this.#deletedParts.add(part);
     }
   }
@@ -178,13 +200,14 @@ export class ProjectionBatch {
     return (failure !== undefined && position >= failure.event.position) || this.#stored.parkedParts.has(part);
   }
 
-  /** Runs until the event is done, or others are due. */
+  /** Runs until the event is done, or others are due: short events have the time that is not owed to long ones. */
   async #applyLong(work: Work, long: readonly Work[]): Promise<void> {
     const { projection, step } = work;
     const { position } = step.event;
     const startedAt = performance.now();
     const isOthers = long.some((each) => each.step.tenant !== step.tenant);
-    const isShortDone = this.#applied.length > 0;
+    /** Since when a short event has waited for it, or gone before it. */
+    let sharedAt = this.#applied.length > 0 ? startedAt : undefined;
     const pieces = this.#begun.get(step) ?? (await this.#applying.pieces(projection, step));
     let done = this.#stored.outOfOrder.get(workKey(projection.name, position)) ?? 0;
     for (;;) {
@@ -192,11 +215,15 @@ export class ProjectionBatch {
       if (piece === undefined) break;
       if ((await this.#applying.applyPiece(projection, step, piece)) === 'done') done += 1;
       await pause();
-      const isOver = performance.now() - startedAt > (isOthers ? LONG_RUN_MS : LONGEST_RUN_MS);
-      if (isShortDone || isOver || this.#hasShort()) break;
+      const now = performance.now();
+      if (sharedAt === undefined && this.#hasShort()) sharedAt = now;
+      const isShareOver = sharedAt !== undefined && now - sharedAt >= this.#owedMs;
+      if (isShareOver || now - startedAt > (isOthers ? LONG_RUN_MS : LONGEST_RUN_MS)) break;
     }
-    this.#lastOf = step.tenant;
-    this.#lastAt = performance.now();
+    const endedAt = performance.now();
+    if (sharedAt !== undefined) this.#owedMs = Math.max(-MAX_OWED_MS, this.#owedMs - (endedAt - sharedAt));
+    this.#countedTo = endedAt;
+    this.#lastAt.set(step.tenant, endedAt);
     if (done === pieces.length) {
       this.#applied.push(work);
       this.#waiting.delete(step);
@@ -248,7 +275,9 @@ export class ProjectionBatch {
   /** For the next batch. */
   get longEvents(): LongEvents {
     const begun = new Map([...this.#begun].filter(([step]) => this.#waiting.has(step)));
-    return { begun, lastOf: this.#lastOf, lastAt: this.#lastAt };
+    const waiting = new Set([...this.#waiting].map(({ tenant }) => tenant));
+    const lastAt = new Map([...this.#lastAt].filter(([tenant]) => waiting.has(tenant)));
+    return { begun, lastAt, owedMs: this.#owedMs, countedTo: this.#countedTo };
   }
 
   /** Everything up to here is applied. */
@@ -266,6 +295,28 @@ export class ProjectionBatch {
     }
     return reached(this.#stored.checkpoints, this.#parts.projections, position);
   }
+}
+
+/** Whether events have to go between others: there are long ones, or many of several tenants. */
+function mustShare({ slices }: ReadAheadView): boolean {
+  const steps = slices.flatMap((slice) => slice.steps);
+  if (steps.some(isLong)) return true;
+  const weight = steps.reduce((sum, step) => sum + step.weight, 0);
+  return weight > SHORT_WEIGHT && steps.some(({ tenant }) => tenant !== steps[0]?.tenant);
+}
+
+/** The same events, with those of each tenant in their order: its first one, its second one and so on, in turn with others. */
+function inTurns(steps: readonly Step[]): readonly Step[] {
+  const turns: Step[][] = [];
+  const counts = new Map<string, number>();
+  for (const step of steps) {
+    const turn = counts.get(step.tenant) ?? 0;
+    counts.set(step.tenant, turn + 1);
+    const together = turns[turn];
+    if (together === undefined) turns.push([step]);
+    else together.push(step);
+  }
+  return turns.flat();
 }
 
 /** Tells which events must wait to keep the order of their stream, and that of a tenant's own events. */
