@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { SMALL_CELLS } from '#app/adapters/readmodels/sqlite/ddl.js';
+import { SMALL_BYTES } from '#app/adapters/readmodels/sqlite/layout.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/tableStorage.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
@@ -14,6 +15,7 @@ import {
   contains,
   fill,
   found,
+  id,
   insert,
   places,
   placesWithRegion,
@@ -77,6 +79,22 @@ test('the record that makes a table large makes its own tables, also with fields
     await readModels.close();
     await writer.close();
   }
+});
+
+test('so does the record that makes its documents too many bytes to be indexed at once', async () => {
+  const own = join(directory, 'bytes.db');
+  const writer = await openSqliteReadModelWriter({ file: own });
+  const notes = 'x'.repeat(SMALL_BYTES / 4);
+  await fill(writer, [insert(1, { notes }), insert(2, { notes }), insert(3, { notes })]);
+  const apply = (revision: number, ...changes: Parameters<typeof writer.applyToTable>[1]) =>
+    write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(9) }));
+  const patch = { kind: 'patch', id: id(1), at: at(9), set: { name: 'Harbour' } } as const;
+  // Written again, or deleted, they are no more than before.
+  await apply(1, patch, patch, { kind: 'delete', id: id(2) }, insert(4, { notes }));
+  expect(rowsShared(own)).toEqual([3, 3, 3]);
+  await apply(2, insert(5, { notes: `${notes} and more` }));
+  expect(rowsShared(own)).toEqual([0, 0, 0]);
+  await writer.close();
 });
 
 test('what is discarded, or deleted by clean-ups, of a small table leaves the rows of others, and makes no tables', async () => {

@@ -83,6 +83,9 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
  */
 export const SMALL_ROWS = 1_000;
 
+/** With more bytes of documents it gets them as well: to index many long texts at once would hold up the projector. */
+export const SMALL_BYTES = 1_000_000;
+
 /** The part of a layout that a small table has. */
 export const withoutIndexes = (layout: TableLayout): TableLayout => ({
   ...layout,

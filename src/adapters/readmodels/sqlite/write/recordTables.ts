@@ -7,7 +7,7 @@ import type { Revision } from '../../../../ports/eventStore.js';
 import type { TableRef } from '../../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { LIVE, NO_BATCH } from '../ddl.js';
-import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
+import { layoutOf, SMALL_BYTES, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
 import { addedFieldStatements, tableStatements } from '../ownTables.js';
 import { ALL_ROWS, ChangedRows, type ChangingTable, NOT_KNOWN } from '../ranking/changedRows.js';
 import { fitsSmall, growStatements } from '../tableStorage.js';
@@ -27,6 +27,8 @@ type OpenTable = ChangingTable & {
   cleanedUp: number;
   rowCount: number;
   nextRow: number;
+  /** Bytes of the documents of a small table, at most; not known before the first change. */
+  bytes: number;
   writer?: RecordWriter;
 };
 
@@ -43,6 +45,7 @@ export class RecordTables {
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
   readonly #changedRows: ChangedRows;
+  readonly #smallBytes: Database.Statement<[number], number>;
   readonly #setState: Database.Statement<[number, number, Revision, string, number, number, number]>;
 
   constructor(db: Database.Database, copy: number, smallRows: number) {
@@ -51,6 +54,9 @@ export class RecordTables {
     this.#smallRows = smallRows;
     this.#batches = new BatchNumbers(db);
     this.#changedRows = new ChangedRows(db);
+    this.#smallBytes = db
+      .prepare<[number], number>('SELECT total(octet_length(doc)) FROM small_docs WHERE owner = ?')
+      .pluck();
     this.#setState = db.prepare(
       `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = ?
        WHERE id = ?`,
@@ -124,9 +130,15 @@ export class RecordTables {
 
   #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
     const { rowCount, nextRow, isMade, id } = table;
-    if (table.isSmall && rowCount > this.#smallRows) this.#grow(table);
+    if (table.isSmall && this.#isTooLarge(table)) this.#grow(table);
     table.changes += 1;
     this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), table.changes, id);
+  }
+
+  #isTooLarge(table: OpenTable): boolean {
+    if (table.rowCount > this.#smallRows) return true;
+    if (table.bytes > SMALL_BYTES) table.bytes = this.#smallBytes.get(table.id) ?? 0;
+    return table.bytes > SMALL_BYTES;
   }
 
   /** Gives a small table its own tables and indexes. */
@@ -143,12 +155,12 @@ export class RecordTables {
     if (writer === undefined) return;
     switch (change.kind) {
       case 'insert':
-        writer.insert(table.nextRow, change);
+        table.bytes += writer.insert(table.nextRow, change);
         table.nextRow += 1;
         table.rowCount += 1;
         break;
       case 'patch':
-        writer.patch(change);
+        table.bytes += writer.patch(change);
         break;
       case 'delete':
         writer.delete(change);
@@ -215,6 +227,7 @@ export class RecordTables {
       layout: JSON.parse(layout),
       isSmall: small === 1,
       isMade: made === 1,
+      bytes: Number.POSITIVE_INFINITY,
       noted: NOT_KNOWN,
     };
     this.#open.set(key, table);

@@ -5,14 +5,7 @@ import type { RecordChange } from '../../../../domain/referenceTable/changes.js'
 import { RecordText } from '../../shared/recordText.js';
 import type { TableLayout } from '../layout.js';
 import { type CellValue, cellColumns, cellsOf } from '../layout.js';
-import {
-  longRows,
-  trigramColumn,
-  trigramColumns,
-  trigramPositions,
-  trigramTable,
-  trigramTexts,
-} from '../ownTables.js';
+import { longRows, trigramColumn, trigramColumns, trigramPositions, trigramTable, trigramTexts } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
 import { idBytes, microseconds } from '../rowFormat.js';
 import {
@@ -76,16 +69,17 @@ export class RecordWriter {
     };
   }
 
-  /** @throws Error when the id or the unique field's value is there already */
-  insert(row: number, change: RecordChange & { kind: 'insert' }): void {
+  /** @returns about the bytes of the document @throws Error when the id or the unique field's value is there already */
+  insert(row: number, change: RecordChange & { kind: 'insert' }): number {
     const at = microseconds(change.at);
     const head = [this.#idOf(change.id), at, at];
     const cells = cellsOf(this.#layout, change.fields);
     this.#statements.insert.run(row, ...head, ...cells);
-    const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
-    this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? head : []));
+    const doc = this.#text.write(change.fields);
+    this.#statements.insertDoc.run(row, this.#text.width, doc, ...(this.#hasHeads ? head : []));
     this.#statements.insertBatch.run(row, this.#by.batchNumber(change.batchId));
     this.#index(row, this.#trigramTexts(cells));
+    return doc.length;
   }
 
   /** For each trigram index. */
@@ -121,7 +115,8 @@ export class RecordWriter {
     for (const row of rows) this.#index(row, this.#trigramTexts(cells.get(row) ?? []));
   }
 
-  patch(change: RecordChange & { kind: 'patch' }): void {
+  /** @returns about the bytes of the document */
+  patch(change: RecordChange & { kind: 'patch' }): number {
     const stored = this.#statements.select.get(this.#idOf(change.id));
     if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
     const before: Fields = this.#text.fields(stored.width, stored.doc);
@@ -133,10 +128,11 @@ export class RecordWriter {
     this.#by.rowChanged(stored.row);
     const at = microseconds(change.at);
     this.#update(changed).run(...changed.map((index) => cells[index] ?? null), at, stored.row);
-    const document: Cell[] = [this.#text.width, this.#text.write(after)];
-    this.#statements.updateDoc.run(...document, ...(this.#hasHeads ? [at] : []), stored.row);
+    const doc = this.#text.write(after);
+    this.#statements.updateDoc.run(this.#text.width, doc, ...(this.#hasHeads ? [at] : []), stored.row);
     if (change.batchId !== undefined) this.#statements.setBatch.run(this.#by.batchNumber(change.batchId), stored.row);
     this.#index(stored.row, this.#trigramTexts(cells), this.#trigramTexts(cellsBefore));
+    return doc.length;
   }
 
   /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
