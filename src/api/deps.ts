@@ -12,6 +12,7 @@ import type { Tracer } from '../ports/tracing.js';
 import type { PendingWrites } from '../reading/pendingWrites.js';
 import type {
   AnswersInFlight,
+  Backlogs,
   BodiesInWork,
   CostlyWork,
   InFlight,
@@ -105,6 +106,7 @@ export type Api = ApiDeps & {
   readonly bodies: BodiesInWork;
   readonly work: CostlyWork;
   readonly starts: RequestStarts;
+  readonly backlogs: Backlogs;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;

@@ -3,6 +3,7 @@ import type { Express, RequestHandler } from 'express';
 import express from 'express';
 import {
   AnswersInFlight,
+  Backlogs,
   BodiesInWork,
   CostlyWork,
   InFlight,
@@ -39,6 +40,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     bodies: new BodiesInWork(),
     work: new CostlyWork(),
     starts: new RequestStarts(),
+    backlogs: new Backlogs(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),

@@ -63,6 +63,14 @@ export const DISK_LOOKED_AT_EVERY_MS = 1_000;
 /** Figures of tenants that are kept for this; the least recently used are forgotten. */
 export const MAX_KEPT_FIGURES = 20_000;
 
+/**
+ * Bytes of one tenant's writes that were answered before reads show them, in one process; a small write counts LARGE_WRITE_BYTES.
+ * With more, the tenant's next ones are refused: the projector reads only so far ahead, and others would wait behind them.
+ */
+export const MAX_TENANT_BACKLOG_BYTES = 16 * 1024 * 1024;
+/** Milliseconds for which such a write counts at most. */
+export const MAX_BACKLOG_MS = 600_000;
+
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Differences that a dry run of a batch or a clean-up shows. */

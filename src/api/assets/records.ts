@@ -140,6 +140,7 @@ export const records: Resource = {
       grows: ({ role }) => (role === 'order' ? [...CREATES, 'openOrders'] : CREATES),
       summary: 'Create a record',
       allow: 'write',
+      waitsForBacklog: () => true,
       body: { limit: 'record', schema: (assetType) => json.tableRef('create', assetType), example: createExample },
       status: 201,
       answer: writtenResponse('The record as created.'),
@@ -170,6 +171,8 @@ export const records: Resource = {
           ? 'Fields that the body lacks stay; null clears one. A list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.'
           : 'Fields that the body lacks stay; null clears one.',
       allow: 'write',
+      // A status report of an order is never slowed.
+      waitsForBacklog: ({ role }) => role === 'reference',
       body: { limit: 'record', schema: (assetType) => json.tableRef('update', assetType), example: updateExample },
       answer: writtenResponse('The record as updated.'),
       honours: ['if-match'],

@@ -68,6 +68,7 @@ export const synchronization: Resource = {
       summary: 'Create and update many',
       description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
       allow: 'write:reference_data',
+      waitsForBacklog: () => true,
       isOffered: isReferenceData,
       query: [DRY_RUN],
       body: {

@@ -83,7 +83,7 @@ const ERRORS = {
   ],
   429: error(
     'TooManyRequests',
-    'Over the rate limit, or too many lists, costly requests or unreceived answers of this tenant wait.',
+    'Over the rate limit, or too many lists, costly requests, unreceived answers or writes that are not shown yet of this tenant wait.',
     {
       message: 'Too many requests.',
       error: 'At most 50 requests a second, 100 at once.',

@@ -120,6 +120,8 @@ export type ClientOperation = Description & { readonly allow: 'clients'; readonl
  */
 export type TableOperation = Description & {
   readonly allow: 'read' | 'write' | Scope;
+  /** Whether it is refused while too many writes of the tenant are not shown yet; never by default. */
+  readonly waitsForBacklog?: (assetType: AssetType) => boolean;
   /** Whether the document shows it for a table; true by default. */
   readonly isOffered?: (assetType: AssetType) => boolean;
   /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */

@@ -198,6 +198,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       default: {
         const assetType = knownAsset(req);
         requireScope(req, scopeOf(operation, assetType));
+        if (operation.waitsForBacklog?.(assetType) === true) api.backlogs.requireRoom(context.tenant.name);
         return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), assetType }));
       }
     }
@@ -246,8 +247,9 @@ function pathOf({ params, path }: Request): Call['path'] {
  * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
  * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
  */
-function shownByReads(api: Api, { context }: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
+function shownByReads(api: Api, req: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
   if (written === 0) return true;
+  const { context } = req;
   const { pendingWrites, config, log, tracer, readModels } = api;
   const tenant = context.tenantName ?? '';
   const until = async (limitMs: number): Promise<boolean> => {
@@ -264,13 +266,18 @@ function shownByReads(api: Api, { context }: Request, { written = 0, changed }: 
       return false;
     }
   };
-  if (pendingWrites === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
+  const untilAnswered = async (): Promise<boolean> => {
+    const isShown = await until(config.projectionWaitMs);
+    if (!isShown) api.backlogs.add(tenant, req, until);
+    return isShown;
+  };
+  if (pendingWrites === undefined || changed === undefined) return withinWait(untilAnswered());
   const { waitScope, isFew } = changed;
   if (isFew && pendingWrites.hasRoom(tenant, waitScope)) {
     pendingWrites.add(tenant, waitScope, until(Number.POSITIVE_INFINITY));
     return true;
   }
-  const shown = until(config.projectionWaitMs);
+  const shown = untilAnswered();
   return withinWait(isFew ? shown : pendingWrites.during(tenant, waitScope, shown));
 
   function withinWait(shown: Promise<boolean>): Promise<boolean> {
