@@ -88,11 +88,14 @@ function endInTime({ method, context }: Request, res: Response, fail: (error: un
   });
 }
 
+/** Whether the answer has begun, or was for a client that has left. */
+const isAnswered = (res: Response): boolean => res.headersSent || res.writableEnded;
+
 /** Ignores the outcome of work that ends after the answer. */
 const unlessAnswered =
   <T>(res: Response, act: (outcome: T) => void) =>
   (outcome: T): void => {
-    if (!res.headersSent) act(outcome);
+    if (!isAnswered(res)) act(outcome);
   };
 
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
@@ -210,11 +213,11 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const made = await reply(req, res);
       const shown = made.isShown ?? shownByReads(api, req, made);
       const isPending = shown !== true && !(await shown);
-      if (res.headersSent) return;
+      if (isAnswered(res)) return;
       if (isPending) res.setHeader('Projection-Pending', 'true');
       await sendReply(api, req, res, { status, ...made });
     } catch (error) {
-      if (!res.headersSent) throw error;
+      if (!isAnswered(res)) throw error;
     } finally {
       req.context.releaseBody();
     }
@@ -336,7 +339,7 @@ async function send(api: Api, req: Request, res: Response, answer: Answer): Prom
   };
   const bytes = bytesOf(body);
   if (bytes > LARGE_ANSWER_BYTES) await nextTurn();
-  if (res.headersSent) return;
+  if (isAnswered(res)) return;
   if (bytes > LARGE_ANSWER_BYTES) {
     await sendInPieces(res, status, body, headers, { bytes, onSlow: () => count(bytes) });
   } else {
