@@ -32,6 +32,20 @@ export function describeSizes(store: () => EventStore): void {
       expect(position).toBe(await store().head());
       expect(await store().holds({ position })).toBe(true);
     });
+
+    // As many as the embedded log reads at once: the last slice is full.
+    test.each([0, 1_000])('end with a slice that says that it has caught up (after %d events)', async (count) => {
+      const after = await store().head();
+      if (count > 0) await store().append(`table-${randomUUID()}.x`, events(count), 'no-stream');
+      const ending = new AbortController();
+      let told = 0;
+      for await (const { sizes, caughtUp } of store().sizes({ after, signal: ending.signal })) {
+        told += sizes.length;
+        if (caughtUp) break;
+      }
+      ending.abort();
+      expect(told).toBe(count);
+    });
   });
 }
 

@@ -92,7 +92,7 @@ export class LogReader {
   sizes(after: Position): SizeSlice {
     const sizes = this.#statements.sizes.all(after, SIZE_COUNT);
     const position = sizes.at(-1)?.position ?? after;
-    return { sizes, position, eventId: this.#idAt(position), caughtUp: sizes.length < SIZE_COUNT };
+    return { sizes, position, eventId: this.#idAt(position), caughtUp: position >= this.head() };
   }
 
   lastAppend(stream: string): AppendResult | undefined {
