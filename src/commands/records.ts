@@ -220,7 +220,7 @@ export async function createRecord(
   // Checked before the key is bound to the body, so that an invalid body leaves the key free.
   const { id, fields } =
     assetType.role === 'order'
-      ? checkedOrder(commands, caller, assetType, body).input
+      ? (await checkedOrder(commands, caller, assetType, body)).input
       : checkedInput(assetType, 'create', body);
   if (id !== undefined) throw new ValidationError({ id: [NO_ID_WITH_KEY] });
   return createOnce(commands, caller, { assetType, key, body, fields }, create);

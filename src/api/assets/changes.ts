@@ -14,6 +14,7 @@ import { tableStream } from '../../domain/streams.js';
 import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { RecordJson, RecordReads, TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
+import { encodeWithPauses } from '../../supervision/waiting.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
@@ -46,12 +47,18 @@ const gone = (): HttpError =>
     `The deletions since this cursor are no longer known: a clean-up after it is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
   );
 
-/** Records are JSON text already. */
-function reply(url: string, mark: string, { changed, next, hasMore }: Changes): Reply {
-  const data = changed.map(({ id, record }) => `{"id":"${id}","deleted":${record === null},"record":${record}}`);
+async function reply(url: string, mark: string, { changed, next, hasMore }: Changes): Promise<Reply> {
   const cursor = cursorOf(mark, next);
   const links = { next: `${url}?after=${cursor}` };
-  return { body: envelope(data.join(), links, { next_cursor: cursor, has_more: hasMore }) };
+  const data = await encodeWithPauses(changeTexts(changed));
+  return { body: envelope(data, links, { next_cursor: cursor, has_more: hasMore }) };
+}
+
+/** Records are JSON text already. */
+function* changeTexts(changed: Changes['changed']): Generator<string> {
+  for (const [index, { id, record }] of changed.entries()) {
+    yield `${index === 0 ? '' : ','}{"id":"${id}","deleted":${record === null},"record":${record}}`;
+  }
 }
 
 export const changes: Resource = {

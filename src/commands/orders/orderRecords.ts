@@ -7,6 +7,7 @@ import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSch
 import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
 import type { Order, OrderDecision } from '../../domain/order/order.js';
 import { type DecidedParts, decideParts, type GivenParts } from '../../domain/order/parts.js';
+import { inPieces } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { checkedInput } from '../body.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
@@ -24,7 +25,12 @@ type CheckedOrder = {
 };
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
-export function checkedOrder(commands: Application, caller: Caller, assetType: AssetType, body: unknown): CheckedOrder {
+export async function checkedOrder(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+): Promise<CheckedOrder> {
   if (!givesParts(assetType, body)) {
     const input = checkedInput(assetType, 'create', body);
     return { id: input.id ?? commands.newId(), input };
@@ -32,7 +38,7 @@ export function checkedOrder(commands: Application, caller: Caller, assetType: A
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const id = chosenId(body) ?? commands.newId();
   const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
-  const { input, decided } = checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
+  const { input, decided } = await checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
   if (decided.chosen.length > 0 && input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
   return { id, input, decided };
 }
@@ -44,7 +50,7 @@ export async function createOrder(
   assetType: AssetType,
   body: unknown,
 ): Promise<WrittenRecord> {
-  const { id, input, decided } = checkedOrder(commands, caller, assetType, body);
+  const { id, input, decided } = await checkedOrder(commands, caller, assetType, body);
   if (decided !== undefined && decided.chosen.length > 0) await takePartIds(commands, caller, id, decided.chosen);
   const decision = decideCreation(assetType, input, decided?.change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);
@@ -119,7 +125,7 @@ export function orderUpdate(
   return {
     input,
     decide: async (order, fields = input.fields) => {
-      const { decided } = checkedWhole(assetTypes, assetType, 'update', own, given, order.parts);
+      const { decided } = await checkedWhole(assetTypes, assetType, 'update', own, given, order.parts);
       const decision = decideUpdate(order, id, { ...input, fields }, decided.change);
       if (decision.kind === 'accepted') await takePartIds(commands, caller, id, decided.chosen);
       return decision;
@@ -131,21 +137,21 @@ export function orderUpdate(
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
 /** Checks order and parts together, so that all errors are reported at once. @throws ValidationError */
-function checkedWhole(
+async function checkedWhole(
   assetTypes: AssetTypes,
   assetType: AssetType,
   kind: 'create' | 'update',
   own: unknown,
   given: GivenParts,
   parts: Order['parts'],
-): { readonly input: RecordInput; readonly decided: DecidedParts } {
+): Promise<{ readonly input: RecordInput; readonly decided: DecidedParts }> {
   const errors = new FieldErrorList();
   const checked = checkRecord(assetType, kind, own);
   if (!checked.ok) {
     errors.addAll(checked.errors);
     errors.addUnnamed(checked.unnamed);
   }
-  const decided = decideParts(assetTypes, parts, given, errors);
+  const decided = await inPieces(decideParts(assetTypes, parts, given, errors));
   if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
   return { input: checked.input, decided };
 }

@@ -41,13 +41,16 @@ export type DecidedParts = {
 type PartsById = ReadonlyMap<string, OrderPart>;
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/** @param errors collects errors by the paths of the parts; with any, the result is meaningless */
-export function decideParts(
+/**
+ * Yields before each part, as a thousand of them take long.
+ * @param errors collects errors by the paths of the parts; with any, the result is meaningless
+ */
+export function* decideParts(
   assetTypes: AssetTypes,
   parts: PartsById,
   given: GivenParts,
   errors: FieldErrorList,
-): DecidedParts {
+): Generator<void, DecidedParts> {
   const added: PartFields[] = [];
   const changed: PartChanges[] = [];
   const chosen: GivenPart[] = [];
@@ -55,6 +58,7 @@ export function decideParts(
   for (const part of given.parts) {
     // Errors cost more than valid parts, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
+    yield;
     const { assetType, id, path } = part;
     if (named.has(id)) errors.add(`${path}.id`, 'The id is given twice.');
     named.add(id);

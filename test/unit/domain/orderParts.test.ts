@@ -29,14 +29,17 @@ const sent = (path: string, table: string, n: number, parentId: string, body: Fi
   body,
 });
 
+function toEnd<Result>(work: Generator<void, Result>): Result {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 function decided(parts: readonly OrderPart[], lists: readonly NamedList[], given: readonly GivenPart[]) {
   const errors = new FieldErrorList();
-  const { change, chosen } = decideParts(
-    types,
-    new Map(parts.map((part) => [part.id, part])),
-    { lists, parts: given },
-    errors,
-  );
+  const known = new Map(parts.map((part) => [part.id, part]));
+  const { change, chosen } = toEnd(decideParts(types, known, { lists, parts: given }, errors));
   const ids = (some: readonly { readonly id: string }[]) => some.map(({ id }) => Number(id.slice(-12)));
   const { added, changed, removed } = change;
   return {
@@ -122,7 +125,7 @@ it('a part of one table does not take the id of one of another, and errors beyon
   expect(decided(order, [], [charge]).errors).toEqual(['allowance_charges.0.id']);
   const wrong = Array.from({ length: MAX_ERRORS + 50 }, (_, n) => sent(`g.${n}`, 'dyn_goods', 100 + n, uuid(4), {}));
   const errors = new FieldErrorList();
-  decideParts(types, new Map(), { lists: [], parts: wrong }, errors);
+  toEnd(decideParts(types, new Map(), { lists: [], parts: wrong }, errors));
   expect(Object.keys(errors.toErrors())).toHaveLength(MAX_ERRORS);
   // Not all of them are looked at: the first that is not named ends it.
   expect(errors.unnamed).toBe(1);
