@@ -157,7 +157,7 @@ async function orderInBody(
 ): Promise<string | undefined> {
   const named = ownValue(fields, parent?.field ?? '');
   if (typeof named !== 'string') return undefined;
-  const order = (await withDeadline(caller, orders.load(caller.tenant, named)))?.state;
+  const order = (await orders.load(caller.tenant, named, caller.deadline))?.state;
   return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
 }
 
@@ -290,7 +290,7 @@ async function alreadyMade(
   const { eventStore, readModels } = commands;
   const { tenant } = caller;
   if (assetType.role === 'order') {
-    const created = await withDeadline(caller, commands.orders.loadAt(tenant, id, 0));
+    const created = await commands.orders.loadAt(tenant, id, 0, caller.deadline);
     if (created === undefined) return undefined;
     const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };

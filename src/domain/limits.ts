@@ -152,6 +152,11 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 2_500;
 
+/** Characters of the large orders that a process keeps as they are now, so that a change reads only what is new. */
+export const KEPT_ORDERS_CHARACTERS = 32_000_000;
+/** The same of orders as they were at an earlier event, for their deliveries. */
+export const KEPT_EARLIER_ORDERS_CHARACTERS = 16_000_000;
+
 /** Parts that one request gives an order: each is checked, and their event is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;
 

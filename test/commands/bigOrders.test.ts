@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { OrderReader } from '#app/commands/orders/loadOrder.js';
+import { KEPT_ORDERS_CHARACTERS } from '#app/domain/limits.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { orderStream } from '#app/domain/streams.js';
 import type { EventStore } from '#app/ports/eventStore.js';
@@ -99,6 +100,29 @@ test('deliveries have the order as it was after each event, in whatever order th
   read = 0;
   expect(await at(LINES + 3)).toEqual([LINES + 3, 3, 7]);
   expect(read).toBe(0);
+});
+
+test('an order of few large events is kept as well, and read again when others have taken its room', async () => {
+  const large = async (characters: number, parts: number) => {
+    orderId = randomUUID();
+    await append({ type: 'OrderCreated', data: { table: 'dyn_stock_order', fields: {}, status: 'validated' } });
+    const fields = { description: 'x'.repeat(characters) };
+    for (let n = 0; n < parts; n += 1) {
+      await append({ type: 'OrderPartAdded', data: { table: 'dyn_order_line', id: `line-${n}`, fields, status } });
+    }
+    await orders.load(TENANT, orderId);
+    return orderId;
+  };
+  const first = await large(60_000, 2);
+  await append({ type: 'OrderPartChanged', data: { table: 'dyn_order_line', id: 'line-1', changes: {}, status } });
+  read = 0;
+  expect(await orders.load(TENANT, first)).toMatchObject({ revision: 3 });
+  expect(read).toBe(1);
+  await large(900_000, Math.ceil(KEPT_ORDERS_CHARACTERS / 900_000) - 1);
+  await large(900_000, 2);
+  read = 0;
+  expect(await orders.load(TENANT, first)).toMatchObject({ revision: 3 });
+  expect(read).toBe(4);
 });
 
 test('an order that nobody made is none', async () => {

@@ -23,7 +23,6 @@ import { carryOutOnce, causedBy, ownAppend } from '../keyedRequest.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
-import { withDeadline } from '../writeStream.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
@@ -155,7 +154,7 @@ async function approvedBy(
   const stream = orderStream(tenant, orderId);
   const [approval] = await ownAppend(commands, caller, { stream, after: -1, isOwn: causedBy(request.id) });
   if (approval === undefined) return undefined;
-  const order = (await withDeadline(caller, commands.orders.loadAt(tenant, orderId, approval.revision)))?.state;
+  const order = (await commands.orders.loadAt(tenant, orderId, approval.revision, caller.deadline))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
   const { repeats = [], warnings = [] } = order.lastApproval ?? {};

@@ -1,5 +1,7 @@
 /** Loads an order from its stream. Big orders are cached, so that only new events are read. */
 import { LRUCache } from 'lru-cache';
+import { charactersOf } from '../../domain/jsonSize.js';
+import { KEPT_EARLIER_ORDERS_CHARACTERS, KEPT_ORDERS_CHARACTERS } from '../../domain/limits.js';
 import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
@@ -10,10 +12,9 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import { type PagesOf, type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
 
-/** An order with this many events is cached: that costs less than reading it again for each change. */
+/** An order with this many events, or characters in them, is cached: that costs less than reading it again for each change. */
 const BIG_EVENTS = 100;
-/** Characters of text in all orders of one cache. */
-const MAX_KEPT_CHARACTERS = 8_000_000;
+const BIG_CHARACTERS = 100_000;
 /** What a field, a part or an order takes beside its text, in characters. */
 const OVERHEAD = 16;
 
@@ -25,14 +26,17 @@ export type OrderAt = Loaded<Order> & {
   readonly approval: Approval | undefined;
 };
 
-const orderCache = () =>
-  new LRUCache<string, OrderAt>({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: ({ state }) => charactersOf(state) });
+/** An order in a cache: the characters that it had when they were counted, and those of its events since. */
+type KeptOrder = { readonly order: OrderAt; readonly counted: number; readonly since: number };
+
+const orderCache = (maxSize: number) =>
+  new LRUCache<string, KeptOrder>({ maxSize, sizeCalculation: ({ counted, since }) => counted + since });
 
 /** Reads orders of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
 export class OrderReader {
   readonly #eventStore: StreamReads;
-  readonly #latest = orderCache();
-  readonly #earlier = orderCache();
+  readonly #latest = orderCache(KEPT_ORDERS_CHARACTERS);
+  readonly #earlier = orderCache(KEPT_EARLIER_ORDERS_CHARACTERS);
 
   constructor(eventStore: StreamReads) {
     this.#eventStore = eventStore;
@@ -43,9 +47,14 @@ export class OrderReader {
     return load(this.#eventStore, this.#latest, orderStream(tenant, orderId), { cancellation });
   }
 
-  /** An order as it was after the event of this revision; undefined when there was none. */
-  loadAt(tenant: string, orderId: string, revision: Revision): Promise<OrderAt | undefined> {
-    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), { to: revision });
+  /** An order as it was after the event of this revision; undefined when there was none. @throws the cancellation's reason */
+  loadAt(
+    tenant: string,
+    orderId: string,
+    revision: Revision,
+    cancellation?: Cancellation,
+  ): Promise<OrderAt | undefined> {
+    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), { to: revision, cancellation });
   }
 }
 
@@ -61,19 +70,21 @@ export function orderAfter(before: Order | undefined, events: readonly EventToAp
 
 async function load(
   eventStore: StreamReads,
-  kept: LRUCache<string, OrderAt>,
+  kept: LRUCache<string, KeptOrder>,
   stream: string,
   { to: toRevision = Number.MAX_SAFE_INTEGER, cancellation }: Pick<PagesOf, 'to' | 'cancellation'>,
 ): Promise<OrderAt | undefined> {
-  const newest = kept.get(stream);
+  const { order: newest, counted = 0, since = 0 } = kept.get(stream) ?? {};
   const known = newest !== undefined && newest.revision <= toRevision ? newest : undefined;
   if (known?.revision === toRevision) return known;
   const from = known === undefined ? 0 : known.revision + 1;
   let state = known?.state;
   let last: RecordedEvent | undefined;
   let approved: OrderApproved | undefined;
+  let characters = 0;
   for await (const events of streamPages(eventStore, stream, { from, to: toRevision, cancellation })) {
     state = orderAfter(state, events);
+    for (const { data } of events) characters += charactersOf(data);
     last = events.at(-1);
     const here = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
     approved = here ?? approved;
@@ -88,14 +99,24 @@ async function load(
     approval: approved === undefined ? known?.approval : approvalOf(approved),
   };
   // Caching an older state, for a delivery that is retried, would make the next load start from the beginning.
-  if (loaded.revision >= BIG_EVENTS && loaded.revision > (newest?.revision ?? -1)) kept.set(stream, loaded);
+  const isBig = known !== undefined || loaded.revision >= BIG_EVENTS || characters >= BIG_CHARACTERS;
+  if (isBig && loaded.revision > (newest?.revision ?? -1)) {
+    const grown = since + characters;
+    // To count a large order takes milliseconds. Its events say enough until they are many.
+    kept.set(
+      stream,
+      known !== undefined && grown < counted / 4
+        ? { order: loaded, counted, since: grown }
+        : { order: loaded, counted: charactersIn(state), since: 0 },
+    );
+  }
   return loaded;
 }
 
 /** Without the snapshot, which contains the whole order. */
 const approvalOf = ({ data: { approvedAt, approver } }: OrderApproved): Approval => ({ approvedAt, approver });
 
-function charactersOf({ fields, parts }: Order): number {
+function charactersIn({ fields, parts }: Order): number {
   let characters = OVERHEAD;
   for (const each of [{ fields }, ...parts.values()]) {
     for (const value of Object.values(each.fields)) {
