@@ -1,7 +1,7 @@
 /** What every command works with, and the errors that commands throw. */
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
-import type { Tenant } from '../domain/identity/directory.js';
+import type { KnownTenant, Tenant } from '../domain/identity/directory.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
@@ -20,6 +20,8 @@ export const patience = ({ deadline }: Caller, longestMs: number): number =>
 /** The tenants as this process knows them: evolved from the log, in memory. */
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
+  /** For decisions, which read on from there. */
+  known(name: string): KnownTenant | undefined;
   tenants(): Iterable<Tenant>;
   /** Why a parked tenant is not served, for callers. It stays as it was before the event that could not be applied. */
   parkedReason(name: string): string | undefined;

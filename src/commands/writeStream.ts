@@ -51,7 +51,11 @@ export type Written<State, Event extends DomainEvent> = Appended<Event> & {
 /** How often a command decides while others write to the same stream, before it gives up. */
 export const MAX_ATTEMPTS = 20;
 
-/** Reads a stream page by page. @param evolve the state after one more event; undefined before the first */
+/**
+ * Reads a stream page by page.
+ * @param evolve the state after one more event; undefined before the first
+ * @param before the state before those pages
+ */
 export async function loadStream<State>(
   eventStore: StreamReads,
   stream: string,

@@ -3,7 +3,12 @@
  * commands decided without a read model. A start continues from the stored directory.
  */
 
-import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
+import {
+  DIRECTORY_STREAM_PREFIXES,
+  type KnownTenant,
+  type StreamEnds,
+  type Tenant,
+} from '../domain/identity/directory.js';
 import { parseStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
@@ -36,7 +41,7 @@ export class Directory {
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
   readonly #onParked: (parked: Parked) => void;
-  #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
+  #known: KnownTenants = { tenants: new Map(), ends: new Map(), place: { position: 0 } };
   readonly #parked = new Map<string, Parked>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
   #completeUntil: EventPosition | undefined;
@@ -84,6 +89,12 @@ export class Directory {
   tenant(name: string): Tenant | undefined {
     const tenant = this.#known.tenants.get(name);
     return tenant?.deleted ? undefined : tenant;
+  }
+
+  known(name: string): KnownTenant | undefined {
+    const { tenants, ends } = this.#known;
+    const [tenant, ofTenant] = [tenants.get(name), ends.get(name)];
+    return tenant && ofTenant && { tenant, ends: ofTenant };
   }
 
   *tenants(): Iterable<Tenant> {
@@ -157,7 +168,7 @@ export class Directory {
   }
 
   #evolve({ events, position, eventId }: EventSlice): void {
-    const { tenants, place: before } = this.#known;
+    const { tenants, ends, place: before } = this.#known;
     const writable = copiedOnce();
     const changed = new Set<string>();
     for (const event of events) {
@@ -168,13 +179,14 @@ export class Directory {
       changed.add(tenant);
       try {
         evolveTenantIn(tenants, event, writable);
+        if (isCounted(event.stream)) ends.set(tenant, withEnd(ends.get(tenant), event));
       } catch (error) {
         this.#park(tenant, event, before, error);
       }
     }
-    this.#known = { tenants, place: { position, eventId } };
+    this.#known = { tenants, ends, place: { position, eventId } };
     this.#completeUntil = this.#parked.size === 0 ? undefined : (this.#completeUntil ?? before);
-    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place }, changed);
+    this.#stored?.reached({ tenants, ends, place: this.#completeUntil ?? this.#known.place }, changed);
   }
 
   #park(tenant: string, event: RecordedEvent, { position: checkpoint }: EventPosition, error: unknown): void {
@@ -199,3 +211,11 @@ export class Directory {
     this.#waiters.clear();
   }
 }
+
+/** A tenant has any number of sessions and of clients, but few events in the stream of one. */
+const UNCOUNTED = ['session-', 'client-'];
+
+const isCounted = (stream: string): boolean => !UNCOUNTED.some((prefix) => stream.startsWith(prefix));
+
+const withEnd = (ends: StreamEnds | undefined, { stream, revision, id: eventId }: RecordedEvent): StreamEnds =>
+  new Map(ends).set(stream, { revision, eventId });

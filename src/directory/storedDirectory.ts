@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import type { KnownTenant, StreamEnd, StreamEnds, Tenant, Webhook } from '../domain/identity/directory.js';
 import type { ApiClient, User } from '../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../domain/identity/tenantTables.js';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../ports/directoryStore.js';
@@ -15,17 +15,21 @@ import { Pauses } from '../supervision/waiting.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-export const TENANTS_VERSION = 3;
+export const TENANTS_VERSION = 4;
 
 /** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;
 /** How soon a position without changes is stored, or a failed attempt repeated, in milliseconds. */
 const PLACE_AFTER_MS = 10_000;
 
-/** Tenants as of a position in the log. */
-export type KnownTenants = { readonly tenants: Map<string, Tenant>; readonly place: EventPosition };
+/** Tenants as of a position in the log, by name. */
+export type KnownTenants = {
+  readonly tenants: Map<string, Tenant>;
+  readonly ends: Map<string, StreamEnds>;
+  readonly place: EventPosition;
+};
 
-const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
+const nothing = (): KnownTenants => ({ tenants: new Map(), ends: new Map(), place: { position: 0 } });
 
 export class StoredDirectory {
   readonly #store: DirectoryStore;
@@ -63,7 +67,7 @@ export class StoredDirectory {
     this.#build = build;
     this.#isNew = false;
     this.#storedPosition = place.position;
-    this.#known = { tenants: stored.tenants, place };
+    this.#known = { ...stored, place };
     return this.#known;
   }
 
@@ -134,17 +138,23 @@ export class StoredDirectory {
   }
 
   #write(changed: ReadonlySet<string>): Promise<DirectorySaved> {
-    const { tenants, place } = this.#known;
+    const { tenants, ends, place } = this.#known;
     const at: DirectoryPlace = { ...place, logId: this.#logId, build: this.#build };
     // The states at this place: the directory goes on while they are stored.
-    if (this.#isNew) return this.#store.replace(at, storedTenants([...tenants.values()]));
-    return this.#store.save(at, storedTenants([...changed].flatMap((name) => tenants.get(name) ?? [])));
+    if (this.#isNew) return this.#store.replace(at, storedTenants([...tenants.values()], ends));
+    return this.#store.save(
+      at,
+      storedTenants(
+        [...changed].flatMap((name) => tenants.get(name) ?? []),
+        ends,
+      ),
+    );
   }
 
-  async #loaded(): Promise<{ readonly place: DirectoryPlace; readonly tenants: Map<string, Tenant> } | undefined> {
+  async #loaded(): Promise<(Omit<KnownTenants, 'place'> & { readonly place: DirectoryPlace }) | undefined> {
     try {
       const stored = await this.#store.load();
-      return stored && { place: stored.place, tenants: await tenantsFrom(stored.tenants) };
+      return stored && { place: stored.place, ...(await tenantsFrom(stored.tenants)) };
     } catch (error) {
       this.#onError(error);
       return undefined;
@@ -152,18 +162,20 @@ export class StoredDirectory {
   }
 }
 
-function* storedTenants(tenants: readonly Tenant[]): Generator<StoredTenant> {
-  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant) };
+function* storedTenants(tenants: readonly Tenant[], ends: ReadonlyMap<string, StreamEnds>): Generator<StoredTenant> {
+  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant, ends.get(tenant.name)) };
 }
 
-async function tenantsFrom(stored: readonly StoredTenant[]): Promise<Map<string, Tenant>> {
-  const tenants = new Map<string, Tenant>();
+async function tenantsFrom(stored: readonly StoredTenant[]): Promise<Omit<KnownTenants, 'place'>> {
+  const { tenants, ends } = nothing();
   const pauses = new Pauses();
   for (const { name, json } of stored) {
-    tenants.set(name, tenantFrom(json));
+    const known = tenantFrom(json);
+    tenants.set(name, known.tenant);
+    ends.set(name, known.ends);
     if (pauses.isDue()) await pauses.take();
   }
-  return tenants;
+  return { tenants, ends };
 }
 
 /** A tenant whose maps are lists, in their order. Of the tables, only those that the tenant has made or added fields to. */
@@ -173,10 +185,11 @@ type TenantJson = Omit<Tenant, 'assetTypes' | 'clients' | 'users' | 'webhooks' |
   readonly users: readonly User[];
   readonly webhooks: readonly Webhook[];
   readonly endedSessions: readonly (readonly [userId: number, sessions: readonly (readonly [string, string])[]])[];
+  readonly ends: readonly (readonly [stream: string, StreamEnd])[];
 };
 
 /** Standard tables and fields are not stored: a later release may have others. */
-export function tenantJson(tenant: Tenant): string {
+export function tenantJson(tenant: Tenant, ends: StreamEnds = new Map()): string {
   const standard = standardTables(tenant.orderModel);
   const stored: TenantJson = {
     ...tenant,
@@ -185,16 +198,17 @@ export function tenantJson(tenant: Tenant): string {
     users: [...tenant.users.values()],
     webhooks: [...tenant.webhooks.values()],
     endedSessions: [...tenant.endedSessions].map(([userId, sessions]) => [userId, [...sessions]]),
+    ends: [...ends],
   };
   return JSON.stringify(stored);
 }
 
 /** The tenant with the standard tables of this release. @param json of `tenantJson`, maybe of an earlier release */
-export function tenantFrom(json: string): Tenant {
-  const stored: TenantJson = JSON.parse(json);
+export function tenantFrom(json: string): KnownTenant {
+  const { ends, ...stored }: TenantJson = JSON.parse(json);
   const standard = standardTables(stored.orderModel);
   const own = stored.assetTypes.flatMap((each) => onThisRelease(standard, each) ?? []);
-  return {
+  const tenant = {
     ...stored,
     assetTypes: new Map([...standard, ...own.map((each) => [each.name, each] as const)]),
     clients: new Map(stored.clients.map((each) => [each.clientId, each])),
@@ -202,4 +216,5 @@ export function tenantFrom(json: string): Tenant {
     webhooks: new Map(stored.webhooks.map((each) => [each.id, each])),
     endedSessions: new Map(stored.endedSessions.map(([userId, sessions]) => [userId, new Map(sessions)])),
   };
+  return { tenant, ends: new Map(ends) };
 }

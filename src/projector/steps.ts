@@ -106,7 +106,7 @@ export function evolveTenantIn(
 ): Tenant | undefined {
   const { tenant: name } = parseStream(event.stream);
   const change = { type: event.type, data: event.data } as DirectoryEvent;
-  const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt, writable);
+  const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt, writable, event.position);
   if (tenant === undefined) return undefined;
   if (tenant.name !== name) throw new Error(`The event names another tenant than its stream, ${name}.`);
   tenants.set(name, tenant);

@@ -82,6 +82,7 @@ it('what a process wrote that had not heard of it changes nothing', async () => 
   await deleteTenant(commands, caller('acme'));
   const directory = {
     tenant: () => known,
+    known: () => undefined,
     tenants: () => commands.directory.tenants(),
     parkedReason: () => undefined,
     wasDeleted: () => false,

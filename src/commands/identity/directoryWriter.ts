@@ -1,11 +1,18 @@
-/** Changes of a tenant's directory streams. They have few events, so each decision loads the whole stream. */
+/** Changes of a tenant's directory streams. A decision takes the tenant from the directory, and reads on from there. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
+import {
+  evolveTenant,
+  type KnownTenant,
+  type StreamEnds,
+  type Tenant,
+  type Webhook,
+} from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
 import {
   type Caller,
   type Commands,
@@ -17,8 +24,13 @@ import {
 } from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
-/** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
-export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
+/**
+ * Directory commands decide on what the log says, then wait until the directory in memory knows the change. The command
+ * line has no directory: it reads whole streams.
+ */
+export type DirectoryCommands = LogAccess & {
+  readonly directory: Pick<TenantDirectory, 'waitFor'> & Partial<Pick<TenantDirectory, 'known'>>;
+} & Partial<Pick<Application, 'directoryChanges'>>;
 
 /** An event of the tenant cannot be applied, so its current state is unknown. */
 export class TenantParkedError extends TryAgainError {
@@ -33,19 +45,42 @@ export class TenantParkedError extends TryAgainError {
 /** `parked`: set when an event could not be applied; the state is the one before it. */
 type LoadedTenant = Loaded<Tenant | undefined> & { readonly parked?: TenantParkedError | undefined };
 
-/** The tenant as its own stream and one more of its directory streams say, read from the log. */
-async function loadTenant(eventStore: Commands['eventStore'], tenant: string, stream: string): Promise<LoadedTenant> {
+/** The tenant as its own stream and one more of its directory streams say. @param known reads the log from there on */
+async function loadTenant(
+  eventStore: Commands['eventStore'],
+  tenant: string,
+  stream: string,
+  known?: KnownTenant,
+): Promise<LoadedTenant> {
   const ofTenant = tenantStream(tenant);
-  if (stream === ofTenant) return loadFrom(eventStore, ofTenant);
-  const before = await loadFrom(eventStore, ofTenant);
-  const loaded = await loadFrom(eventStore, stream, before.state);
+  const before = await loadFrom(eventStore, ofTenant, known?.tenant, known?.ends);
+  const loaded = stream === ofTenant ? before : await loadFrom(eventStore, stream, before?.state, known?.ends);
+  // Another log was put in place of the one that the directory has read, and it has not noticed yet.
+  if (before === undefined || loaded === undefined) return loadTenant(eventStore, tenant, stream);
   return { ...loaded, parked: before.parked ?? loaded.parked };
 }
 
-async function loadFrom(eventStore: Commands['eventStore'], stream: string, before?: Tenant): Promise<LoadedTenant> {
+/**
+ * Reads on from the last event that is known, so it costs the same however many events the stream has.
+ * @returns undefined when the log does not have that event
+ */
+async function loadFrom(
+  eventStore: Commands['eventStore'],
+  stream: string,
+  before: Tenant | undefined,
+  ends: StreamEnds = NOTHING_KNOWN,
+): Promise<LoadedTenant | undefined> {
+  const end = ends.get(stream);
+  let isKnown = end !== undefined;
+  let isSame = end === undefined;
   const writable = copiedOnce();
   let parked: TenantParkedError | undefined;
   const evolve = (tenant: Tenant | undefined, { id, type, data, metadata }: EventToAppend): Tenant | undefined => {
+    if (isKnown) {
+      isKnown = false;
+      isSame = id === end?.eventId;
+      return tenant;
+    }
     // A deleted tenant needs no state, so it is parked no longer.
     if (type === 'TenantDeleted') parked = undefined;
     if (parked !== undefined) return tenant;
@@ -56,9 +91,11 @@ async function loadFrom(eventStore: Commands['eventStore'], stream: string, befo
       return tenant;
     }
   };
-  const loaded = await loadStream(eventStore, stream, evolve, before);
-  return { ...loaded, parked };
+  const loaded = await loadStream(eventStore, stream, evolve, before, { from: end?.revision });
+  return isSame ? { ...loaded, parked } : undefined;
 }
+
+const NOTHING_KNOWN: StreamEnds = new Map();
 
 /**
  * Decides on the tenant as its own stream and this one say, and appends to this one. The directory knows the change when
@@ -75,19 +112,23 @@ export async function writeDirectory(
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
   evenParked = false,
 ): Promise<Position> {
-  const { position } = await writeStream(commands, caller, {
-    stream,
-    name: `Tenant ${caller.tenant}`,
-    load: async () => {
-      const loaded = await loadTenant(commands.eventStore, caller.tenant, stream);
-      if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
-      return loaded;
-    },
-    decide: (tenant) => {
-      if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
-      return decide(tenant);
-    },
-  });
+  const { eventStore, directory, directoryChanges } = commands;
+  const write = () =>
+    writeStream(commands, caller, {
+      stream,
+      name: `Tenant ${caller.tenant}`,
+      load: async () => {
+        const loaded = await loadTenant(eventStore, caller.tenant, stream, directory.known?.(caller.tenant));
+        if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
+        return loaded;
+      },
+      decide: (tenant) => {
+        if (tenant?.deleted)
+          throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
+        return decide(tenant);
+      },
+    });
+  const { position } = await (directoryChanges?.run(stream, write, caller.deadline, caller.actor.id) ?? write());
   if (position > 0) await waitUntilKnown(commands, caller, position);
   return position;
 }

@@ -22,6 +22,10 @@ export type Webhook = WebhookSettings & {
   readonly stagedSecret?: string;
   /** Set while nothing is sent to it. */
   readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
+  /** Set while it is disabled: events after this position of the log have no deliveries until it is enabled. */
+  readonly heldAfter?: number;
+  /** Position of the event that enabled it last. */
+  readonly enabledAt?: number;
   readonly createdAt: string;
   /** Kinds of events that it has wanted only since after its creation. */
   readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly at: string }[];
@@ -48,6 +52,15 @@ export type Tenant = {
   readonly deleted?: true;
 };
 
+/** The last event that a tenant's state shows of a stream. */
+export type StreamEnd = { readonly revision: number; readonly eventId: string };
+
+/** By stream. Not of sessions and the use of clients, which have streams without number. */
+export type StreamEnds = ReadonlyMap<string, StreamEnd>;
+
+/** A tenant, maybe a deleted one, and what it shows of its streams. */
+export type KnownTenant = { readonly tenant: Tenant; readonly ends: StreamEnds };
+
 /** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
@@ -57,6 +70,7 @@ export const TENANT_STREAM_PREFIX = 'tenant-';
 /**
  * The tenant after one more event; undefined before TenantCreated.
  * @param at time of the event
+ * @param position of the event in the log; only webhooks need it
  * @throws Error when the event lacks data that it needs
  */
 export function evolveTenant(
@@ -64,6 +78,7 @@ export function evolveTenant(
   event: DirectoryEvent,
   at: string,
   writable: Writable = copied,
+  position?: number,
 ): Tenant | undefined {
   /** @param value undefined removes it */
   function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
@@ -143,7 +158,7 @@ export function evolveTenant(
         webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at, startedAt: at }),
       };
     default: {
-      const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at);
+      const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at, position);
       return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
     }
   }
@@ -196,6 +211,7 @@ function evolveWebhook(
   webhook: Webhook,
   event: Exclude<WebhookEvent, { type: 'WebhookCreated' }>,
   at: string,
+  position: number | undefined,
 ): Webhook | undefined {
   switch (event.type) {
     case 'WebhookChanged': {
@@ -216,11 +232,12 @@ function evolveWebhook(
     }
     case 'WebhookDisabled': {
       const { cause, reason } = event.data;
-      return { ...webhook, disabled: { cause, reason, since: at } };
+      const held = position === undefined ? {} : { heldAfter: position };
+      return { ...webhook, disabled: { cause, reason, since: at }, ...held };
     }
     case 'WebhookEnabled': {
-      const { disabled: _, ...enabled } = webhook;
-      return { ...enabled, startedAt: at };
+      const { disabled: _, heldAfter: __, ...enabled } = webhook;
+      return { ...enabled, startedAt: at, ...(position === undefined ? {} : { enabledAt: position }) };
     }
     case 'WebhookBackfillRequested':
       return webhook;

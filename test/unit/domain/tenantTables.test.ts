@@ -72,9 +72,9 @@ it('a tenant that an earlier release stored is the one that is evolved from the 
   const later = (now: AssetType): AssetType => ({ ...now, fields: [textField('origin'), ...now.fields] });
   const added = [{ ...ownTable('dyn_lane'), custom: undefined } as unknown as AssetType];
   inRelease(later, added, () => {
-    const tenant = tenantFrom(json);
+    const { tenant } = tenantFrom(json);
     expect([...tenant.assetTypes]).toEqual([...evolved().assetTypes]);
-    expect(fieldsOf(tenant, 'dyn_item')).toEqual(['origin', ...fieldsOf(tenantFrom(json), 'dyn_item').slice(1)]);
+    expect(fieldsOf(tenant, 'dyn_item')).toEqual(['origin', ...fieldsOf(tenantFrom(json).tenant, 'dyn_item').slice(1)]);
     expect(fieldsOf(tenant, 'dyn_lane')).toEqual(['code']);
   });
 });
@@ -88,7 +88,7 @@ it('a standard field is as this release has it, also where an earlier one stored
   inRelease(relabelled, [], () => {
     const labels =
       tenantFrom(json)
-        .assetTypes.get('dyn_item')
+        .tenant.assetTypes.get('dyn_item')
         ?.fields.map(({ label }) => label.startsWith('New ')) ?? [];
     expect(labels.slice(0, -1)).not.toContain(false);
     expect(labels.at(-1)).toBe(false);
