@@ -44,7 +44,7 @@ import { startTracing, traceAppends } from './service/tracing.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
-import { relayedAnchor } from './webhooks/relay.js';
+import { relayedAnchor } from './webhooks/relayCheckpoint.js';
 import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 

@@ -69,9 +69,10 @@ async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsO
   const { repeats = [], warnings = [], at } = approval;
   const waiting = disabledSince(webhooks.values(), at).map(async (webhook) => {
     const warning = disabledWarning(webhook);
-    // If the relay lags, the warning given at the approval counts.
+    if (warning === undefined) return [];
+    // Nothing is requested while it is disabled. If the relay lags, the warning given at the approval counts.
     const isSaid = warnings.some((each) => 'webhookId' in each && each.webhookId === webhook.id);
-    return warning !== undefined && ((await isOpen(webhook)) ?? isSaid) ? [warning] : [];
+    return ((await isOpen(webhook)) ?? (isSaid || at >= warning.since)) ? [warning] : [];
   });
   const without = warnings.filter(({ code }) => code === 'no_webhook');
   return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };

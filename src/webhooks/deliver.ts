@@ -20,26 +20,27 @@ import {
   decideOutcome,
   doubled,
   failDelivery,
-  jittered,
   nextStep,
   startAttempt,
 } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
-import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { continueTrace, failSpan } from '../ports/tracing.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
+import { requestBefore } from './deliveryRequests.js';
 import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
-import { type DeliveryJob, deliveryJob } from './queue.js';
+import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
 import { prepareAttempt, type RequestParts } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
 export type DeliveryParts = RequestParts & {
+  readonly broker: Pick<MessageBroker, 'publish'>;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
@@ -59,8 +60,10 @@ const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 
 /** Waits after a fault of the service itself. */
 const FAULT_MS = { first: 1_000, longest: 60_000 };
-/** Waits while the webhook is disabled. Enabling it publishes new messages. */
-const DISABLED_MS = { first: 60_000, longest: 3_600_000 };
+/** Wait for a delivery that was only just requested. */
+const REQUESTED_MS = 50;
+/** Clocks of processes differ. */
+const CLOCK_TOLERANCE_MS = 10_000;
 
 const DONE: Outcome = { kind: 'done' };
 const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
@@ -92,19 +95,34 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   const endpoint: Endpoint = { tenant: job.tenant, webhookId };
   // Checked here so that messages for a receiver that is down cost no read of the log; and again before the attempt,
   // since the circuit may open while the message waits for its slot.
-  const openMs = circuits.waitMs(endpointKey(endpoint));
+  const { disabled, heldAfter = 0 } = commands.directory.tenant(job.tenant)?.webhooks.get(webhookId) ?? {};
+  if (disabled !== undefined && heldAfter < (job.enabledAt ?? 0)) {
+    // This process has not heard yet that it was enabled.
+    return retryIn(doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries));
+  }
+  const openMs = disabled === undefined ? circuits.waitMs(endpointKey(endpoint)) : 0;
   if (openMs > 0) return retryIn(openMs * (1 + Math.random() / 2));
   const leave = dispatcher.enter(endpoint);
   if (leave === undefined) return retryIn(dispatcher.delayMs(endpoint, redeliveries));
   try {
     return await turns.take(job.deliveryId, async () => {
       const loaded = await load();
-      return loaded === undefined ? missing : proceed(parts, loaded, redeliveries);
+      if (loaded === undefined) return missing;
+      return redeliveries === 0 && hasOtherMessage(job, loaded, commands.now())
+        ? DONE
+        : proceed(parts, loaded, redeliveries);
     });
   } finally {
     leave();
   }
 }
+
+/**
+ * Enabling a webhook publishes a message for each open delivery. One that waits between two attempts has its own message,
+ * which ends only when the delivery is due while the webhook is disabled.
+ */
+const hasOtherMessage = ({ enabledAt }: DeliveryJob, { delivery }: LoadedDelivery, now: string): boolean =>
+  enabledAt !== undefined && Date.parse(delivery.retryAt ?? now) - Date.parse(now) > CLOCK_TOLERANCE_MS;
 
 /** The next step, as the stream says. Repeated after each outcome. */
 async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
@@ -130,10 +148,17 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   const { commands, circuits, dispatcher, turns } = parts;
   const { tenant, delivery, requestedAt } = loaded;
   const { after, webhookId } = delivery.subject;
-  const turnMs = after === undefined ? 0 : await turns.waitMs({ tenant, deliveryId: after }, commands.now());
-  if (turnMs > 0) return retryIn(turnMs);
   // If the directory lagged behind the relay's, a new webhook would look like a removed one.
   await commands.directory.waitFor(requestedAt);
+  const target = targetOf(commands.directory, loaded);
+  if (target.kind === 'webhook-disabled') return hold(parts, loaded, target.webhook);
+  if (target.kind === 'enabled' && after !== undefined) {
+    const turnMs = await turns.waitMs({ tenant, deliveryId: after }, commands.now());
+    const before = turnMs === undefined && (await requestBefore(commands, parts.cache, target.webhook, loaded));
+    if (before) await parts.broker.publish(DELIVERY_QUEUE, [before]);
+    const waitMs = before ? REQUESTED_MS : (turnMs ?? 0);
+    if (waitMs > 0) return retryIn(waitMs);
+  }
   const endpoint = endpointKey({ tenant, webhookId });
   const sent = await dispatcher.inSlot({ tenant, webhookId }, (begun) => send(parts, loaded, endpoint, begun));
   // The service is stopping.
@@ -147,15 +172,20 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
       await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
       return DONE;
     case 'webhook-disabled':
-      // The operator who enables it expects attempts.
-      circuits.close(endpoint);
-      await holdExportOf(commands, loaded, sent.webhook);
-      return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
+      return hold(parts, loaded, sent.webhook);
     case 'circuit-open':
       return retryIn(circuits.waitMs(endpoint));
     case 'outdated':
       return proceed(parts, sent.current, redeliveries);
   }
+}
+
+/** It waits in the log, without a message: enabling the webhook publishes one for each open delivery. */
+async function hold({ commands, circuits }: DeliveryParts, loaded: LoadedDelivery, webhook: Webhook): Promise<Outcome> {
+  // The operator who enables it expects attempts.
+  circuits.close(endpointKey({ tenant: loaded.tenant, webhookId: webhook.id }));
+  await holdExportOf(commands, loaded, webhook);
+  return DONE;
 }
 
 type Attempted = {

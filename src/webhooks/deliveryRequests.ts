@@ -3,18 +3,25 @@ import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
-import { messageIdOf } from '../commands/webhooks/deliveryIds.js';
-import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
-import { parseStream } from '../domain/streams.js';
+import { firstDeliveryId, messageIdOf } from '../commands/webhooks/deliveryIds.js';
+import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
+import { type Webhook, wantedSince } from '../domain/identity/directory.js';
+import { RELAYED_AT_ONCE } from '../domain/limits.js';
+import { orderStream, parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Message } from '../ports/messageBroker.js';
+import { Pauses } from '../supervision/waiting.js';
 import type { DeliveryCache } from './deliveryCache.js';
+import { deliveryMessage, type NamedDelivery } from './queue.js';
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
 export type Subscription = {
   readonly webhookId: string;
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
+  /** Whether nothing is requested for the event now. It is requested later, in its place of the sequence. */
+  readonly isHeld?: (event: RecordedEvent) => boolean;
   /** Set for replays. */
   readonly replay?: Pick<DeliverySubject, 'purpose'>;
 };
@@ -25,6 +32,42 @@ export type DeliveryRequest = {
   readonly subject: DeliverySubject;
   readonly source: RecordedEvent;
 };
+
+/** What the relay sends to a webhook. */
+export const subscriptionOf = (webhook: Webhook): Subscription => ({
+  webhookId: webhook.id,
+  wants: (event, kind) => webhook.events.includes(kind) && isWantedSince(webhook, event, kind),
+  deliveryId: (event, kind) => firstDeliveryId(webhook.id, event, kind),
+  isHeld: ({ position }) => position > (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
+});
+
+/** Clocks of processes differ, and a delivery too many is better than a lost one. */
+const CLOCK_TOLERANCE_MS = 10_000;
+
+/**
+ * A webhook gets no events from before it was created or subscribed to their kind, even if the relay starts at the
+ * beginning of the log (another broker, an older copy of the log).
+ */
+const isWantedSince = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
+  Date.parse(wantedSince(webhook, kind)) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
+
+const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
+
+/**
+ * On whose behalf the deliveries of an event are requested, if not by a replay.
+ * @param traceparent of the relay's span for the event
+ */
+export const relayCaller = (
+  { id: causationId, metadata: { tenant, correlationId } }: RecordedEvent,
+  traceparent?: string,
+): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
+
+export const jobOf = ({ tenant, deliveryId, subject }: DeliveryRequest): NamedDelivery => {
+  const { webhookId, orderId } = subject;
+  return { tenant, deliveryId, webhookId, orderId };
+};
+
+export const requestedMessage = (request: DeliveryRequest): Message => deliveryMessage(jobOf(request));
 
 /** In place of a delivery id. */
 const NONE = '';
@@ -67,6 +110,10 @@ export class RequestSequence {
   }
 
   async #requestsOf(event: RecordedEvent, subscription: Subscription): Promise<readonly DeliveryRequest[]> {
+    if (subscription.isHeld?.(event) === true) {
+      this.#last.delete(sequenceKey(event, subscription));
+      return [];
+    }
     const kinds = wantedKinds(event, subscription);
     const { webhookId, deliveryId, replay } = subscription;
     const { category, tenant, rest } = parseStream(event.stream);
@@ -120,14 +167,53 @@ export async function appendRequests(
   requests: readonly DeliveryRequest[],
   callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {
-  const appended = await Promise.all(
-    requests.map(async ({ deliveryId, subject, source }) => {
-      // The event id is always the same, so the log recognises an event that it has.
-      const log = { ...commands, newId: () => v5('requested', deliveryId) };
-      const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
-      if (requested !== undefined) cache.keepRequested(requested);
-      return requested;
-    }),
-  );
-  return Math.max(0, ...appended.map((each) => each?.position ?? 0));
+  const append = async ({ deliveryId, subject, source }: DeliveryRequest): Promise<Position> => {
+    // The event id is always the same, so the log recognises an event that it has.
+    const log = { ...commands, newId: () => v5('requested', deliveryId) };
+    const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
+    if (requested !== undefined) cache.keepRequested(requested);
+    return requested?.position ?? 0;
+  };
+  const pauses = new Pauses();
+  let last = 0;
+  for (let from = 0; from < requests.length; from += RELAYED_AT_ONCE) {
+    const appended: Promise<Position>[] = [];
+    for (const request of requests.slice(from, from + RELAYED_AT_ONCE)) {
+      const position = append(request);
+      // It may fail before it is awaited.
+      position.catch(() => undefined);
+      appended.push(position);
+      if (pauses.isDue()) await pauses.take();
+    }
+    last = Math.max(last, ...(await Promise.all(appended)));
+  }
+  return last;
+}
+
+/**
+ * Requests the delivery that has to be over before this one, if the log lacks it: its event happened while the webhook was
+ * disabled, and its turn among those that are requested since has not come.
+ * @returns the message that it is due; undefined if it is not to be made
+ */
+export async function requestBefore(
+  commands: Pick<Commands, 'eventStore' | 'now'>,
+  cache: DeliveryCache,
+  webhook: Webhook,
+  { tenant, delivery: { subject } }: LoadedDelivery,
+): Promise<Message | undefined> {
+  const { after, orderId, sourceRevision, purpose } = subject;
+  if (after === undefined || purpose !== undefined) return undefined;
+  const subscription = subscriptionOf(webhook);
+  const isBefore = (event: RecordedEvent): boolean =>
+    kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
+  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), { to: sourceRevision })) {
+    const event = events.findLast(isBefore);
+    if (event === undefined) continue;
+    const requests = await new RequestSequence(commands.eventStore, 1).requests([event], () => [subscription]);
+    const request = requests.find(({ deliveryId }) => deliveryId === after);
+    if (request === undefined) return undefined;
+    await appendRequests(commands, cache, requests, relayCaller);
+    return requestedMessage(request);
+  }
+  return undefined;
 }

@@ -41,15 +41,15 @@ export class OrderTurns {
   /**
    * Waits for the delivery that has to be over first.
    * @param now ISO 8601
-   * @returns 0 if it is over or was never requested; else when to check again, in ms
+   * @returns 0 if it is over; undefined if it was never requested; else when to check again, in ms
    */
-  async waitMs(first: DeliveryKey, now: string): Promise<number> {
+  async waitMs(first: DeliveryKey, now: string): Promise<number | undefined> {
     const inFlight = this.#inFlight.get(first.deliveryId);
     const outcome = inFlight === undefined ? undefined : await this.#outcome(inFlight);
-    if (outcome?.kind === 'done') return 0;
     if (outcome?.kind === 'retry') return Math.min(LONGEST_TURN_MS, outcome.delayMs + AFTER_PREVIOUS_MS);
     const loaded = await loadDelivery(this.#eventStore, first);
-    if (loaded === undefined || loaded.delivery.outcome !== 'open') return 0;
+    if (loaded === undefined) return undefined;
+    if (loaded.delivery.outcome !== 'open') return 0;
     const nowMs = Date.parse(now);
     const { retryAt } = loaded.delivery;
     const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + AFTER_PREVIOUS_MS;

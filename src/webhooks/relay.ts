@@ -3,27 +3,37 @@
  * log requests: replays, and deliveries that waited for a webhook that was enabled again.
  */
 import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
-import type { Caller, Commands, TenantDirectory } from '../commands/context.js';
-import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
+import type { Commands, TenantDirectory } from '../commands/context.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
-import { type Webhook, wantedSince } from '../domain/identity/directory.js';
+import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
-import type { DeliverySubject, WebhookEvent, WebhookEventKind } from '../domain/webhook/events.js';
-import type { EventPosition, EventSlice, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
-import { acceptFound, anchorAt, findLog, NOWHERE } from '../ports/logAnchor.js';
+import { type DeliverySubject, kindsOf, type WebhookEvent } from '../domain/webhook/events.js';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import { acceptFound, findLog, NOWHERE } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { isTraced } from '../ports/tracedEvents.js';
 import { inSpans, startSpan, traceparentOf } from '../ports/tracing.js';
 import type { DeliveryCache } from './deliveryCache.js';
-import { appendRequests, type DeliveryRequest, RequestSequence, type Subscription } from './deliveryRequests.js';
+import {
+  appendRequests,
+  type DeliveryRequest,
+  jobOf,
+  RequestSequence,
+  relayCaller,
+  requestedMessage,
+  type Subscription,
+  subscriptionOf,
+} from './deliveryRequests.js';
 import {
   BACKFILL_QUEUE,
   type BackfillJob,
   DELIVERY_QUEUE,
-  type DeliveryJob,
   deliveryMessage,
+  type NamedDelivery,
   type ResumeJob,
 } from './queue.js';
+import { RelayCheckpoint, relayedAnchor } from './relayCheckpoint.js';
+import { RelayLanes } from './relayLanes.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
@@ -43,8 +53,6 @@ const SLICE_EVENTS = 250;
 /** Orders that change at the same time, times their webhooks. */
 const REMEMBERED_ORDERS = 50_000;
 
-const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
-
 /**
  * Runs until the signal ends it. Several relays may run side by side: their writes are the same.
  * @throws OtherLogError
@@ -52,6 +60,7 @@ const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
   const { eventStore } = deps.commands;
   const checkpoint = new RelayCheckpoint(deps.broker, await eventStore.identity());
+  const lanes = new RelayLanes(eventStore, checkpoint, signal);
   try {
     const kept = await relayedAnchor(deps.broker);
     const found = await findLog(eventStore, kept);
@@ -61,31 +70,30 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
       deps.onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
       position = await startOver(deps, checkpoint, signal);
     }
-    while (position !== undefined) position = await relayFrom(deps, position, checkpoint, signal);
+    while (position !== undefined) position = await relayFrom(deps, position, lanes);
   } finally {
+    await lanes.end();
     checkpoint.stop();
   }
+  lanes.throwIfFailed();
 }
 
 /**
- * Relays until other streams have to be read. Returns the position to continue from with those; undefined if the signal
- * ended it.
+ * Reads the log, and leaves what is to be relayed to the lanes, until other streams have to be read. Returns the position
+ * to continue from with those; undefined if the lanes have ended.
  *
  * Orders and tables are read only while some webhook subscribes to them, so that unwanted batches of a table cost
  * nothing. Nothing is missed: the subscriptions at `after` are known when the streams are chosen, and each later change
  * is in a `webhooks-` stream, which is always read. When a change needs other streams, its slice is read again with
  * those; events before that slice are older than the subscription.
  */
-async function relayFrom(
-  deps: RelayDeps,
-  after: Position,
-  checkpoint: RelayCheckpoint,
-  signal: AbortSignal,
-): Promise<Position | undefined> {
+async function relayFrom(deps: RelayDeps, after: Position, lanes: RelayLanes): Promise<Position | undefined> {
   const { eventStore, directory } = deps.commands;
+  const { signal } = lanes;
   await directory.waitFor(after);
   const streamPrefixes = wantedStreams(directory);
   const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
+  lanes.begin(after, (events) => relayTurn(deps, events, sequence));
   let position = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
     const change = slice.events.findLast(isAboutWebhook);
@@ -94,39 +102,51 @@ async function relayFrom(
       await directory.waitFor(change.position);
       if (wantedStreams(directory).join() !== streamPrefixes.join()) return position;
     }
-    await relaySlice(deps, slice, sequence, checkpoint);
+    await publishRequested(deps, slice.events);
+    lanes.add(
+      slice,
+      slice.events.filter((event) => kindsOf(event).length > 0),
+    );
     position = slice.position;
   }
   return undefined;
 }
 
-async function relaySlice(
+/** Work that events of the log request themselves. */
+async function publishRequested({ broker }: RelayDeps, events: readonly RecordedEvent[]): Promise<void> {
+  const replays = events.flatMap(replayMessages);
+  const tasks = events.flatMap(taskMessages);
+  if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
+  if (replays.length > 0) await broker.publish(DELIVERY_QUEUE, replays);
+}
+
+/** Relays the first of these events of one tenant. @returns how many */
+async function relayTurn(
   { commands, broker, cache, tracer }: RelayDeps,
-  slice: EventSlice,
+  events: readonly RecordedEvent[],
   sequence: RequestSequence,
-  checkpoint: RelayCheckpoint,
-): Promise<void> {
-  const { events } = slice;
-  const requests = await sequence.requests(events, (event) => subscriptions(commands.directory, event));
+): Promise<number> {
+  const turn = events.slice(0, eventsOfTurn(commands.directory, events));
+  const requests = await sequence.requests(turn, (event) => subscriptions(commands.directory, event));
   for (const source of new Set(requests.map((request) => request.source))) cache.keepEvent(source);
   // Crash safety rests on this order. First the deliveries are appended, then the messages that name them are published,
-  // so no message names a delivery that is missing, or one that waits for a missing one. The checkpoint moves with the
-  // last messages. After a crash before that the slice is processed again, which repeats nothing: the ids are the same.
+  // so no message names a delivery that is missing, or one that waits for a missing one. The checkpoint moves after
+  // that. After a crash before it the events are relayed again, which repeats nothing: the ids are the same.
   await traceRelay(tracer, requests, async (traceparent) => {
     await appendRequests(commands, cache, requests, (source) => relayCaller(source, traceparent(source)));
-    const deliveries = [
-      ...requests.map((request) => deliveryMessage(jobOfRequest(request))),
-      ...events.flatMap(replayMessages),
-    ];
-    const tasks = events.flatMap(taskMessages);
-    if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
-    if (deliveries.length + tasks.length === 0) checkpoint.advance(slice);
-    else await checkpoint.publish(deliveries, slice);
+    if (requests.length > 0) await broker.publish(DELIVERY_QUEUE, requests.map(requestedMessage));
   });
+  return turn.length;
+}
+
+/** So many that about `RELAYED_AT_ONCE` deliveries follow from them. */
+function eventsOfTurn(directory: TenantDirectory, [event]: readonly RecordedEvent[]): number {
+  const { webhooks } = (event && directory.tenant(event.metadata.tenant)) ?? {};
+  return Math.max(1, Math.floor(RELAYED_AT_ONCE / Math.max(1, webhooks?.size ?? 0)));
 }
 
 /**
- * Does the relay's work on a slice within a span for each event that has deliveries. Everything that follows from the
+ * Does the relay's work on events within a span for each event that has deliveries. Everything that follows from the
  * event, first of all each attempt, is part of that span.
  * @param work is given a function that returns the `traceparent` of an event's span
  */
@@ -167,34 +187,9 @@ function wantedStreams(directory: TenantDirectory): readonly string[] {
   return prefixes;
 }
 
-/**
- * On whose behalf an event's deliveries are requested.
- * @param traceparent of the relay's span for the event
- */
-const relayCaller = (
-  { id: causationId, metadata: { tenant, correlationId } }: RecordedEvent,
-  traceparent?: string,
-): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
-
-/** The tenant's webhooks, each with what it wants. */
-function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Subscription[] {
-  const { webhooks } = directory.tenant(event.metadata.tenant) ?? {};
-  return [...(webhooks?.values() ?? [])].map((webhook) => ({
-    webhookId: webhook.id,
-    wants: (each, kind) => webhook.events.includes(kind) && isWantedSince(webhook, each, kind),
-    deliveryId: (each, kind) => firstDeliveryId(webhook.id, each, kind),
-  }));
-}
-
-/** Clocks of processes differ, and a delivery too many is better than a lost one. */
-const CLOCK_TOLERANCE_MS = 10_000;
-
-/**
- * A webhook gets no events from before it was created or subscribed to their kind, even if the relay starts at the
- * beginning of the log (another broker, an older copy of the log).
- */
-const isWantedSince = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
-  Date.parse(wantedSince(webhook, kind)) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
+/** What the event's deliveries go to: webhooks of its tenant, each with what it wants. */
+const subscriptions = (directory: TenantDirectory, { metadata: { tenant } }: RecordedEvent): readonly Subscription[] =>
+  [...(directory.tenant(tenant)?.webhooks.values() ?? [])].map(subscriptionOf);
 
 /** The delivery that an event requests; undefined for all other events, and for one that names no webhook. */
 function requestedDelivery({ stream, type, data }: RecordedEvent) {
@@ -238,63 +233,7 @@ function taskMessages({ id: eventId, position, metadata, ...recorded }: Recorded
 const namesWebhook = (data: unknown): boolean =>
   typeof data === 'object' && data !== null && 'id' in data && typeof data.id === 'string';
 
-const jobOfRequest = ({ tenant, deliveryId, subject }: DeliveryRequest): Required<DeliveryJob> => {
-  const { webhookId, orderId } = subject;
-  return { tenant, deliveryId, webhookId, orderId };
-};
-
-// The checkpoint. The broker stores it, with or after the messages that it covers.
-
-/** The name is from the time when the relay knew approvals only. */
-const CHECKPOINT = 'approval-relay';
-
-/** How long the stored checkpoint may lag while nothing is published. */
-const QUIET_MS = 1_000;
-
-/** The relay's checkpoint; position 0 if it never ran. */
-export const relayedAnchor = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<LogAnchor> =>
-  broker.checkpoint(CHECKPOINT);
-
-class RelayCheckpoint {
-  readonly #broker: MessageBroker;
-  readonly #log: string;
-  #timer: NodeJS.Timeout | undefined;
-  #passed: EventPosition = { position: 0 };
-
-  /** @param log id of the log that is relayed */
-  constructor(broker: MessageBroker, log: string) {
-    this.#broker = broker;
-    this.#log = log;
-  }
-
-  async publish(messages: readonly Message[], place: EventPosition): Promise<void> {
-    const checkpoint = { name: CHECKPOINT, ...anchorAt(this.#log, place) };
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, messages, checkpoint);
-  }
-
-  /** Replaces a checkpoint that the log does not have. */
-  async reset(place: EventPosition): Promise<void> {
-    const checkpoint = { name: CHECKPOINT, ...anchorAt(this.#log, place), replaces: true };
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
-  }
-
-  /**
-   * Nothing up to here needs publishing. Storing this with each event would cost a write each; storing it soon after the
-   * last one keeps the next start short.
-   */
-  advance(place: EventPosition): void {
-    this.#passed = place;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      // A broker outage is reported by its other users. Resuming at an older checkpoint is harmless.
-      this.publish([], this.#passed).catch(() => undefined);
-    }, QUIET_MS);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-}
+// A log that lacks events which were relayed.
 
 /**
  * Starts over on a log that lacks events which were relayed: an older copy was put back, or another log was accepted.
@@ -317,7 +256,7 @@ async function startOver(
   await directory.waitFor(head);
   const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
   // New message ids: the broker may hold a message with the delivery's id, dead or taken, and would ignore this one.
-  const message = (job: Required<DeliveryJob>): Message => deliveryMessage(job, `${job.deliveryId} anew ${head}`);
+  const message = (job: NamedDelivery): Message => deliveryMessage(job, `${job.deliveryId} anew ${head}`);
   const options = { after: 0, streamPrefixes: wantedStreams(directory), maxCount: SLICE_EVENTS, signal };
   for await (const slice of eventStore.subscribe(options)) {
     const events = slice.events.filter(({ position }) => position <= head);
@@ -328,7 +267,7 @@ async function startOver(
     const open = await filtered(jobs, async (job) => {
       return (await loadDelivery(eventStore, job))?.delivery.outcome === 'open';
     });
-    await broker.publish(DELIVERY_QUEUE, [...open, ...missing.map(jobOfRequest)].map(message));
+    await broker.publish(DELIVERY_QUEUE, [...open, ...missing.map(jobOf)].map(message));
     await broker.publish(BACKFILL_QUEUE, events.flatMap(taskMessages));
     if (slice.position < head) continue;
     // The slice may reach beyond `head`.

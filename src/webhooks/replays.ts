@@ -1,5 +1,5 @@
 /**
- * Work on many deliveries of one webhook: resuming deliveries that waited while it was disabled, and backfills.
+ * Work on many deliveries of one webhook: resuming it after it was disabled, and backfills.
  *
  * A backfill sends a range of the log to a webhook, which may be newer than that range: a delivery for each event and
  * kind. It reads the log in steps. Each step is a message that says how far the last step came, so a crash repeats at
@@ -7,13 +7,23 @@
  */
 import { v5 } from 'uuid';
 import type { Commands } from '../commands/context.js';
-import { orderStream, tableStream } from '../domain/streams.js';
+import { streamPagesBackwards } from '../commands/streamPages.js';
+import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
+import type { WebhookEvent, WebhookEventKind } from '../domain/webhook/events.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome } from '../ports/messageBroker.js';
 import type { DeliveryCache } from './deliveryCache.js';
-import { appendRequests, RequestSequence, type Subscription } from './deliveryRequests.js';
+import {
+  appendRequests,
+  type DeliveryRequest,
+  RequestSequence,
+  relayCaller,
+  requestedMessage,
+  type Subscription,
+  subscriptionOf,
+} from './deliveryRequests.js';
 import {
   BACKFILL_QUEUE,
   type BackfillJob,
@@ -47,6 +57,10 @@ const STEP_MS = 1_000;
  */
 const MAX_OPEN = 200;
 const WAIT_MS = { first: 100, longest: 10_000 };
+/** A webhook may be disabled again at once, and enabled again. */
+const SETTLE_MS = 1_000;
+/** Longest wait of what a webhook missed that is disabled again. */
+const DISABLED_MS = 60_000;
 /** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
 /** Waits of a message whose tenant is being served. */
@@ -77,27 +91,114 @@ async function work(
 ): Promise<Outcome> {
   // The log was put back to an older copy, which does not have the request.
   if (!(await deps.commands.eventStore.holds({ position: job.position }))) return DONE;
-  return job.task === 'resume' ? resume(deps, job) : backfillStep(deps, job, redeliveries, signal);
+  return job.task === 'resume'
+    ? resume(deps, job, redeliveries, signal)
+    : backfillStep(deps, job, redeliveries, signal);
 }
 
 /**
- * Makes every open delivery of a webhook due. Their own messages may be redelivered only in an hour, so new messages
- * are published, with ids that the queue does not hold.
+ * The webhook was enabled. Nothing was requested, and no message kept, while it was disabled: each open delivery gets a
+ * message, and then what happened meanwhile is requested.
  */
-async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<Outcome> {
+async function resume(deps: ReplayDeps, job: ResumeJob, redeliveries: number, signal: AbortSignal): Promise<Outcome> {
+  const { eventStore, directory } = deps.commands;
+  const { tenant, webhookId, position, done, requested = 0 } = job;
+  if (done !== undefined) return missedStep(deps, { ...job, done, requested }, redeliveries, signal);
+  await directory.waitFor(position);
+  const webhook = directory.tenant(tenant)?.webhooks.get(webhookId);
+  if (webhook === undefined) return DONE;
+  // Of several times in a row, only the last is to publish messages.
+  if (webhook.disabled === undefined && (webhook.enabledAt ?? position) === position) {
+    const enabledMs = Date.parse(deps.commands.now()) - Date.parse(webhook.startedAt);
+    // Clocks of processes differ.
+    if (enabledMs >= 0 && enabledMs < SETTLE_MS) return retryIn(SETTLE_MS - enabledMs);
+    if (!(await publishOpen(deps, job))) return retryIn(1_000);
+  }
+  const disabledAt = await disabledBefore(eventStore, job);
+  if (disabledAt === undefined) return DONE;
+  const next: ResumeJob = { ...job, done: disabledAt, requested };
+  await deps.broker.publish(BACKFILL_QUEUE, [{ id: `${job.eventId} ${disabledAt}`, body: next }]);
+  return DONE;
+}
+
+/**
+ * Their own messages have ended, or wait for an attempt, so these have new ids.
+ * @returns false while the delivery log does not show all
+ */
+async function publishOpen({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<boolean> {
   const { tenant, webhookId, eventId, position } = job;
   const { readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return retryIn(1_000);
+  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return false;
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await readModels.deliveries(tenant, query);
     const last = page.at(-1);
-    if (last === undefined) return DONE;
+    if (last === undefined) return true;
+    // Those requested since have their messages.
+    const waiting = page.filter((each) => each.position < position);
     const message = ({ id, orderId }: DeliveryLogEntry) =>
-      deliveryMessage({ tenant, deliveryId: id, webhookId, orderId: orderId ?? '' }, `${id}.${eventId}`);
-    await broker.publish(DELIVERY_QUEUE, page.map(message));
+      deliveryMessage(
+        { tenant, deliveryId: id, webhookId, orderId: orderId ?? '', enabledAt: position },
+        `${id}.${eventId}`,
+      );
+    await broker.publish(DELIVERY_QUEUE, waiting.map(message));
+    if (waiting.length < page.length) return true;
     query = { ...query, after: last.position };
   }
+}
+
+/** Position of the event that had disabled the webhook. */
+async function disabledBefore(
+  eventStore: ReplayDeps['commands']['eventStore'],
+  { tenant, webhookId, position }: ResumeJob,
+): Promise<Position | undefined> {
+  const stream = webhooksStream(tenant);
+  const { revision = -1 } = (await eventStore.lastAppend(stream)) ?? {};
+  for await (const events of streamPagesBackwards(eventStore, stream, { to: revision })) {
+    const disabled = events.findLast(
+      (each) =>
+        each.position < position &&
+        each.type === 'WebhookDisabled' &&
+        (each.data as WebhookEvent['data']).id === webhookId,
+    );
+    if (disabled !== undefined) return disabled.position;
+  }
+  return undefined;
+}
+
+type MissedJob = ResumeJob & Progress;
+
+/** One step through what a webhook missed. Requests what the relay would have requested, so it may be repeated. */
+async function missedStep(
+  { commands, broker, cache }: ReplayDeps,
+  job: MissedJob,
+  redeliveries: number,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { tenant, webhookId, eventId, position: to } = job;
+  await commands.directory.waitFor(to);
+  const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
+  if (webhook === undefined) return DONE;
+  if (webhook.disabled !== undefined) return retryIn(doubled(WAIT_MS.first, DISABLED_MS, redeliveries));
+  if (!(await hasRoom(commands, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
+  const step = await request(
+    commands,
+    job,
+    { subscription: subscriptionOf(webhook), kinds: webhook.events, to },
+    signal,
+    {
+      append: async (requests) => {
+        const last = await appendRequests(commands, cache, requests, relayCaller);
+        if (requests.length > 0) await broker.publish(DELIVERY_QUEUE, requests.map(requestedMessage));
+        return last;
+      },
+    },
+  );
+  if (step.isLast) return DONE;
+  if (step.done === job.done) return retryIn(0);
+  const next: MissedJob = { ...job, done: step.done, requested: step.requested };
+  await broker.publish(BACKFILL_QUEUE, [{ id: `${eventId} ${next.done}`, body: next }]);
+  return DONE;
 }
 
 /** One step of a backfill. The relay publishes the deliveries that it requests, as for every replay. */
@@ -110,7 +211,11 @@ export async function backfillStep(
   await commands.directory.waitFor(job.position);
   if (commands.directory.tenant(job.tenant)?.webhooks.has(job.webhookId) !== true) return DONE;
   if (!(await hasRoom(commands, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
-  const step = await request(commands, cache, job, signal);
+  const { tenant, eventId: causationId, correlationId, kinds } = job;
+  const caller = { tenant, actor: BACKFILL, correlationId, causationId };
+  const step = await request(commands, job, { subscription: backfilled(job), kinds }, signal, {
+    append: (requests) => appendRequests(commands, cache, requests, () => caller),
+  });
   if (step.isLast) return DONE;
   if (step.done === job.done) return retryIn(0);
   const next: BackfillJob = { ...job, done: step.done, requested: step.requested };
@@ -119,7 +224,10 @@ export async function backfillStep(
   return DONE;
 }
 
-async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: BackfillJob): Promise<boolean> {
+type Progress = { readonly done: Position; readonly requested: Position };
+type WebhookJob = Progress & Pick<ResumeJob, 'tenant' | 'webhookId'>;
+
+async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: WebhookJob): Promise<boolean> {
   const { tenant, webhookId, requested } = job;
   const isInLog = await eventStore.holds({ position: requested });
   if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS, tenant))) return false;
@@ -127,38 +235,42 @@ async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: 
   return open.length < MAX_OPEN;
 }
 
-type Step = { readonly done: Position; readonly requested: Position; readonly isLast: boolean };
+type Wanted = {
+  readonly subscription: Subscription;
+  readonly kinds: readonly WebhookEventKind[];
+  /** Position of the last event; by default, the end of the log. */
+  readonly to?: Position;
+};
+type Append = (requests: readonly DeliveryRequest[]) => Promise<Position>;
 
 /** Reads from the job's position on until something was requested. */
 async function request(
-  commands: ReplayDeps['commands'],
-  cache: DeliveryCache,
-  job: BackfillJob,
+  { eventStore }: ReplayDeps['commands'],
+  { tenant, done: after, requested: before }: WebhookJob,
+  { subscription, kinds, to = Number.POSITIVE_INFINITY }: Wanted,
   signal: AbortSignal,
-): Promise<Step> {
-  const { tenant, eventId: causationId, correlationId } = job;
-  const caller = { tenant, actor: BACKFILL, correlationId, causationId };
-  const sequence = new RequestSequence(commands.eventStore, SLICE_EVENTS);
-  const subscription = subscriptionOf(job);
+  { append }: { readonly append: Append },
+): Promise<Progress & { readonly isLast: boolean }> {
+  const sequence = new RequestSequence(eventStore, SLICE_EVENTS);
   const until = Date.now() + STEP_MS;
-  let { done } = job;
-  const options = { after: done, streamPrefixes: streamsOf(job), maxCount: SLICE_EVENTS, signal };
-  for await (const { events, position, caughtUp } of commands.eventStore.subscribe(options)) {
-    const requests = await sequence.requests(events, () => [subscription]);
-    const requested = Math.max(job.requested, await appendRequests(commands, cache, requests, () => caller));
+  let done = after;
+  const options = { after, streamPrefixes: streamsOf(tenant, kinds), maxCount: SLICE_EVENTS, signal };
+  for await (const { events, position, caughtUp } of eventStore.subscribe(options)) {
+    const inRange = events.filter((event) => event.position <= to);
+    const requested = Math.max(before, await append(await sequence.requests(inRange, () => [subscription])));
     done = position;
-    const isOver = caughtUp || requested > job.requested || Date.now() >= until;
-    if (isOver) return { done, requested, isLast: caughtUp };
+    const isLast = caughtUp || position >= to;
+    if (isLast || requested > before || Date.now() >= until) return { done, requested, isLast };
   }
-  return { done, requested: job.requested, isLast: false };
+  return { done, requested: before, isLast: false };
 }
 
-const streamsOf = ({ tenant, kinds }: BackfillJob): readonly string[] => [
+const streamsOf = (tenant: string, kinds: readonly WebhookEventKind[]): readonly string[] => [
   ...(kinds.some((kind) => kind.startsWith('order.')) ? [orderStream(tenant, '')] : []),
   ...(kinds.some((kind) => kind.startsWith('reference.')) ? [tableStream(tenant, '')] : []),
 ];
 
-const subscriptionOf = ({ webhookId, backfillId, kinds, from, to }: BackfillJob): Subscription => ({
+const backfilled = ({ webhookId, backfillId, kinds, from, to }: BackfillJob): Subscription => ({
   webhookId,
   wants: (event, kind) => kinds.includes(kind) && event.metadata.occurredAt >= from && event.metadata.occurredAt < to,
   deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),

@@ -95,13 +95,13 @@ describe('figures about deliveries', () => {
   });
 
   test('what waits is told by webhook, with the age of the oldest; nothing while the read models are away', async () => {
-    erp = await startReceiver(status(200));
+    erp = await startReceiver(status(500));
     const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem }, [0, 60_000]);
+    await approved();
+    await approved();
+    await service.events('DeliveryAttemptFailed', 2);
     await disableWebhook(service.commands, caller, id, { cause: 'admin', reason: 'holidays' });
-    service.start({ caPem: erp.caPem });
-    await approved();
-    await approved();
-    await service.events('DeliveryRequested', 2);
     const { eventStore, readModels, directory: tenants } = service.commands;
     await readModels.waitFor('deliveries', await eventStore.head(), 10_000);
     expect(await values('webhook_deliveries_open', id)).toEqual({ '': 2 });

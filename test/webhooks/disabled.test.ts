@@ -1,6 +1,7 @@
 import { disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
+import type { DeliveryQuery } from '#app/ports/deliveryLog.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
@@ -41,21 +42,70 @@ describe('disabled webhooks', () => {
     while ((await service.broker.depth(DELIVERY_QUEUE)).delayed < count) await new Promise(setImmediate);
   }
 
-  test('nothing is sent to one, no attempt is used up, and all of it arrives when it is enabled', async () => {
+  /** Resolves when no message is left: what waits for a disabled webhook waits in the log. */
+  async function emptied(): Promise<void> {
+    const messages = async () => {
+      const { ready, delayed, inFlight } = await service.broker.depth(DELIVERY_QUEUE);
+      return ready + delayed + inFlight;
+    };
+    while ((await messages()) > 0) await new Promise(setImmediate);
+  }
+
+  /** Resolves when the relay has passed everything in the log. */
+  async function relayed(): Promise<void> {
+    const head = await service.commands.eventStore.head();
+    while ((await service.broker.checkpoint('approval-relay')).position < head) await new Promise(setImmediate);
+  }
+
+  test('nothing is requested for one, and all of it arrives in order when it is enabled', async () => {
     erp = await startReceiver(status(200));
     const { id } = await service.createWebhook(erp.url);
     await disable(id);
     await service.project();
     service.start({ caPem: erp.caPem });
     const orders = [await approved(), await approved()];
-    await putOff(2);
-    expect(erp.connections).toBe(0);
-    const [requested] = await service.events('DeliveryRequested', 1);
-    expect(await service.commands.eventStore.readStream(requested?.stream ?? '')).toHaveLength(1);
-
+    await relayed();
+    expect(await service.commands.eventStore.storedEventTypes()).not.toContainEqual(
+      expect.objectContaining({ type: 'DeliveryRequested' }),
+    );
     await enableWebhook(service.commands, caller, id);
     for (const orderId of orders) await service.event('DeliverySucceeded', orderId);
     expect(erp.calls).toHaveLength(2);
+  });
+
+  test('what was requested before it was disabled waits without a message, and is sent when it is enabled', async () => {
+    erp = await startReceiver(status(500), status(200));
+    const { id } = await service.createWebhook(erp.url);
+    await service.project();
+    service.start({ caPem: erp.caPem }, [0, 500]);
+    const orderId = await approved();
+    await erp.arrived(1);
+    await disable(id);
+    await emptied();
+    expect(erp.calls).toHaveLength(1);
+    await enableWebhook(service.commands, caller, id);
+    await service.event('DeliverySucceeded', orderId);
+    expect(erp.calls).toHaveLength(2);
+  });
+
+  test('an event after it was enabled follows those that it missed', async () => {
+    erp = await startReceiver(status(200));
+    const { id } = await service.createWebhook(erp.url, {}, { events: ['order.created', 'order.updated'] });
+    await disable(id);
+    await service.project();
+    // There never is room for what was missed.
+    const { readModels } = service.commands;
+    const full: ReadModels = Object.assign(Object.create(readModels), {
+      deliveries: (tenant: string, query: DeliveryQuery) =>
+        query.order === 'oldest' ? readModels.deliveries(tenant, query) : Array.from({ length: query.limit }),
+    });
+    service.start({ caPem: erp.caPem }, [0, 20], { deps: { commands: { ...service.commands, readModels: full } } });
+    const orderId = await service.createOrder();
+    await relayed();
+    await enableWebhook(service.commands, caller, id);
+    await service.update(orderId, 'a', 'b');
+    await erp.arrived(2);
+    expect(erp.calls.map(({ headers }) => headers['webhook-event'])).toEqual(['order.created', 'order.updated']);
   });
 
   test('what waits for a slot when it is disabled is not sent', async () => {
@@ -66,7 +116,7 @@ describe('disabled webhooks', () => {
     await erp.arrived(1);
     await approved();
     await disable(id);
-    await putOff(2);
+    await emptied();
     expect(erp.calls).toHaveLength(1);
   });
 
@@ -147,7 +197,7 @@ describe('disabled webhooks', () => {
       await approved();
       await service.events('WebhookDisabled', 1);
       expect(disabled(id)).toMatchObject({ cause: 'failing', reason: expect.stringContaining('No attempt') });
-      await putOff(1);
+      await emptied();
     });
 
     test.each([

@@ -138,6 +138,16 @@ describe('the relay', () => {
     expect(after[3]).toMatchObject({ kind: 'order.status_changed', after: before[2]?.deliveryId });
   });
 
+  test('a tenant with many webhooks and events holds up no other tenant', async () => {
+    for (let n = 0; n < 20; n++) await logged.webhook(['order.updated']);
+    const theirs = await logged.webhook(['order.created'], OTHER);
+    await logged.append(logged.newOrder(), created, ...Array.from({ length: 150 }, () => changed));
+    await logged.append(logged.newOrder(OTHER), created);
+    logged.relay();
+    const requests = await logged.requested(3_001);
+    expect(requests.findIndex(({ webhookId }) => webhookId === theirs)).toBeLessThan(1_000);
+  });
+
   describe('on a log that lacks what it had relayed', () => {
     /** A checkpoint from before an older copy of the log was put back. */
     const lost = { name: 'approval-relay', position: 1_000_000, eventId: newId() };
@@ -227,12 +237,14 @@ describe('the relay', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('deliveries to a disabled webhook are requested too', async () => {
+  test('what happened before a webhook was disabled is requested, and nothing that happened since', async () => {
     const id = await logged.webhook(['order.approved']);
+    const [, before] = await logged.append(logged.newOrder(), created, approved);
     await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'moving' });
-    logged.relay();
     await logged.append(logged.newOrder(), created, approved);
-    expect(await logged.requested(1)).toHaveLength(1);
+    logged.relay();
+    await logged.relayed();
+    expect(await logged.requested(1)).toMatchObject([{ sourceEventId: before?.id }]);
   });
 
   test('a removed webhook is told of nothing more', async () => {
@@ -344,7 +356,6 @@ describe('the relay', () => {
   test('a webhook that is enabled again gets what has waited, by messages that the queue does not hold yet', async () => {
     const id = await logged.webhook(['order.approved']);
     const other = await logged.webhook(['order.approved']);
-    await disableWebhook(logged.commands, caller, id, { cause: 'gone', reason: 'HTTP 410' });
     logged.relay();
     for (let orders = 0; orders < 3; orders++) await logged.append(logged.newOrder(), created, approved);
     const requests = await logged.requested(6);
@@ -353,13 +364,17 @@ describe('the relay', () => {
     await logged.end(String(over?.deliveryId), 'DeliverySucceeded');
     expect(requests.filter(({ webhookId }) => webhookId === other)).toHaveLength(3);
 
+    await disableWebhook(logged.commands, caller, id, { cause: 'gone', reason: 'HTTP 410' });
     await enableWebhook(logged.commands, caller, id);
     const enabled = (await logged.commands.eventStore.readStream(`webhooks-${TENANT}`)).at(-1);
     await logged.projections();
     logged.replays();
     const messages = await logged.taken(8);
     expect(messages.slice(6)).toEqual(
-      messagesOf(waiting).map(({ id: deliveryId, body }) => ({ id: `${deliveryId}.${enabled?.id}`, body })),
+      messagesOf(waiting).map(({ id: deliveryId, body }) => ({
+        id: `${deliveryId}.${enabled?.id}`,
+        body: { ...body, enabledAt: enabled?.position },
+      })),
     );
   });
 });
