@@ -243,7 +243,7 @@ async function test({ tenant: name, id, event, ...output }: TestOptions): Promis
     const subject = { kind: event, purpose: 'test', sourceRevision: 0 } as const;
     const body = Buffer.from(JSON.stringify(exampleBody(event, tenant, webhook.customData)));
     const parts = { secretBox: commands.secretBox, now };
-    return { webhook, request: signedRequest(parts, webhook, { subject, messageId: newId(), body }, version()) };
+    return { webhook, request: await signedRequest(parts, webhook, { subject, messageId: newId(), body }, version()) };
   });
   const transport = createHttpsTransport({
     policy: addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS),

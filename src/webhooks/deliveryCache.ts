@@ -1,8 +1,11 @@
-/** Events and deliveries that this process has just seen, so that attempts need not read them from the log. */
+/** What this process has just seen or made, so that attempts need not read or make it: events, deliveries, documents. */
 import { LRUCache } from 'lru-cache';
 import type { DeliveryKey, LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { charactersOf } from '../domain/jsonSize.js';
+import { DOCUMENT_CACHE_BYTES } from '../domain/limits.js';
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+
+type Document = readonly Uint8Array[];
 
 type EventRef = { readonly stream: string; readonly revision: Revision };
 
@@ -14,6 +17,12 @@ const MAX_EVENT_CHARACTERS = 8_000_000;
 export class DeliveryCache {
   readonly #requested = new LRUCache<string, LoadedDelivery>({ max: MAX_DELIVERIES });
   readonly #events: LRUCache<string, RecordedEvent, EventRef>;
+  readonly #documents = new LRUCache<string, Document, () => Promise<Document>>({
+    maxSize: DOCUMENT_CACHE_BYTES,
+    sizeCalculation: (pieces) => pieces.reduce((bytes, { byteLength }) => bytes + byteLength, 1),
+    ignoreFetchAbort: true,
+    fetchMethod: (_key, _stale, { context: make }) => make(),
+  });
 
   constructor(eventStore: Pick<EventStore, 'readStream'>) {
     this.#events = new LRUCache({
@@ -34,6 +43,16 @@ export class DeliveryCache {
   /** Undefined if there is none. Concurrent callers share one read. @throws what the event store throws */
   event(ref: EventRef): Promise<RecordedEvent | undefined> {
     return this.#events.fetch(eventKey(ref), { context: ref });
+  }
+
+  /**
+   * A document of an order in pieces: made once for the webhooks of an event, and kept for later attempts.
+   * @param keptMs by default, as long as there is room
+   * @throws what `make` throws
+   */
+  async document(key: string, make: () => Promise<Document>, keptMs = 0): Promise<Document> {
+    // Only what is being removed while it is made is undefined.
+    return (await this.#documents.fetch(key, { context: make, ttl: keptMs })) ?? make();
   }
 
   keepRequested(requested: LoadedDelivery): void {

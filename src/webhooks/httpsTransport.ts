@@ -9,13 +9,17 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { types } from 'node:util';
 import { cutText } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
+import { nextTurn } from '../supervision/waiting.js';
 import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
+
+/** In pieces if it is large: webhooks of one event share them. */
+export type Body = Uint8Array | readonly Uint8Array[];
 
 export type WebhookRequest = {
   readonly url: string;
   readonly headers: { readonly [name: string]: string };
-  readonly body: Uint8Array;
+  readonly body: Body;
 };
 
 export interface WebhookTransport {
@@ -24,6 +28,18 @@ export interface WebhookTransport {
   /** Closes all connections. Attempts in flight fail. */
   close(): Promise<void>;
 }
+
+/** Bytes that are signed or encrypted in one piece of work. */
+const PIECE_BYTES = 65_536;
+
+export function* piecesOf(body: Body): Generator<Uint8Array, void, void> {
+  for (const part of body instanceof Uint8Array ? [body] : body) {
+    for (let from = 0; from < part.byteLength; from += PIECE_BYTES) yield part.subarray(from, from + PIECE_BYTES);
+  }
+}
+
+const bytesOf = (body: Body): number =>
+  body instanceof Uint8Array ? body.byteLength : body.reduce((bytes, piece) => bytes + piece.byteLength, 0);
 
 export type TransportOptions = {
   readonly policy: AddressPolicy;
@@ -139,7 +155,7 @@ function exchange(
       method: 'POST',
       agent,
       lookup: checkedLookup(policy, port, lookUp),
-      headers: { ...headers, 'Content-Length': String(body.byteLength) },
+      headers: { ...headers, 'Content-Length': String(bytesOf(body)) },
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       signal,
     });
@@ -180,9 +196,33 @@ function exchange(
     });
     // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
-    request.end(body);
+    void sendBody(request, body);
   });
 }
+
+/** A large body goes to the connection piece by piece, as that takes it, and with others' work in between. */
+async function sendBody(request: ClientRequest, body: Body): Promise<void> {
+  if (bytesOf(body) <= PIECE_BYTES) {
+    request.end(Buffer.concat([...piecesOf(body)]));
+    return;
+  }
+  for (const piece of piecesOf(body)) {
+    if (!request.write(piece)) await drained(request);
+    await nextTurn();
+    if (request.destroyed) return;
+  }
+  request.end();
+}
+
+const drained = (request: ClientRequest): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      request.off('drain', end).off('close', end);
+      resolve();
+    };
+    request.on('drain', end).on('close', end);
+    if (request.destroyed) end();
+  });
 
 /** Calls `begin` when the request goes out. Fails the request if that takes too long. */
 function whenConnected(request: ClientRequest, socket: Socket, withinMs: number, begin: () => void): void {

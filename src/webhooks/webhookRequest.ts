@@ -1,7 +1,7 @@
 /**
  * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
  */
-import { createHmac } from 'node:crypto';
+import { createHmac, type Hmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
@@ -23,9 +23,9 @@ import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
-import { encodeWithPauses } from '../supervision/waiting.js';
+import { encodeWithPauses, Pauses } from '../supervision/waiting.js';
 import type { DeliveryCache } from './deliveryCache.js';
-import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
+import { type Body, piecesOf, type WebhookRequest, type WebhookTransport } from './httpsTransport.js';
 
 export type RequestParts = {
   readonly commands: Application;
@@ -48,7 +48,7 @@ export async function prepareAttempt(
   try {
     const body = await payloadOf(parts, tenant, webhook, subject);
     const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
-    const request = signedRequest(parts.commands, webhook, sent, parts.settings.version);
+    const request = await signedRequest(parts.commands, webhook, sent, parts.settings.version);
     return (transport) => transport.post(request);
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
@@ -60,29 +60,34 @@ export async function prepareAttempt(
 type Sent = {
   readonly subject: Pick<DeliverySubject, 'kind' | 'purpose' | 'sourceRevision'>;
   readonly messageId: string;
-  readonly body: Uint8Array;
+  readonly body: Body;
 };
 
 /**
  * @param version of the service, for `User-Agent`
  * @throws UnopenableSecretError
  */
-export function signedRequest(
+export async function signedRequest(
   { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
   { url, sealedSecret, stagedSecret }: Webhook,
   { subject, messageId, body }: Sent,
   version: string,
-): WebhookRequest {
+): Promise<WebhookRequest> {
   const primary = secretBox.open(sealedSecret);
+  const signing = new Signing({
+    messageId,
+    timestamp: Math.floor(Date.parse(now()) / 1000),
+    secrets: stagedSecret === undefined ? [primary] : [primary, secretBox.open(stagedSecret)],
+  });
+  const pauses = new Pauses();
+  for (const piece of piecesOf(body)) {
+    signing.update(piece);
+    if (pauses.isDue()) await pauses.take();
+  }
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': `dynamic-assets/${version}`,
-    ...signatureHeaders({
-      body,
-      messageId,
-      timestamp: Math.floor(Date.parse(now()) / 1000),
-      secrets: stagedSecret === undefined ? [primary] : [primary, secretBox.open(stagedSecret)],
-    }),
+    ...signing.headers(),
     'webhook-event': subject.kind,
     'webhook-event-version': PAYLOAD_VERSIONS[subject.kind],
     'webhook-sequence': String(subject.sourceRevision),
@@ -93,8 +98,8 @@ export function signedRequest(
 
 /**
  * The body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the
- * order is as it was then, and the reference records that it names are as they are now. A test sends the catalogue's
- * example.
+ * order is as it was then, and the reference records that it names are as they are now. Webhooks of one event share the
+ * order's document. A test sends the catalogue's example.
  * @throws Error if the log does not hold the event that the delivery is about
  */
 export async function payloadOf(
@@ -102,22 +107,23 @@ export async function payloadOf(
   tenant: Tenant,
   { customData }: Webhook,
   subject: DeliverySubject,
-): Promise<Uint8Array> {
-  const text =
-    subject.purpose === 'test'
-      ? [JSON.stringify(exampleBody(subject.kind, tenant, customData))]
-      : await bodyText(parts, tenant, subject, customData);
-  return Buffer.concat(await encodeWithPauses(text));
+): Promise<Body> {
+  const { kind, orderId } = subject;
+  if (subject.purpose === 'test') return [Buffer.from(JSON.stringify(exampleBody(kind, tenant, customData)))];
+  if (orderId === '') return [Buffer.from(JSON.stringify(await tableBodyOf(parts, tenant, subject, customData)))];
+  const document = await orderDocument(parts, tenant, subject);
+  return [...orderBodyText(document, customData)].map((piece) =>
+    typeof piece === 'string' ? Buffer.from(piece) : piece,
+  );
 }
 
-/** JSON text in pieces. */
-async function bodyText(
-  { commands, cache }: Pick<RequestParts, 'commands' | 'cache'>,
-  { name, assetTypes }: Tenant,
+async function tableBodyOf(
+  { cache }: Pick<RequestParts, 'cache'>,
+  { name }: Tenant,
   subject: DeliverySubject,
   customData: Webhook['customData'],
-): Promise<Iterable<string>> {
-  const { kind, orderId, table = '', sourceRevision: revision } = subject;
+): Promise<object> {
+  const { kind, table = '', sourceRevision: revision } = subject;
   switch (kind) {
     case 'reference.batch_upserted': {
       const types = ['BatchUpserted', 'BatchUndone'] as const;
@@ -127,29 +133,46 @@ async function bodyText(
       const created = 'created' in event.data ? event.data.created : [];
       const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return [JSON.stringify(tableBody(kind, about, batchId ?? null, counts, customData))];
+      return tableBody(kind, about, batchId ?? null, counts, customData);
     }
     case 'reference.cleaned_up': {
       const event = await sourceEvent<TableCleanedUp>(cache, tableStream(name, table), subject, ['TableCleanedUp']);
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return [JSON.stringify(tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData))];
+      return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
     }
-    case 'order.approved': {
-      // The order as approved, not as it is now.
+    default:
+      throw new Error(`A delivery of ${kind} names no order.`);
+  }
+}
+
+/** How long the document of an order with records as they are now is kept: its webhooks ask at about the same time. */
+const NOW_MS = 1_000;
+
+/** The `validated_order` as UTF-8 JSON in pieces. */
+function orderDocument(
+  { commands, cache }: Pick<RequestParts, 'commands' | 'cache'>,
+  { name, assetTypes }: Tenant,
+  subject: DeliverySubject,
+): Promise<readonly Uint8Array[]> {
+  const { kind, orderId, sourceRevision: revision, sourceEventId } = subject;
+  if (kind === 'order.approved') {
+    // The order as approved, not as it is now.
+    return cache.document(`approved ${sourceEventId}`, async () => {
       const event = await sourceEvent<OrderApproved>(cache, orderStream(name, orderId), subject, ['OrderApproved']);
       const { snapshot, ...approval } = event.data;
-      return orderBodyText(exportText(snapshot, approval, assetTypes), customData);
-    }
-    default: {
-      const order = await commands.orders.loadAt(name, orderId, revision);
-      if (order?.revision !== revision || order.eventId !== subject.sourceEventId) {
-        throw missing(orderStream(name, orderId), subject);
-      }
-      const { state, approval } = order;
-      const snapshot = await exportSnapshot(commands, name, orderId, state);
-      return orderBodyText(orderText(snapshot, approval, assetTypes), customData);
-    }
+      return encodeWithPauses(exportText(snapshot, approval, assetTypes));
+    });
   }
+  const make = async () => {
+    const order = await commands.orders.loadAt(name, orderId, revision);
+    if (order?.revision !== revision || order.eventId !== sourceEventId) {
+      throw missing(orderStream(name, orderId), subject);
+    }
+    const { state, approval } = order;
+    const snapshot = await exportSnapshot(commands, name, orderId, state);
+    return encodeWithPauses(orderText(snapshot, approval, assetTypes));
+  };
+  return cache.document(`as it was ${sourceEventId}`, make, NOW_MS);
 }
 
 /** The event that the delivery is about. @throws Error if it has none of these types */
@@ -171,11 +194,11 @@ const missing = (stream: string, { kind, sourceEventId, sourceRevision }: Delive
  * The `Signature` header (spec §6.3): HMAC-SHA256 (RFC 4868) over the raw bytes of the body, in lower-case hex.
  * @param secret as shown when the webhook was created, including `whsec_`; its UTF-8 bytes are the key
  */
-export const signatureOf = (body: Uint8Array, secret: string): string =>
-  createHmac('sha256', secret).update(body).digest('hex');
+export const signatureOf = (body: Uint8Array, secret: string): string => hmacOf(secret).update(body).digest('hex');
 
-type SignedMessage = {
-  readonly body: Uint8Array;
+const hmacOf = (key: string | Buffer): Hmac => createHmac('sha256', key);
+
+type Message = {
   /** The same for every attempt. Contains no full stop, which separates the signed parts. */
   readonly messageId: string;
   /** Time of this attempt, Unix seconds. */
@@ -195,20 +218,40 @@ export type SignatureHeaders = {
  * The headers that prove a request's origin. `webhook-signature` has one signature per secret, the primary's first
  * (Standard Webhooks 1.0.0, "Signature scheme"); `Signature` has exactly one, by the primary secret.
  */
-export function signatureHeaders({ body, messageId, timestamp, secrets }: SignedMessage): SignatureHeaders {
-  const signatures = secrets.flatMap((secret) =>
-    secret === undefined ? [] : [`v1,${standardSignature(body, messageId, timestamp, secret)}`],
-  );
-  return {
-    Signature: signatureOf(body, secrets[0]),
-    'webhook-id': messageId,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signatures.join(' '),
-  };
+export function signatureHeaders({ body, ...message }: Message & { readonly body: Uint8Array }): SignatureHeaders {
+  const signing = new Signing(message);
+  signing.update(body);
+  return signing.headers();
 }
 
-/** Unlike for `Signature`, the key is the bytes that the secret encodes. */
-function standardSignature(body: Uint8Array, messageId: string, timestamp: number, secret: string): string {
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  return createHmac('sha256', key).update(`${messageId}.${timestamp}.`).update(body).digest('base64');
+/** Signs a body piece by piece. */
+class Signing {
+  readonly #message: Message;
+  readonly #primary: Hmac;
+  readonly #standard: readonly Hmac[];
+
+  constructor(message: Message) {
+    const { messageId, timestamp, secrets } = message;
+    this.#message = message;
+    this.#primary = hmacOf(secrets[0]);
+    // Unlike for `Signature`, the key is the bytes that the secret encodes.
+    this.#standard = secrets
+      .filter((secret) => secret !== undefined)
+      .map((secret) =>
+        hmacOf(Buffer.from(secret.replace(/^whsec_/, ''), 'base64')).update(`${messageId}.${timestamp}.`),
+      );
+  }
+
+  update(piece: Uint8Array): void {
+    for (const hmac of [this.#primary, ...this.#standard]) hmac.update(piece);
+  }
+
+  headers(): SignatureHeaders {
+    return {
+      Signature: this.#primary.digest('hex'),
+      'webhook-id': this.#message.messageId,
+      'webhook-timestamp': String(this.#message.timestamp),
+      'webhook-signature': this.#standard.map((hmac) => `v1,${hmac.digest('base64')}`).join(' '),
+    };
+  }
 }

@@ -46,6 +46,15 @@ describe('a call to a receiver', () => {
     });
   });
 
+  test('a large body in pieces arrives whole', async () => {
+    open();
+    const body = [Buffer.from('['), Buffer.alloc(700_000, 'a'), Buffer.alloc(0), Buffer.alloc(100, 'b')];
+    expect(await transport.post({ url: receiver.url, headers: {}, body })).toMatchObject({ ok: true });
+    const [call] = receiver.calls;
+    expect(call?.headers['content-length']).toBe('700101');
+    expect(call?.body.equals(Buffer.concat(body))).toBe(true);
+  });
+
   test.each([400, 401, 404, 410, 429, 500, 503])('%i is a failure', async (code) => {
     receiver.answers = [status(code, { 'Retry-After': '7' }, 'no')];
     open();

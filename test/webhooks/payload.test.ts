@@ -3,6 +3,7 @@ import { tenantOf } from '#app/commands/tables.js';
 import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue/catalogue.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
+import { piecesOf } from '#app/webhooks/httpsTransport.js';
 import { payloadOf } from '#app/webhooks/webhookRequest.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { errorsOf } from './schemaCheck.js';
@@ -53,9 +54,8 @@ const subjectOf = (model: string, kind: WebhookEventKind): Promise<DeliverySubje
 
 async function textOf(subject: DeliverySubject, model = 'dyn_stock_order'): Promise<string> {
   const { commands } = inside;
-  return Buffer.from(
-    await payloadOf({ commands, cache: new DeliveryCache(commands.eventStore) }, tenant(model), webhook, subject),
-  ).toString('utf8');
+  const parts = { commands, cache: new DeliveryCache(commands.eventStore) };
+  return Buffer.concat([...piecesOf(await payloadOf(parts, tenant(model), webhook, subject))]).toString('utf8');
 }
 
 const bodyOf = async (subject: DeliverySubject, model?: string) => JSON.parse(await textOf(subject, model));

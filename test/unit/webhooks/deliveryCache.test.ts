@@ -1,3 +1,4 @@
+import { DOCUMENT_CACHE_BYTES } from '#app/domain/limits.js';
 import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
@@ -85,4 +86,39 @@ it('no more than eight million characters are kept', async () => {
   expect(log.reads).toHaveLength(40);
   await cache.event({ stream: 'order-acme.19', revision: 1 });
   expect(log.reads).toHaveLength(40);
+});
+
+describe('a document', () => {
+  /** Makes documents of so many bytes, and counts them. */
+  function maker(bytes: number) {
+    const made = { count: 0 };
+    const make = async () => {
+      made.count += 1;
+      return [Buffer.alloc(bytes)];
+    };
+    return { made, make };
+  }
+
+  it('of an event is made once for all its webhooks, whether they ask at the same time or later', async () => {
+    const cache = new DeliveryCache(openLog());
+    const { made, make } = maker(1_000);
+    const asked = await Promise.all(Array.from({ length: 40 }, () => cache.document('approved 1', make)));
+    expect(new Set([...asked, await cache.document('approved 1', make)]).size).toBe(1);
+    expect(made.count).toBe(1);
+  });
+
+  it('that does not fit any more is made again', async () => {
+    const cache = new DeliveryCache(openLog());
+    const { made, make } = maker(DOCUMENT_CACHE_BYTES / 2);
+    for (const key of ['1', '2', '1']) await cache.document(key, make);
+    expect(made.count).toBe(3);
+  });
+
+  it('that could not be made is made when the next one asks', async () => {
+    const cache = new DeliveryCache(openLog());
+    const { made, make } = maker(1);
+    await expect(cache.document('1', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    await cache.document('1', make);
+    expect(made.count).toBe(1);
+  });
 });

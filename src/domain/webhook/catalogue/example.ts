@@ -7,8 +7,11 @@ import type { ExportSnapshot } from '../../order/snapshot.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 
-/** The body of kinds `order.…` (spec §6.1), as JSON text in pieces. @param order the same */
-export function* orderBodyText(order: Iterable<string>, customData: CustomData): Generator<string> {
+/** The body of kinds `order.…` (spec §6.1), as JSON text in pieces. @param order the same; its pieces may be encoded */
+export function* orderBodyText<Piece>(
+  order: Iterable<Piece>,
+  customData: CustomData,
+): Generator<string | Piece, void, void> {
   yield '{"validated_order":';
   yield* order;
   yield `,"custom_data":${JSON.stringify(customData)}}`;
