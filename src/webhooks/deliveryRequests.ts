@@ -206,7 +206,9 @@ export async function requestBefore(
   const subscription = subscriptionOf(webhook);
   const isBefore = (event: RecordedEvent): boolean =>
     kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
-  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), { to: sourceRevision })) {
+  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), {
+    to: sourceRevision,
+  })) {
     const event = events.findLast(isBefore);
     if (event === undefined) continue;
     const requests = await new RequestSequence(commands.eventStore, 1).requests([event], () => [subscription]);
