@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { isAccepted } from '../commands/keyedRequest.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
+import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
 import { QUOTAS, type Quota } from '../domain/quotas.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
@@ -17,7 +18,16 @@ const isStatusReport = (assetType: AssetType | undefined, body: unknown): boolea
   body !== null &&
   Object.keys(body).every((name) => OF_REPORTS.includes(name));
 
-type Grows = readonly Quota[];
+/** What a request makes grow. */
+type Growth = {
+  readonly quotas: readonly Quota[];
+  /** A report goes on beyond the quota of the log, but not for ever, and is never refused for the disk. */
+  readonly isReport: boolean;
+  /** The table that an Idempotency-Key belongs to. */
+  readonly table: string;
+};
+
+const OF_REPORT: readonly Quota[] = ['logBytes'];
 
 /** `body` is read already if it may be a status report. */
 type Growing = { readonly assetType: AssetType | undefined; readonly query: URLSearchParams; readonly body?: unknown };
@@ -32,41 +42,46 @@ export function growthCheck(
 ): ((req: Request, growing: Growing) => void | Promise<void>) | undefined {
   if (grows === undefined) return undefined;
   return (req, { assetType, query, body }) => {
-    if (query.get('dry_run') === 'true' || isStatusReport(assetType, body)) return;
+    if (query.get('dry_run') === 'true') return;
     const { tenant } = req.context;
-    const quotas = typeof grows !== 'function' ? grows : assetType === undefined ? [] : grows(assetType);
-    if (refusalByDisk(api, tenant) === undefined && quotas.every((quota) => hasRoom(api, tenant, quota))) return;
-    return refuse(api, req, quotas, assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel));
+    const ofOperation = typeof grows !== 'function' ? grows : assetType === undefined ? [] : grows(assetType);
+    const isReport = isStatusReport(assetType, body);
+    const quotas = isReport ? OF_REPORT : ofOperation;
+    const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
+    if (hasRoom && (isReport || refusalByDisk(api, tenant) === undefined)) return;
+    const table = assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel);
+    return refuse(api, req, { quotas, isReport, table });
   };
 }
 
-function hasRoom({ usage }: Api, tenant: Tenant, quota: Quota): boolean {
-  if (quota === 'openDeliveries' && tenant.webhooks.size === 0) return true;
+/** From here on it is refused. */
+function end({ usage }: Api, tenant: Tenant, quota: Quota, isReport: boolean): number {
   const limit = usage.limit(tenant, quota);
-  return limit === 0 || (usage.known(tenant, quota) ?? 0) < limit;
+  if (limit === 0 || (quota === 'openDeliveries' && tenant.webhooks.size === 0)) return Number.POSITIVE_INFINITY;
+  return isReport ? limit * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100) : limit;
 }
 
-/** @param table that an Idempotency-Key belongs to. @throws HttpError 507 */
-async function refuse(api: Api, req: Request, grows: Grows, table: string): Promise<void> {
+/** @throws HttpError 507 */
+async function refuse(api: Api, req: Request, growth: Growth): Promise<void> {
   const { context, headers } = req;
-  const refusal = refusalByDisk(api, context.tenant) ?? (await refusalByQuota(api, context.tenant, grows));
+  const ofDisk = growth.isReport ? undefined : refusalByDisk(api, context.tenant);
+  const refusal = ofDisk ?? (await refusalByQuota(api, context.tenant, growth));
   if (refusal === undefined) return;
   const key = headers['idempotency-key'];
+  const { table } = growth;
   if (typeof key === 'string' && (await isAccepted(api.commands, context.caller(), { table, key }))) return;
   throw refusal;
 }
 
-async function refusalByQuota({ usage }: Api, tenant: Tenant, grows: Grows): Promise<HttpError | undefined> {
-  for (const quota of grows) {
-    if (quota === 'openDeliveries' && tenant.webhooks.size === 0) continue;
-    const limit = usage.limit(tenant, quota);
-    const used = limit === 0 ? 0 : ((await usage.now(tenant, quota)) ?? 0);
-    if (limit === 0 || used < limit) continue;
+async function refusalByQuota(api: Api, tenant: Tenant, { quotas, isReport }: Growth): Promise<HttpError | undefined> {
+  for (const quota of quotas) {
+    const used = (await api.usage.now(tenant, quota)) ?? 0;
+    if (used < end(api, tenant, quota, isReport)) continue;
     const { name, counts, remedy } = QUOTAS[quota];
     return new HttpError(
       507,
       'A quota of this tenant is used up; nothing was written.',
-      `${name}: at most ${limit} ${counts}, and there are ${used}. ${remedy}`,
+      `${name}: at most ${api.usage.limit(tenant, quota)} ${counts}, and there are ${used}. ${remedy}`,
     );
   }
   return undefined;

@@ -58,6 +58,8 @@ export const MAX_WAITING_COSTLY_WORK = 100;
 export const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 /** Milliseconds that such a figure may be old when it refuses a request. */
 export const QUOTA_CONFIRMED_WITHIN_MS = 100;
+/** Percent of its quota of the log that a tenant may use beyond it, for reports of the status of orders alone. */
+export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
 /** Milliseconds between two looks at the free space of the disk, and at which tenant's log grew most. */
 export const DISK_LOOKED_AT_EVERY_MS = 1_000;
 /** Figures of tenants that are kept for this; the least recently used are forgotten. */

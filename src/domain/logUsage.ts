@@ -45,7 +45,8 @@ const plus = (one: Growth, other: Growth): Growth => ({
 
 function growthBy({ type, bytes }: CountedEvent, category: string): Growth {
   const isReplay = REPLAYS.includes(type);
-  const isSetting = !isReplay && OF_SETTINGS.includes(category);
+  // The operator sets quotas.
+  const isSetting = !isReplay && OF_SETTINGS.includes(category) && type !== 'QuotasChanged';
   return { bytes, settings: Number(isSetting), replays: Number(isReplay) };
 }
 

@@ -95,7 +95,7 @@ type Description = {
   readonly work?: WorkKind | 'none';
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
   readonly grows?: PerTable<readonly Quota[]>;
-  /** The body may be a status report, which is never refused; so it is read before `grows` is checked. */
+  /** The body may be a status report, which goes on beyond a quota; so it is read before `grows` is checked. */
   readonly mayReport?: true;
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */

@@ -53,9 +53,9 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
 export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, limit: RateLimit): Promise<Position> =>
   changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
 
-/** The operator's rate limit applies again. @throws NotFoundError */
+/** The operator's rate limit applies again. Nothing is written if it does already. @throws NotFoundError */
 export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<Position> =>
-  changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} });
+  changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} }, ({ rateLimit }) => rateLimit !== undefined);
 
 /** @param guard undefined: clean-ups are no longer guarded */
 export const changeCleanUpGuard = (
@@ -72,9 +72,14 @@ export const changeQuotas = (
   quotas: { readonly [quota in Quota]?: number | null },
 ): Promise<Position> => changeTenant(commands, caller, { type: 'QuotasChanged', data: quotas });
 
-function changeTenant(commands: DirectoryCommands, caller: Caller, event: DirectoryEvent): Promise<Position> {
+function changeTenant(
+  commands: DirectoryCommands,
+  caller: Caller,
+  event: DirectoryEvent,
+  isChange: (tenant: Tenant) => boolean = () => true,
+): Promise<Position> {
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-    return [event];
+    return isChange(tenant) ? [event] : [];
   });
 }

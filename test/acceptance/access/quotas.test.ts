@@ -12,7 +12,7 @@ import { useService } from '../useService.js';
 
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  env: { QUOTA_SETTINGS_PER_HOUR: '12' },
+  env: { QUOTA_SETTINGS_PER_HOUR: '30', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
 });
 const acme = () => run.tenant('acme');
 const other = () => run.tenant('other');
@@ -89,7 +89,8 @@ it('beyond its open orders a tenant creates none, and reports of their status ma
 it('a tenant whose log is full reads, signs in, reports, cleans up and manages its clients, and changes no data', async () => {
   const { id } = await acme().create('dyn_stock_order', {});
   const item = await acme().create('dyn_item', { external_id: newId(), name: 'Tea' });
-  await setQuotas('acme', '--log-bytes', '1');
+  const { log_bytes } = await shown(acme());
+  await setQuotas('acme', '--log-bytes', String(log_bytes?.used ?? 0));
   await untilUsedUp('log_bytes', () => create(acme()));
   const approve = () => acme().platform('POST', `/orders/${id}/approve`);
   for (const send of [
@@ -107,6 +108,9 @@ it('a tenant whose log is full reads, signs in, reports, cleans up and manages i
   expect((await acme().platform('POST', '/api-clients', { body: { name: 'Another' } })).status).toBe(201);
   await acme().cleanUp('dyn_item', 'nothing has this', (await acme().list('dyn_item', {})).meta.total);
   expect((await create(other())).status).toBe(201);
+  // Reports end as well, when they have used a tenth of the quota.
+  const reasons = () => ({ processing_status: 'submit_failed', error_reason: [newId()] });
+  await untilUsedUp('log_bytes', () => acme().putRecord('dyn_stock_order', id, reasons()));
   await setQuotas('acme', '--log-bytes', 'default');
   expect((await until(201, () => create(acme()))).status).toBe(201);
 });
@@ -146,7 +150,7 @@ it('what is used is shown to users, operators and in metrics, and a restart keep
   const now = await shown(acme());
   expect(now.log_bytes).toEqual({ limit: 20_000_000_000, used: expect.any(Number) });
   expect(now.log_bytes?.used).toBeGreaterThan(5_000);
-  expect(now.settings_per_hour?.limit).toBe(12);
+  expect(now.settings_per_hour?.limit).toBe(30);
   const { stdout } = await run.service.cli('tenant', 'show', 'acme', '--json');
   expect(JSON.parse(stdout)).toEqual({
     tenant: 'acme',
@@ -161,6 +165,22 @@ it('what is used is shown to users, operators and in metrics, and a restart keep
     await run.service.restart(how);
     while ((await inLog()) !== now.log_bytes?.used) await wait(100);
   }
+});
+
+it('beyond its open deliveries a tenant with a webhook changes no data, and beyond its replays it enables none', async () => {
+  // Nobody listens there, so deliveries stay open.
+  const url = 'https://127.0.0.1:8443/nobody';
+  const webhook = { url, name: 'ERP', events: ['reference.batch_upserted'] };
+  const { id } = z.looseObject({ id: z.string() }).parse(await acme().platformData('POST', '/webhooks', webhook));
+  await setQuotas('acme', '--open-deliveries', '2', '--replays-per-hour', '2');
+  await untilUsedUp('open_deliveries', () => batch(acme()));
+  const enable = async () => {
+    await acme().platformData('POST', `/webhooks/${id}/disable`, {});
+    return acme().platform('POST', `/webhooks/${id}/enable`);
+  };
+  await untilUsedUp('replays_per_hour', enable);
+  expect((await acme().platform('DELETE', `/webhooks/${id}`)).status).toBe(204);
+  expect((await until(201, () => create(acme()))).status).toBe(201);
 });
 
 describe('the reserve of the disk', () => {

@@ -104,6 +104,8 @@ describe('tenants', () => {
     const { commands, appended } = await given();
     await changeRateLimit(commands, caller, { perSecond: 5, burst: 6 });
     await removeRateLimit(commands, caller);
+    // There is none any more: nothing is written, however often it is asked for.
+    expect(await removeRateLimit(commands, caller)).toBe(0);
     await changeCleanUpGuard(commands, caller, { maxPercent: 20, minRecords: 7 });
     await changeCleanUpGuard(commands, caller, undefined);
     expect(appended(TENANT)).toEqual([

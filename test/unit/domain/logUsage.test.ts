@@ -55,11 +55,14 @@ test('a stored tally that goes on is equal to one that counted everything', () =
 test('settings and replays count for an hour, by the time of the event', () => {
   const tally = tallied([log]);
   expect(tally.inLastHour('acme', AT)).toEqual({ bytes: 5_500, settings: 2, replays: 1 });
-  tally.add([counted(9, 'users-acme', { type: 'UserAdded', occurredAt: new Date(AT + minutes(30)).toISOString() })], 9);
+  const occurredAt = new Date(AT + minutes(30)).toISOString();
+  tally.add([counted(9, 'users-acme', { type: 'UserAdded', occurredAt })], 9);
+  // The operator's own changes are not counted for the tenant.
+  tally.add([counted(10, 'tenant-acme', { type: 'QuotasChanged', bytes: 1 })], 10);
   expect(tally.inLastHour('acme', AT + minutes(40)).settings).toBe(3);
   expect(tally.inLastHour('acme', AT + minutes(65))).toEqual({ bytes: 100, settings: 1, replays: 0 });
   expect(tally.inLastHour('acme', AT + minutes(100)).settings).toBe(0);
-  expect(tally.of('acme').events).toBe(7);
+  expect(tally.of('acme').events).toBe(8);
 });
 
 test('of an old log only the last hour is kept by time', () => {
