@@ -33,10 +33,12 @@ export type BatchDeps = {
   readonly readAhead: ReadAhead;
 };
 
+type Begun = { readonly step: Step; readonly pieces: readonly Piece[] };
+
 /** State of long events that is kept from batch to batch, as long as each commits. */
 export type LongEvents = {
-  /** Pieces of events in progress: they hold how far a clean-up has come. */
-  readonly begun: ReadonlyMap<Step, readonly Piece[]>;
+  /** Pieces of events in progress, by `workKey`: they hold how far a clean-up has come. */
+  readonly begun: ReadonlyMap<string, Begun>;
   /** When a long event of a tenant was applied last, on the clock of `performance.now()`. */
   readonly lastAt: ReadonlyMap<string, number>;
   /** How far long events are behind their share of the time, in milliseconds; negative if they are ahead. */
@@ -78,7 +80,7 @@ export class ProjectionBatch {
   readonly #applied: Work[] = [];
   /** Parked parts whose tenant was deleted. */
   readonly #deletedParts = new Set<string>();
-  readonly #begun: Map<Step, readonly Piece[]>;
+  readonly #begun: Map<string, Begun>;
   readonly #lastAt: Map<string, number>;
   #owedMs: number;
   #countedTo: number | undefined;
@@ -208,8 +210,9 @@ export class ProjectionBatch {
     const isOthers = long.some((each) => each.step.tenant !== step.tenant);
     /** Since when a short event has waited for it, or gone before it. */
     let sharedAt = this.#applied.length > 0 ? startedAt : undefined;
-    const pieces = this.#begun.get(step) ?? (await this.#applying.pieces(projection, step));
-    let done = this.#stored.outOfOrder.get(workKey(projection.name, position)) ?? 0;
+    const key = workKey(projection.name, position);
+    const pieces = this.#begun.get(key)?.pieces ?? (await this.#applying.pieces(projection, step));
+    let done = this.#stored.outOfOrder.get(key) ?? 0;
     for (;;) {
       const piece = pieces[done];
       if (piece === undefined) break;
@@ -226,9 +229,11 @@ export class ProjectionBatch {
     this.#lastAt.set(step.tenant, endedAt);
     if (done === pieces.length) {
       this.#applied.push(work);
-      this.#waiting.delete(step);
+      this.#begun.delete(key);
+      // It may be long for another projection as well.
+      if (!long.some((each) => each !== work && each.step === step)) this.#waiting.delete(step);
     } else {
-      this.#begun.set(step, pieces);
+      this.#begun.set(key, { step, pieces });
       const outOfOrder = { projection: projection.name, tenant: step.tenant, position, pieces: done };
       await this.#parts.writer.stepwise?.putOutOfOrder(outOfOrder);
     }
@@ -274,7 +279,7 @@ export class ProjectionBatch {
 
   /** For the next batch. */
   get longEvents(): LongEvents {
-    const begun = new Map([...this.#begun].filter(([step]) => this.#waiting.has(step)));
+    const begun = new Map([...this.#begun].filter(([, { step }]) => this.#waiting.has(step)));
     const waiting = new Set([...this.#waiting].map(({ tenant }) => tenant));
     const lastAt = new Map([...this.#lastAt].filter(([tenant]) => waiting.has(tenant)));
     return { begun, lastAt, owedMs: this.#owedMs, countedTo: this.#countedTo };

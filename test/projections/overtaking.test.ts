@@ -14,6 +14,7 @@ import type { ReadModels } from '#app/ports/readSide.js';
 import { projections } from '#app/projector/projections.js';
 import { runProjections } from '#app/projector/runner.js';
 import { verifyProjection } from '#app/rebuild/verify.js';
+import { event } from '../contract/eventStoreFixtures.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 type Writer = ReadModelWriter & RebuildableReadModels;
@@ -34,8 +35,14 @@ const sync = (tenant: string, from: number, count: number, batchId: string) =>
       _batch_id: batchId,
     })),
   });
-const order = (tenant: string, notes: string) =>
-  createRecord(inside.commands, inside.caller(tenant), inside.assetType(tenant, 'dyn_stock_order'), { notes });
+const order = (tenant: string, notes: string, lines: readonly object[] = []) =>
+  createRecord(inside.commands, inside.caller(tenant), inside.assetType(tenant, 'dyn_stock_order'), { notes, lines });
+/** More than one transaction takes, of both tenants together. */
+const units = (tenant: string) => {
+  const codes = Array.from({ length: 300 }, (_, n) => ({ id: newId(), fields: { code: `U${n}`, value: 'unit' } }));
+  const events = codes.map((created) => event(created, 'RecordCreated'));
+  return inside.eventStore.append(`table-${tenant}.dyn_unit_code`, events, 'any');
+};
 
 beforeAll(async () => {
   inside = await openInside();
@@ -58,7 +65,14 @@ beforeAll(async () => {
     batch_id: 'second',
   });
   await order('acme', 'behind a clean-up');
+  await order(
+    'acme',
+    'with many lines',
+    Array.from({ length: 150 }, (_, n) => ({ quantity: n + 1 })),
+  );
   await sync('acme', 450, 150, 'second');
+  await units('acme');
+  await units('other');
   await inside.caughtUp();
   head = await inside.eventStore.head();
 });
