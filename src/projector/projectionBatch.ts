@@ -21,7 +21,7 @@ const LONG_RUN_MS = 50;
 /** The same while none waits: then it commits, so that writers of other processes get in. */
 const LONGEST_RUN_MS = 1_000;
 /** Percent of the time that long events have while short ones wait as well: they may never end. */
-const LONG_PERCENT = 40;
+const LONG_PERCENT = 50;
 /** The most, in milliseconds, by which long events may be behind their share, or ahead of it. */
 const MAX_OWED_MS = 50;
 /** The weight of short events in one transaction while those of several tenants wait. */
