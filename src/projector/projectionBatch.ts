@@ -146,7 +146,9 @@ export class ProjectionBatch {
     const long: Work[] = [];
     for (const step of this.#overtakes ? inTurns(this.#steps) : this.#steps) {
       const hasRoom = this.#room > 0;
-      for (const projection of this.#parts.projections) await this.#applyTo({ projection, step }, long, hasRoom);
+      // Records, the first projection, are the last: a caller that waits for the records of an event then reads its history.
+      for (const projection of this.#parts.projections.toReversed())
+        await this.#applyTo({ projection, step }, long, hasRoom);
       if (this.#waiting.has(step)) this.#order.add(step);
     }
     this.#countOwed(long.length > 0);
