@@ -44,6 +44,12 @@ class Figure<Value> {
     });
   }
 
+  /** The value now; begins a look-up if it is older than this. */
+  latest(milliseconds: number): Value | undefined {
+    if (performance.now() - this.#lookedUpAt > milliseconds) void this.#lookUp();
+    return this.value;
+  }
+
   /** Resolves when the value is not older than this. Never rejects. */
   async within(milliseconds: number): Promise<Value | undefined> {
     if (performance.now() - this.#lookedUpAt > milliseconds) await this.#lookUp();
@@ -54,7 +60,7 @@ class Figure<Value> {
 export class TenantUsage {
   readonly #source: UsageSource;
   readonly #figures = new LRUCache<string, Figure<number>>({ max: MAX_KEPT_FIGURES });
-  /** Open deliveries by tenant. */
+  /** Open deliveries by tenant: one look-up has them all. */
   readonly #backlog: Figure<ReadonlyMap<string, number>>;
   #grew: string | undefined;
   #grewAt = Number.NEGATIVE_INFINITY;
@@ -76,20 +82,19 @@ export class TenantUsage {
 
   /** What is used as far as it is known now; undefined if it is not. Has it looked up again if it is old. */
   known({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    const inLog = this.#inLog(name, quota);
-    if (inLog !== undefined) return inLog;
-    const figure = this.#figure(name, quota);
-    void figure.within(QUOTA_LOOKED_UP_EVERY_MS);
-    return figure.value;
+    if (quota === 'openDeliveries') return openOf(name, this.#backlog.latest(QUOTA_LOOKED_UP_EVERY_MS));
+    return this.#inLog(name, quota) ?? this.#figure(name, quota).latest(QUOTA_LOOKED_UP_EVERY_MS);
   }
 
   /** The same without a look-up. */
   lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
+    if (quota === 'openDeliveries') return openOf(name, this.#backlog.value);
     return this.#inLog(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
   }
 
   /** What is used, at most a moment old; undefined while the read models are away. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
+    if (quota === 'openDeliveries') return openOf(name, await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS));
     return this.#inLog(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
   }
 
@@ -124,11 +129,6 @@ export class TenantUsage {
     const { directory, readModels } = this.#source;
     const tenant = directory.tenant(name);
     if (tenant === undefined) return 0;
-    if (quota === 'openDeliveries') {
-      const backlog = await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS);
-      if (backlog === undefined) throw new Error('The delivery log cannot be read.');
-      return backlog.get(name) ?? 0;
-    }
     if (quota === 'openOrders') {
       const open = { kind: 'equals', field: 'processing_status', anyOf: TO_VALIDATE } as const;
       const table = { tenant: name, table: tenant.orderModel };
@@ -138,3 +138,7 @@ export class TenantUsage {
     return (await readModels.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
   }
 }
+
+/** @param backlog by tenant; undefined: not known */
+const openOf = (tenant: string, backlog: ReadonlyMap<string, number> | undefined): number | undefined =>
+  backlog && (backlog.get(tenant) ?? 0);

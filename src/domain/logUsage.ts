@@ -96,10 +96,12 @@ export class LogTally {
 
   /** The tenant whose log grew most in the last hour; undefined if none grew. */
   largestGrower(now: number): string | undefined {
+    const since = Math.floor(now / FIVE_MINUTES_MS) - KEPT;
     let [largest, most]: [string | undefined, number] = [undefined, 0];
-    for (const tenant of this.#tenants.keys()) {
-      const { bytes } = this.inLastHour(tenant, now);
-      if (bytes > most) [largest, most] = [tenant, bytes];
+    for (const [tenant, { recent }] of this.#tenants) {
+      let grown = 0;
+      for (const [at, { bytes }] of recent) if (at > since) grown += bytes;
+      if (grown > most) [largest, most] = [tenant, grown];
     }
     return largest;
   }
