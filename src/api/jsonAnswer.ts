@@ -79,7 +79,7 @@ function setHead(res: Response, status: number, headers: { readonly [name: strin
 }
 
 /** Bytes, or characters, that are handed to a socket at once. */
-const SENT_AT_ONCE = 262_144;
+const SENT_AT_ONCE = 1_048_576;
 
 function* piecesOf(json: JsonText): Iterable<string | Uint8Array> {
   for (const part of typeof json === 'string' ? [json] : json) {

@@ -35,9 +35,9 @@ export const SETTINGS_BODY_BYTES = 262_144;
 export const RECORD_BODY_BYTES = 2_097_152;
 
 /** Bytes of bodies over 64 KB that one tenant has in work; parsed, they take several times as much memory. */
-export const MAX_TENANT_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
+export const MAX_TENANT_BODY_BYTES_IN_WORK = 32 * 1024 * 1024;
 /** The same for all tenants; beyond it, only tenants with nothing in work go on. */
-export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
+export const MAX_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
 /** Bodies of one tenant that wait for this. */
 export const MAX_WAITING_BODIES = 100;
 

@@ -1,10 +1,12 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { BodiesInWork } from '#app/api/admission.js';
+import { MAX_TENANT_BODY_BYTES_IN_WORK } from '#app/domain/limits.js';
 import { Deadline, DeadlineError } from '#app/supervision/deadline.js';
 
 const MB = 1024 * 1024;
 const LIMIT = 8 * MB;
+const AT_ONCE = MAX_TENANT_BODY_BYTES_IN_WORK / LIMIT;
 
 const response = (): Response => new EventEmitter() as unknown as Response;
 /** Of the requests of a test. */
@@ -23,7 +25,7 @@ async function enters(bodies: BodiesInWork, tenant: string, req: Request): Promi
 }
 
 async function fill(bodies: BodiesInWork, tenant: string): Promise<(() => void)[]> {
-  return Promise.all(Array.from({ length: 8 }, () => bodies.enter(tenant, ofSize(LIMIT), response(), LIMIT)));
+  return Promise.all(Array.from({ length: AT_ONCE }, () => bodies.enter(tenant, ofSize(LIMIT), response(), LIMIT)));
 }
 
 afterEach(() => {
@@ -31,7 +33,7 @@ afterEach(() => {
   deadline.end();
 });
 
-it('a tenant has at most 64 MB of bodies in work; the next one waits until one of them is done', async () => {
+it('a tenant has at most 32 MB of bodies in work; the next one waits until one of them is done', async () => {
   const bodies = new BodiesInWork();
   const [leave] = await fill(bodies, 'acme');
   let isIn = false;
@@ -57,7 +59,7 @@ it('another tenant goes on, and so do small bodies', async () => {
 it('a body that does not tell its size counts as the largest', async () => {
   const bodies = new BodiesInWork();
   const compressed = request({ 'content-encoding': 'gzip', 'content-length': '100' });
-  for (let n = 0; n < 8; n += 1)
+  for (let n = 0; n < AT_ONCE; n += 1)
     expect(await enters(bodies, 'acme', n % 2 === 0 ? compressed : request({}))).toBe(true);
   jest.useFakeTimers();
   expect(await enters(bodies, 'acme', compressed)).toBe(false);

@@ -33,7 +33,7 @@ async function ask(): Promise<IncomingMessage> {
 
 it.each<[string, JsonText]>([
   ['one string', 'x'.repeat(1_000_001)],
-  ['a pair of surrogates where a piece would end', `${'x'.repeat(262_143)}😀${'y'.repeat(262_144)}😀`],
+  ['a pair of surrogates where a piece would end', `${'x'.repeat(1_048_575)}😀${'y'.repeat(1_048_576)}😀`],
   ['strings and bytes', ['{"a":', Buffer.from('é'.repeat(400_000)), '', 'ü'.repeat(300_000), '}']],
 ])('%s arrive as they are', async (_what, given) => {
   json = given;
