@@ -8,19 +8,13 @@ import { TableWriter } from './referenceTables/tableWriter.js';
 export type Application<Ports extends Commands = Commands> = Ports & {
   readonly tables: TableWriter;
   readonly orders: OrderReader;
-  /** Changes of orders by stream, one at a time: of several at once, all but one would be decided again and again. */
-  readonly orderChanges: FairQueue;
-  /** Changes of directory streams, in the same way. */
-  readonly directoryChanges: FairQueue;
+  /** See `LogAccess`. */
+  readonly streamChanges: FairQueue;
   /** Requests with an Idempotency-Key in flight in this process, by id: a repetition waits for the outcome of the first. */
   readonly keyedRequests: Map<string, Promise<void>>;
   /** Pieces of undos. */
   readonly undos: FairQueue;
 };
-
-/** Of each stream. Requests of a tenant are limited already, so the queues need no limit. */
-const oneAtATime = (): FairQueue =>
-  new FairQueue({ atOnce: Number.POSITIVE_INFINITY, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
 
 /** Made once for each log that is opened. */
 export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => ({
@@ -28,7 +22,11 @@ export const openApplication = <Ports extends Commands>(ports: Ports): Applicati
   tables: new TableWriter(ports),
   orders: new OrderReader(ports.eventStore),
   keyedRequests: new Map(),
-  orderChanges: oneAtATime(),
-  directoryChanges: oneAtATime(),
+  // Requests of a tenant are limited already, so the queues need no limit.
+  streamChanges: new FairQueue({
+    atOnce: Number.POSITIVE_INFINITY,
+    ofGroup: 1,
+    waitingOfGroup: Number.POSITIVE_INFINITY,
+  }),
   undos: new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY }),
 });

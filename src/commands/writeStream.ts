@@ -13,11 +13,18 @@ import {
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
+import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 
 /** What writing needs. */
-export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
+export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
+  /**
+   * Changes by stream, one at a time: of several at once, all but one would be decided again and again. Processes that
+   * write seldom have none.
+   */
+  readonly streamChanges?: FairQueue | undefined;
+};
 
 export type DomainEvent = Pick<EventToAppend, 'type' | 'data'>;
 
@@ -148,10 +155,13 @@ export function writeStream<State, Event extends DomainEvent>(
   },
 ): Promise<Written<State, Event>> {
   const { stream, name, load, decide } = write;
-  const change = new Change(caller, decide);
   const target: Target<State, Event> = { stream, name, load: (_caller, _changes, attempt) => load(attempt) };
-  writeTogether(log, target, [change]);
-  return change.outcome;
+  const run = async () => {
+    const change = new Change(caller, decide);
+    await writeTogether(log, target, [change]);
+    return change.outcome;
+  };
+  return log.streamChanges?.run(stream, run, caller.deadline, caller.actor.id) ?? run();
 }
 
 /** Never rejects: each change is written, or refused with the error. A refused one does not affect the others. */

@@ -12,7 +12,6 @@ import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
-import type { Application } from '../application.js';
 import {
   type Caller,
   type Commands,
@@ -30,7 +29,7 @@ import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeSt
  */
 export type DirectoryCommands = LogAccess & {
   readonly directory: Pick<TenantDirectory, 'waitFor'> & Partial<Pick<TenantDirectory, 'known'>>;
-} & Partial<Pick<Application, 'directoryChanges'>>;
+};
 
 /** An event of the tenant cannot be applied, so its current state is unknown. */
 export class TenantParkedError extends TryAgainError {
@@ -112,23 +111,20 @@ export async function writeDirectory(
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
   evenParked = false,
 ): Promise<Position> {
-  const { eventStore, directory, directoryChanges } = commands;
-  const write = () =>
-    writeStream(commands, caller, {
-      stream,
-      name: `Tenant ${caller.tenant}`,
-      load: async () => {
-        const loaded = await loadTenant(eventStore, caller.tenant, stream, directory.known?.(caller.tenant));
-        if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
-        return loaded;
-      },
-      decide: (tenant) => {
-        if (tenant?.deleted)
-          throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
-        return decide(tenant);
-      },
-    });
-  const { position } = await (directoryChanges?.run(stream, write, caller.deadline, caller.actor.id) ?? write());
+  const { eventStore, directory } = commands;
+  const { position } = await writeStream(commands, caller, {
+    stream,
+    name: `Tenant ${caller.tenant}`,
+    load: async () => {
+      const loaded = await loadTenant(eventStore, caller.tenant, stream, directory.known?.(caller.tenant));
+      if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
+      return loaded;
+    },
+    decide: (tenant) => {
+      if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
+      return decide(tenant);
+    },
+  });
   if (position > 0) await waitUntilKnown(commands, caller, position);
   return position;
 }

@@ -34,19 +34,16 @@ export async function writeOrder(
   orderId: string,
   decide: (order: Order, at: string) => OrderDecision | Promise<OrderDecision>,
 ): Promise<WrittenOrder> {
-  const stream = orderStream(caller.tenant, orderId);
-  const write = () =>
-    writeStream(commands, caller, {
-      stream,
-      name: `Order ${orderId}`,
-      load: async () => {
-        const order = await commands.orders.load(caller.tenant, orderId, caller.deadline);
-        if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
-        return order;
-      },
-      decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
-    });
-  const written = await commands.orderChanges.run(stream, write, caller.deadline, caller.actor.id);
+  const written = await writeStream(commands, caller, {
+    stream: orderStream(caller.tenant, orderId),
+    name: `Order ${orderId}`,
+    load: async () => {
+      const order = await commands.orders.load(caller.tenant, orderId);
+      if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
+      return order;
+    },
+    decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
+  });
   return orderWith(written, written.state);
 }
 

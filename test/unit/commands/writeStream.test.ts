@@ -15,9 +15,16 @@ const EVENT: DomainEvent = { type: 'OrderChanged', data: {} };
 function open() {
   const log = new LogInMemory();
   const commands = log.commands();
+  /** Of another process. */
+  const others = log.commands();
   const load = () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1);
-  const write = (count = 1, as: Parameters<typeof writeStream>[1] = caller, decided: () => void = () => undefined) =>
-    writeStream(commands, as, {
+  const write = (
+    count = 1,
+    as: Parameters<typeof writeStream>[1] = caller,
+    decided: () => void = () => undefined,
+    by = commands,
+  ) =>
+    writeStream(by, as, {
       stream: STREAM,
       name: 'The order',
       load,
@@ -26,7 +33,7 @@ function open() {
         return Array<DomainEvent>(count).fill(EVENT);
       },
     });
-  return { log, commands, write };
+  return { log, commands, others, write };
 }
 
 test('what is appended stands behind all that was read, however many events and pages that was', async () => {
@@ -44,17 +51,17 @@ test('nothing is appended where nothing is to change', async () => {
 });
 
 test('where another was first it is decided again, on what that one wrote', async () => {
-  const { log, write } = open();
+  const { log, others, write } = open();
   await write();
-  log.beforeAppend(STREAM, () => write());
+  log.beforeAppend(STREAM, () => write(1, caller, undefined, others));
   expect(await write()).toMatchObject({ state: 2, revision: 2 });
 });
 
 test('where others are first each time it is tried so often, then refused as safe to try again', async () => {
-  const { log, commands, write } = open();
+  const { log, commands, others, write } = open();
   let decisions = 0;
   const other = () =>
-    writeStream(commands, caller, {
+    writeStream(others, caller, {
       stream: STREAM,
       name: 'The order',
       load: () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1),
@@ -66,6 +73,17 @@ test('where others are first each time it is tried so often, then refused as saf
   });
   await expect(written).rejects.toThrow(new TryAgainError('The order is being written by many at once.'));
   expect(decisions).toBe(MAX_ATTEMPTS);
+});
+
+test('changes of a stream in one process are made one after the other: none is decided again', async () => {
+  const { log, write } = open();
+  let decisions = 0;
+  const count = () => {
+    decisions += 1;
+  };
+  await Promise.all(Array.from({ length: 300 }, () => write(1, caller, count)));
+  expect(decisions).toBe(300);
+  expect(log.stream(STREAM)).toHaveLength(300);
 });
 
 test('times never go backwards within a stream, also where the clock does', async () => {
