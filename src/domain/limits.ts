@@ -41,7 +41,7 @@ export const MAX_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
 /** Bodies of one tenant that wait for this. */
 export const MAX_WAITING_BODIES = 100;
 
-/** Costly reads of one kind at once, and undos: documents of orders, pages of operations. */
+/** Costly reads of one kind at once, and undos: documents of orders, pages of operations and histories. */
 export const COSTLY_READS_AT_ONCE = 4;
 /** The same of one tenant. */
 export const COSTLY_READS_OF_TENANT = 2;

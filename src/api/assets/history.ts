@@ -43,11 +43,12 @@ const entryText = (entry: ShownEntry): string =>
 
 /** Documentation of a history, for clients and users. */
 export const historyList = {
+  work: 'events',
   summary: 'The history of an order',
   description: `A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer than \`perPage\`; an entry that is larger comes alone. A page that has a next one never changes.`,
   query: PAGING_PARAMETERS,
   answer: json.answer('A page of events, oldest first.', json.pageOf(json.ref('HistoryEntry'))),
-};
+} as const;
 
 /**
  * A page of the history as JSON text; undefined if the tenant has no such order. @throws ReadModelsWithheldError if it
