@@ -1,11 +1,11 @@
 /**
  * Every operation, 300 times at once, by one tenant that is as large as the limits allow: what other tenants notice.
- * `npm run test:crowds`, as it needs the machine to itself.
+ * `npm run test:crowds`, as it needs the machine to itself; SHOW=1 prints the figures.
  */
 import { type Service, startService } from '../acceptance/service.js';
 import { scaled } from '../engines/timeScale.js';
 import { crowd, type Noticed } from './crowd.js';
-import { type LargeTenant, makeLargeTenant, OPERATIONS } from './largeTenant.js';
+import { COSTLY_READS, type LargeTenant, makeLargeTenant, OPERATIONS } from './largeTenant.js';
 
 const AT_ONCE = 300;
 const LEAVE_AFTER_MS = 100;
@@ -19,7 +19,8 @@ let large: LargeTenant;
 beforeAll(async () => {
   service = await startService({
     tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-    env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+    // Thousands of changes of settings within minutes.
+    env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', QUOTA_SETTINGS_PER_HOUR: '0', QUOTA_REPLAYS_PER_HOUR: '0' },
   });
   large = await makeLargeTenant(service.tenant('acme'), AT_ONCE);
 });
@@ -28,7 +29,8 @@ afterAll(async () => {
   expect(service.loggedErrors).toEqual([]);
 });
 
-const EXPECTED = new Set(['200', '201', '202', '204', '302', '304', '401', '404', '409', '422', '429', '503']);
+/** 401: a session that has ended. 404 and 409: another of them was first. 413: a page that is too large. 422: a wrong password. */
+const EXPECTED = new Set(['200', '201', '202', '204', '302', '401', '404', '409', '413', '422', '429', '503']);
 
 function expectUnnoticed({ statuses, health, create, list, memoryMb, endedAfterMs }: Noticed): void {
   const unexpected = Object.keys(statuses).filter((status) => !EXPECTED.has(status));
@@ -48,14 +50,11 @@ it('the large tenant has requests of every operation of the route table', () => 
 
 it.each(OPERATIONS)('%s', async (operation) => {
   const noticed = await crowd(service, service.tenant('other'), large.requests(operation));
-  console.log(operation, JSON.stringify(noticed));
+  if (process.env.SHOW === '1') console.log(operation, JSON.stringify(noticed));
   expectUnnoticed(noticed);
 });
 
-it.each(OPERATIONS.filter((operation) => operation.startsWith('GET ')))(
-  '%s, and the clients leave',
-  async (operation) => {
-    const noticed = await crowd(service, service.tenant('other'), large.requests(operation), LEAVE_AFTER_MS);
-    expectUnnoticed({ ...noticed, statuses: {} });
-  },
-);
+it.each(COSTLY_READS)('%s, and the clients leave', async (operation) => {
+  const noticed = await crowd(service, service.tenant('other'), large.requests(operation), LEAVE_AFTER_MS);
+  expectUnnoticed({ ...noticed, statuses: {} });
+});

@@ -5,10 +5,15 @@ import { areas } from '#app/api/routeTable.js';
 import { ASSETS, type AssetRecord, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
 import type { CrowdRequest } from './crowd.js';
 
-/** Method and path, as in the route table. */
-export const OPERATIONS = areas.flatMap((area) =>
-  routesOf(area).map(({ method, path }) => `${method} ${area.prefix}${path}`),
+const all = areas.flatMap((area) =>
+  routesOf(area).map(({ method, path, operation }) => ({ name: `${method} ${area.prefix}${path}`, operation })),
 );
+/** Method and path, as in the route table. */
+export const OPERATIONS = all.map(({ name }) => name);
+/** Reads that are made of many records or events. */
+export const COSTLY_READS = all
+  .filter(({ name, operation }) => name.startsWith('GET ') && (operation.work ?? 'none') !== 'none')
+  .map(({ name }) => name);
 
 /** Parts of the large order. Each names one item, whose text makes the order's document 12 MB. */
 const LINES = 2_500;
