@@ -1,4 +1,5 @@
 /** Secrets are sealed again, also while others write, on real embedded adapters. */
+import { openApplication } from '#app/commands/application.js';
 import { type Caller, UnopenableSecretError } from '#app/commands/context.js';
 import {
   type NewSecret,
@@ -116,7 +117,9 @@ async function resealWhile(meanwhile: () => Promise<unknown>): ReturnType<typeof
       return eventStore.append(stream, events, expected);
     },
   });
-  return resealWebhookSecrets({ ...under(BOTH), eventStore: interrupted }, caller);
+  // The command line is a process of its own.
+  const { directoryChanges } = openApplication(logged.commands);
+  return resealWebhookSecrets({ ...under(BOTH), eventStore: interrupted, directoryChanges }, caller);
 }
 
 describe('what happens between the decision and the append is never undone', () => {
