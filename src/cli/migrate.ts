@@ -2,16 +2,24 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
+import { zonedDateTime } from '../domain/assetTypes/valueSchemas.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
+import { endedBefore } from './endedOrders.js';
 import { CliError, UsageError } from './errors.js';
 import { type Append, appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
 import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
 
-type MigrateOptions = JsonOption & { readonly from: string; readonly to: string; readonly without?: readonly string[] };
+type MigrateOptions = JsonOption & {
+  readonly from: string;
+  readonly to: string;
+  readonly without?: readonly string[];
+  readonly before?: string;
+  readonly archive?: string;
+};
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;
@@ -30,27 +38,82 @@ export function migrateCommand(): Command {
       '--without <list>',
       'comma-separated deleted tenants to leave out; only their names are copied',
       commaSeparated,
-    );
+    )
+    .option(
+      '--before <time>',
+      'leave out orders that have ended before this time, with their deliveries; they go into the archive',
+    )
+    .option('--archive <directory>', 'data directory for what --before leaves out');
   const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
   return withJson(definition, example).action(migrate);
 }
 
-async function migrate({ from, to, without = [], ...output }: MigrateOptions): Promise<void> {
+async function migrate({ from, to, without = [], before, archive, ...output }: MigrateOptions): Promise<void> {
   if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
+  const time = archiveTime(before, archive, [from, to]);
   if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
   const uses: DirectoryUse[] = [];
   let source: EventStore | undefined;
   try {
     // Concurrent writes of a service would be missing, or in the way.
-    for (const place of [from, to].filter((each) => !isUrl(each)))
+    for (const place of [from, to, ...(archive === undefined ? [] : [archive])].filter((each) => !isUrl(each)))
       uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
     source = await open(from);
-    const report = await copyInto(source, to, await allBut(source, without));
-    printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
+    const isCopied = await allBut(source, without);
+    if (time === undefined || archive === undefined) {
+      const report = await copyInto(source, to, isCopied);
+      printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
+    } else {
+      const parts = await copyInParts(source, { to, archive, time, isCopied });
+      const lines = [...sentences(parts.archived, from, archive), ...sentences(parts.kept, from, to)];
+      const whole = `Together they are the ${parts.whole.events} events of the source, whose SHA-256 is ${parts.whole.sha256}`;
+      printResult(output, { from: shown(from), to: shown(to), archive, ...parts }, [...lines, whole]);
+    }
   } finally {
     await source?.close();
     for (const use of uses) use.release();
   }
+}
+
+/** An Idempotency-Key may name an order for so long. */
+const MIN_AGE_MS = 48 * 3_600_000;
+
+/** @returns the time as the log writes it; undefined without an archive. @throws UsageError, CliError */
+function archiveTime(
+  before: string | undefined,
+  archive: string | undefined,
+  others: readonly string[],
+): string | undefined {
+  if ((before === undefined) !== (archive === undefined)) throw new UsageError('--before and --archive go together.');
+  if (before === undefined || archive === undefined) return undefined;
+  if (isUrl(archive)) throw new UsageError('--archive names a data directory.');
+  if (others.map(placeOf).includes(placeOf(archive))) throw new CliError('--archive names a place of its own.');
+  const time = zonedDateTime.safeParse(before);
+  if (!time.success) throw new UsageError('--before is a time with its zone, such as 2026-01-01T00:00:00Z.');
+  if (Date.now() - Date.parse(time.data) < MIN_AGE_MS) throw new UsageError('--before is at least two days ago.');
+  return time.data;
+}
+
+type Parting = {
+  readonly to: string;
+  readonly archive: string;
+  readonly time: string;
+  readonly isCopied: Selection;
+};
+
+/** @throws CliError if the parts are not the whole */
+async function copyInParts(source: EventStore, { to, archive, time, isCopied }: Parting) {
+  const hasEnded = await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
+    endedBefore(source, time, (at, head) => onProgress(at, head, { step: 'find ended orders' })),
+  );
+  const archived = await copyInto(source, archive, (stream) => isCopied(stream) && hasEnded(stream));
+  const kept = await copyInto(source, to, (stream) => isCopied(stream) && !hasEnded(stream));
+  const whole = await proofOf(source, () => undefined, isCopied);
+  const isWhole = (['events', 'appends', 'streams'] as const).every(
+    (each) => archived[each] + kept[each] === whole[each],
+  );
+  if (!isWhole) throw new CliError('The two parts are not the whole source. Do not use them.');
+  return { kept, archived, whole };
 }
 
 async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
