@@ -118,8 +118,8 @@ async function resealWhile(meanwhile: () => Promise<unknown>): ReturnType<typeof
     },
   });
   // The command line is a process of its own.
-  const { directoryChanges } = openApplication(logged.commands);
-  return resealWebhookSecrets({ ...under(BOTH), eventStore: interrupted, directoryChanges }, caller);
+  const { streamChanges } = openApplication(logged.commands);
+  return resealWebhookSecrets({ ...under(BOTH), eventStore: interrupted, streamChanges }, caller);
 }
 
 describe('what happens between the decision and the append is never undone', () => {
