@@ -114,6 +114,21 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       expect(Object.fromEntries(formerIds)).toEqual({ C1: id(1), C7: id(7) });
     });
 
+    test('a piece of it ends after a megabyte of documents, however few records those are', async () => {
+      const gone = [1, 2, 3, 4].map((n) => insert(n, { notes: 'x'.repeat(600_000) }, 'old'));
+      await fill(writer, [...gone, insert(5, {}, 'kept')]);
+      const totals: number[] = [];
+      let after: number | undefined;
+      do {
+        await write(writer, async () => {
+          const piece = { batchId: 'kept', revision: 1, limit: 100, after };
+          after = await stepwise.cleanUpSome(acmePlaces, piece, { revision: 1, at: at(9) });
+        });
+        totals.push((await readModels.list(acmePlaces, query())).total);
+      } while (after !== undefined);
+      expect(totals).toEqual([3, 1]);
+    });
+
     test('a clean-up of all leaves nothing but the ids, which are kept in pieces first', async () => {
       const numbers = Array.from({ length: 20 }, (_, n) => n + 1);
       await fill(
