@@ -20,6 +20,16 @@ export type ConnectionOptions = DatabaseLocation & {
 export const WRITER_SOCKET_TIMEOUT_MS = 300_000;
 
 const DEFAULT_DATABASE = 'dynamic_assets';
+/**
+ * Whatever the URL says: a writer decides on what it reads, and an answered write is in the read models for good. On a
+ * secondary, state and leases would be of some time ago.
+ */
+export const CONSISTENCY = {
+  readPreference: 'primary',
+  readConcernLevel: 'local',
+  writeConcern: { w: 'majority' },
+} as const;
+
 const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
 const FAIL_FAST_MS = 500;
@@ -42,9 +52,11 @@ export class MongoConnection {
       const client = await this.#open();
       return await work(new LaneDb(client.db(databaseOf(this.#options.url)), this.#options.prefix ?? ''));
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      this.#awayUntil = performance.now() + FAIL_FAST_MS;
-      throw new ReadModelsUnavailableError(`MongoDB cannot be reached: ${error.message}`, { cause: error });
+      const trouble = troubleOf(error);
+      if (trouble === undefined || !(error instanceof Error)) throw error;
+      if (trouble === 'away') this.#awayUntil = performance.now() + FAIL_FAST_MS;
+      const said = trouble === 'away' ? 'MongoDB cannot be reached' : 'MongoDB is busy';
+      throw new ReadModelsUnavailableError(`${said}: ${error.message}`, { cause: error });
     }
   }
 
@@ -59,13 +71,13 @@ export class MongoConnection {
 
   async #connect(): Promise<MongoClient> {
     const client = new MongoClient(this.#options.url, {
+      ...CONSISTENCY,
       appName: 'dynamic-assets',
       serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
       connectTimeoutMS: SELECTION_TIMEOUT_MS,
       heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
       socketTimeoutMS: this.#options.socketTimeoutMs,
       waitQueueTimeoutMS: this.#options.socketTimeoutMs,
-      writeConcern: { w: 'majority' },
     });
     try {
       return await client.connect();
@@ -88,13 +100,29 @@ const databaseOf = (url: string): string => {
   return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
 };
 
-/** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown, …: another server takes over soon. */
-const AWAY_CODES: readonly unknown[] = [89, 91, 189, 10107, 11600, 11602, 13435, 13436];
+/**
+ * Another server takes over soon: HostUnreachable, NetworkTimeout, ShutdownInProgress, FailedToSatisfyReadPreference,
+ * PrimarySteppedDown, SocketException, NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange,
+ * NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+ */
+const AWAY_CODES: readonly unknown[] = [6, 89, 91, 133, 189, 9001, 10107, 11600, 11602, 13435, 13436];
+
+/**
+ * The server answers, and has no time for this now: MaxTimeMSExpired, ReadConcernMajorityNotAvailableYet, ExceededTimeLimit,
+ * TemporarilyUnavailable, IngressRequestRateLimitExceeded, StaleConfig.
+ */
+const BUSY_CODES: readonly unknown[] = [50, 134, 262, 365, 462, 13388];
 
 /** Errors of sockets that the server has just closed, before the driver has noticed. */
 const SOCKET_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'];
 
-function isUnavailable(error: unknown): error is Error {
+/** Why the same may succeed later; undefined if it will not. */
+export function troubleOf(error: unknown): 'away' | 'busy' | undefined {
+  if (error instanceof MongoServerError && BUSY_CODES.includes(error.code)) return 'busy';
+  return isAway(error) ? 'away' : undefined;
+}
+
+function isAway(error: unknown): boolean {
   if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
   if (error instanceof MongoNetworkError) return true;
   if (error instanceof MongoError) return AWAY_ERRORS.has(error.name);
