@@ -62,7 +62,8 @@ type StoredState = {
   readonly outOfOrder: ReadonlyMap<string, number | null>;
 };
 
-const isLong = ({ weight }: Step): boolean => weight > PIECE_WEIGHT;
+/** Progress is stored by position, so events that share one are applied in one transaction, and none of them in pieces. */
+const isLong = ({ weight, sharesPosition }: Step): boolean => weight > PIECE_WEIGHT && !sharesPosition;
 
 const workKey = (projection: string, position: Position): string => `${projection} ${position}`;
 
@@ -78,6 +79,8 @@ export class ProjectionBatch {
   readonly #order = new StreamOrder();
   readonly #waiting = new Set<Step>();
   readonly #applied: Work[] = [];
+  /** Of short events that are applied. */
+  readonly #begunPositions = new Set<Position>();
   /** Parked parts whose tenant was deleted. */
   readonly #deletedParts = new Set<string>();
   readonly #begun: Map<string, Begun>;
@@ -145,7 +148,7 @@ export class ProjectionBatch {
   async apply(): Promise<ReadonlyMap<string, Position>> {
     const long: Work[] = [];
     for (const step of this.#overtakes ? inTurns(this.#steps) : this.#steps) {
-      const hasRoom = this.#room > 0;
+      const hasRoom = this.#room > 0 || (step.sharesPosition && this.#begunPositions.has(step.event.position));
       // Records, the first projection, are the last: a caller that waits for the records of an event then reads its history.
       for (const projection of this.#parts.projections.toReversed())
         await this.#applyTo({ projection, step }, long, hasRoom);
@@ -195,6 +198,7 @@ export class ProjectionBatch {
       else await this.#applying.applyRest(projection, step, done);
       this.#applied.push(work);
       this.#room -= step.weight;
+      this.#begunPositions.add(step.event.position);
       if (isSkipped) this.#deletedParts.add(part);
     }
   }

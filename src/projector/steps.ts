@@ -15,22 +15,26 @@ export type Step = {
   readonly known: () => Tenant | undefined;
   /** What it costs to project: see weight.ts. */
   readonly weight: number;
+  /** Whether it shares its position with others, as the events of one append do on EventStoreDB. */
+  readonly sharesPosition: boolean;
 };
 
 /** Looks tenants up once, since a tenant evolves with each of its events, however often the steps are applied. */
 export async function stepsOf(tenants: ProjectedTenants, events: readonly RecordedEvent[]): Promise<readonly Step[]> {
   await tenants.prepare(events);
-  return events.map((event) => {
+  return events.map((event, index) => {
     const { tenant } = parseStream(event.stream);
     const weight = eventWeight(event);
+    const sharesPosition = [events[index - 1], events[index + 1]].some((other) => other?.position === event.position);
+    const step = { event, tenant, weight, sharesPosition };
     try {
       const known = tenants.evolve(event);
-      return { event, tenant, weight, known: () => known };
+      return { ...step, known: () => known };
     } catch (error) {
       const known = () => {
         throw error;
       };
-      return { event, tenant, weight, known };
+      return { ...step, known };
     }
   });
 }

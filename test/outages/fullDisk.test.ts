@@ -17,7 +17,8 @@ describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () =>
 
   beforeAll(async () => {
     disk = new SmallDisk(32);
-    service = new Service(disk.directory, {});
+    // The whole disk is smaller than the reserve.
+    service = new Service(disk.directory, { DISK_RESERVE: '0' });
     await service.createTenant('acme', 'dyn_stock_order');
     await service.start();
   });

@@ -37,16 +37,16 @@ class Log {
     this.#isStepwise = isStepwise;
   }
 
-  /** Adds a slice with these events: `a1` in a stream of its own, `a1*30` with thirty pieces, `a2/a1` in the stream of `a1`. */
+  /** Adds a slice with these events: `a1` in a stream of its own, `a1*30` with thirty pieces, `a2/a1` in the stream of `a1`, `+a2/a1` at the position of the one before it. */
   add(...names: readonly string[]): void {
-    const steps = names.map((name) => this.#step(name));
+    const steps = names.map((name, index) => this.#step(name, names[index + 1]?.startsWith('+') === true));
     this.#readAhead.add({ steps, position: this.#position, place: undefined });
   }
 
-  #step(text: string): Step {
-    const [, name = '', pieces, stream = name] = /^(\w+)(?:\*(\d+))?(?:\/(\w+))?$/.exec(text) ?? [];
+  #step(text: string, isBeforeSame: boolean): Step {
+    const [, plus = '', name = '', pieces, stream = name] = /^(\+?)(\w+)(?:\*(\d+))?(?:\/(\w+))?$/.exec(text) ?? [];
     const of = name.slice(0, 1);
-    this.#position += 1;
+    if (plus === '') this.#position += 1;
     const weight = pieces === undefined ? 1 : 100 * Number(pieces);
     const event = {
       stream: `table-${of}.${stream}`,
@@ -56,7 +56,7 @@ class Log {
       data: { name, pieces: Number(pieces ?? 0) },
       metadata: { occurredAt: '' },
     } as unknown as RecordedEvent;
-    return { event, tenant: of, weight, known: () => tenant(of) };
+    return { event, tenant: of, weight, sharesPosition: plus !== '' || isBeforeSame, known: () => tenant(of) };
   }
 
   readonly #projection: Projection = {
@@ -116,6 +116,17 @@ test('short events go before a long one, and each of its own stream behind it', 
   expect(await log.batch()).toEqual(['b1', 'a2']);
   while (!log.isDone) await log.batch();
   expect(log.applied).toEqual(['b1', 'a2', 'a1', 'a1', 'a3']);
+});
+
+test('events that share a position are applied in one transaction: their progress is one', async () => {
+  const log = new Log();
+  log.add('a1*3', '+a2*3/a1', '+a3*3/a1', ...numbered('b', 600), 'a4*3/a1', '+a5*3/a1');
+  while (!log.isDone) {
+    const applied = (await log.batch()).filter((name) => name.startsWith('a'));
+    expect([[], ['a1', 'a2', 'a3'], ['a4', 'a5'], ['a1', 'a2', 'a3', 'a4', 'a5']]).toContainEqual(applied);
+  }
+  expect(log.applied.filter((name) => name.startsWith('a'))).toEqual(['a1', 'a2', 'a3', 'a4', 'a5']);
+  expect(log.applied).toHaveLength(605);
 });
 
 test('long events have half of the time while short ones come without end', async () => {

@@ -65,7 +65,13 @@ test.each([
   const batch = event('table', 'BatchUpserted', { batchId: 'b', created, changed: [], seen: '' });
   const tenant = { name: 'acme', assetTypes: new Map(), orderModel: 'dyn_stock_order' };
   const known = () => tenant as unknown as ReturnType<Parameters<typeof piecesOf>[1]['known']>;
-  const pieces = await piecesOf(recordsProjection, { event: batch, tenant: 'acme', weight: 0, known });
+  const pieces = await piecesOf(recordsProjection, {
+    event: batch,
+    tenant: 'acme',
+    weight: 0,
+    sharesPosition: false,
+    known,
+  });
   // The last one moves the table to the event's revision.
   expect(pieces).toHaveLength(count + 1);
 });
