@@ -3,20 +3,23 @@
  *
  *     node requests.js FILE
  *
- * The file holds `{ port, requests: [{ method, path, headers, body? }], leaveAfterMs? }`.
+ * The file holds `{ port, bodies?: [body], requests: [{ method, path, headers, body? }], leaveAfterMs? }`. The body of a request
+ * is its text, or its index in `bodies`, where many requests share some large ones.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 
-const { port, requests, leaveAfterMs } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const { port, bodies = [], requests, leaveAfterMs } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const shared = bodies.map((body) => Buffer.from(body));
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const statuses = {};
 const count = (status) => {
   statuses[status] = (statuses[status] ?? 0) + 1;
 };
 
-const send = ({ method, path, headers, body }) =>
+const send = ({ method, path, headers, body: given }) =>
   new Promise((resolve) => {
+    const body = typeof given === 'number' ? shared[given] : given;
     const end = (status) => {
       count(status);
       resolve();

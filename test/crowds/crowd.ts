@@ -45,7 +45,12 @@ export async function crowd(
   const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-crowd-'));
   try {
     const file = join(directory, 'requests.json');
-    await writeFile(file, JSON.stringify({ port: service.port, requests, leaveAfterMs }));
+    const bodies = [...new Set(requests.flatMap(({ body }) => (body === undefined ? [] : [body])))];
+    const sharing = requests.map(({ body, ...rest }) => ({
+      ...rest,
+      ...(body === undefined ? {} : { body: bodies.indexOf(body) }),
+    }));
+    await writeFile(file, JSON.stringify({ port: service.port, bodies, requests: sharing, leaveAfterMs }));
     const looking = program('bystanders.js', String(service.port), other.host, `Bearer ${await other.token()}`);
     const memory = watchMemory(service.pid);
     await wait(200);

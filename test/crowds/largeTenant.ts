@@ -140,6 +140,8 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
   const ofWebhook = `${PLATFORM}/webhooks/${webhook}`;
   const ofClient = `${PLATFORM}/api-clients/${await addClient()}`;
   const ofUser = `${PLATFORM}/users/${user.id}`;
+  // Each changes all records again, as they take turns.
+  const batches = Array.from({ length: 4 }, (_, n) => largeBatch(`${n}`));
   const given = new Map<string, Given>([
     ...inTable(`${ASSETS}/:table`),
     [
@@ -153,7 +155,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`GET ${ASSETS}/`, {}],
     [
       `POST ${ASSETS}/:table/assets/batch`,
-      { path: `${ASSETS}/dyn_item/assets/batch`, body: (n) => largeBatch(`${n}`) },
+      { path: `${ASSETS}/dyn_item/assets/batch`, body: (n) => batches[n % batches.length] },
     ],
     [
       `POST ${ASSETS}/:table/assets/clean-up`,
@@ -269,7 +271,12 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       const [method = '', template = ''] = operation.split(' ');
       const ofArea = template.startsWith(PLATFORM) ? personHeaders : clientHeaders;
       const headers = by === 'nobody' ? { host: tenant.host } : by === 'leaver' ? leaverHeaders : ofArea;
-      const text = (n: number) => (body === undefined ? undefined : JSON.stringify(body(n)));
+      const texts = new Map<unknown, string>();
+      const text = (n: number) => {
+        const value = body?.(n);
+        if (value !== undefined && !texts.has(value)) texts.set(value, JSON.stringify(value));
+        return texts.get(value);
+      };
       return Array.from({ length: count }, (_, n) => ({ method, path: path ?? template, headers, body: text(n) }));
     },
   };
