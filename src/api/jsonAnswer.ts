@@ -58,8 +58,12 @@ export async function sendInPieces(
 ): Promise<void> {
   setHead(res, status, { 'Content-Type': JSON_TYPE, 'Content-Length': String(bytes), ...headers }, bytes);
   let isSlow = false;
+  let room = SENT_AT_ONCE;
   for (const piece of piecesOf(json)) {
     res.write(piece);
+    room -= piece.length;
+    if (room > 0) continue;
+    room = SENT_AT_ONCE;
     await nextTurn();
     if (res.destroyed) return;
     if (!res.writableNeedDrain) continue;

@@ -80,14 +80,15 @@ export async function isAccepted(
 const noop = (): void => undefined;
 
 async function carryOut<Answer extends object>(
-  log: LogAccess,
+  log: Application,
   caller: Caller,
   stream: string,
   { request, end, isNew }: Accepted,
   { find, run, mayBeSecond = () => false }: Work<Answer>,
 ): Promise<Done<Answer>> {
   const findReplayed = async (): Promise<Done<Answer> | undefined> => {
-    const found = await find(request);
+    const { deadline, tenant, actor } = caller;
+    const found = await log.searches.run(tenant, () => find(request), deadline, actor.id);
     return found === undefined ? undefined : { ...found, isReplayed: true };
   };
   const runOrFind = (): Promise<Done<Answer>> =>
