@@ -103,6 +103,8 @@ export const MAX_SYNC_EVENTS = 5_000;
 export const MAX_SYNC_RECORDS = 500_000;
 /** The same for the sessions of one page. */
 export const MAX_SYNC_PAGE_RECORDS = 50_000;
+/** Characters of these events as JSON, for a page. */
+export const MAX_SYNC_PAGE_CHARACTERS = 33_554_432;
 /** Events of a tenant's API clients that are searched for the names of removed clients. */
 export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */

@@ -21,6 +21,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import {
   MAX_DIFFERENCES,
   MAX_SYNC_EVENTS,
+  MAX_SYNC_PAGE_CHARACTERS,
   MAX_SYNC_PAGE_RECORDS,
   MAX_SYNC_RECORDS,
   MAX_SYNCS,
@@ -137,7 +138,11 @@ export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): 
   const { cursor } = parseQuery(syncsQuery, asked.query);
   const table = { tenant: asked.caller.tenant, table: assetType.name };
   const { eventStore, now } = api.commands;
-  const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_PAGE_RECORDS };
+  const budget: Budget = {
+    events: MAX_SYNC_EVENTS,
+    records: MAX_SYNC_PAGE_RECORDS,
+    characters: MAX_SYNC_PAGE_CHARACTERS,
+  };
   const found: (SyncSession & { readonly work: SyncWork | undefined })[] = [];
   const before = cursor === undefined ? undefined : Number(cursor);
   const find = async (cancellation: Cancellation): Promise<boolean> => {

@@ -2,6 +2,7 @@
  * The past sync sessions of a table, from their stream, and the operations of each, from the table's stream. That one is
  * read backwards, and only for the time of the session (decision 0034).
  */
+import { charactersOf } from '../../domain/jsonSize.js';
 import type { OperationKind } from '../../domain/referenceTable/operation.js';
 import { operationOf } from '../../domain/referenceTable/operation.js';
 import { evolve, expiryOf, type Sync, type SyncEvent } from '../../domain/referenceTable/sync.js';
@@ -100,8 +101,8 @@ export function statusOf(session: SyncSession, isCleanedUp: boolean, now: string
 
 const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Date.parse(other);
 
-/** How many events and records may still be read; counts down. */
-export type Budget = { events: number; records: number };
+/** How many events, records, and characters of these events may still be read; counts down. */
+export type Budget = { events: number; records: number; characters?: number };
 
 /** Few, as most sessions end after some. */
 const EVENTS_AT_ONCE = 20;
@@ -143,13 +144,14 @@ export async function workOf(
       const { occurredAt, causationId: requestId } = event.metadata;
       if (occurredAt < from) return { operations, created, updated, unchanged };
       budget.events -= 1;
+      if (budget.characters !== undefined) budget.characters -= charactersOf(event.data);
       const operation = operationOf(event);
       if (operation !== undefined && operation.kind !== 'undo') {
         budget.records -= operation.created + operation.updated;
         if (operation.batchIds.includes(session.id))
           note(event.revision, requestId, { ...operation, kind: operation.kind });
       }
-      if (budget.events < 0 || budget.records < 0) return undefined;
+      if (budget.events < 0 || budget.records < 0 || (budget.characters ?? 0) < 0) return undefined;
     }
   }
   return { operations, created, updated, unchanged };
