@@ -149,9 +149,8 @@ export const hasLargeBody = (req: Request): boolean =>
   hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
 
 /**
- * `document`: an order with its parts and all the records that they name. `events`: a page that is made of a table's or an order's events.
- * `undo`: of an operation or a sync session. `largeWrite`: a write with a large body, or of
- * many records.
+ * `document`: an order with its parts and all the records that they name. `events`: a page made of the events of a table or
+ * an order. `undo`: of an operation or a sync session. `largeWrite`: a write with a large body, or of many records.
  */
 export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite';
 

@@ -26,7 +26,7 @@ test('a further entry changes no page before the last', () => {
   }
 });
 
-test('an entry is parsed without its changes, whatever its texts hold', () => {
+test('an entry is parsed without its changes, also if its texts look like JSON', () => {
   const changes = [{ field: 'notes', from: ',"changes":', to: '"}' }];
   const text = JSON.stringify({ revision: 1, reasons: ['a,"changes":[]', '}'], changes });
   expect(storedEntry(text)).toEqual({

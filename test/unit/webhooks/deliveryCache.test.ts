@@ -89,7 +89,7 @@ it('no more than eight million characters are kept', async () => {
 });
 
 describe('a document', () => {
-  /** Makes documents of so many bytes, and counts them. */
+  /** Makes documents of this size in bytes, and counts the documents that it made. */
   function maker(bytes: number) {
     const made = { count: 0 };
     const make = async () => {
