@@ -11,6 +11,19 @@ export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** Bytes of the entries on one page of an order's history: the page ends before it would have more, with at least one entry. */
 export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
 
+/** Orders on a page with summaries: the parts of each and the records that they name are read. */
+export const MAX_SUMMARIES = 100;
+/** Parts of orders, such as lines, that one page of orders looks at for its summaries. */
+export const MAX_SUMMARY_PARTS = 10_000;
+/** Orders among which one request looks for those with problems: no index knows what is a problem. */
+export const MAX_LOOKED_FOR_PROBLEMS = 1_000;
+/** Customers by whose names one search finds orders. */
+export const MAX_SEARCHED_CUSTOMERS = 200;
+/** Characters of a text from which on it is compared with the ids of orders as well: ids begin with the time. */
+export const MIN_SEARCHED_ID = 8;
+/** Tenants whose numbers of orders in each state are kept until their orders change; the least recently used are counted again. */
+export const MAX_KEPT_COUNTS = 1_000;
+
 /** Bytes of a stream's events that are read at once, with the event that reaches them. */
 export const READ_SLICE_BYTES = 1_000_000;
 /** Bytes of the records that one decision reads, such as those that a batch names. */
@@ -93,6 +106,24 @@ export const MAX_CHANGE_EVENTS = 500;
 export const MAX_OPERATION_EVENTS = 2_000;
 /** Records in these events; a page ends beyond it. */
 export const MAX_OPERATION_RECORDS = 20_000;
+/** Characters of the earlier values that a change of one record notes in its event; longer ones are in earlier events. */
+export const MAX_WAS_CHARACTERS = 100_000;
+/** Entries on a page of a record's history. */
+export const MAX_RECORD_HISTORY = 100;
+/** Events that such a page reads, the earlier ones in which it looks for the values before included. */
+export const MAX_RECORD_HISTORY_EVENTS = 2_000;
+/** Characters of these events. Half of them are for its own entries: the page ends there, with at least one. */
+export const MAX_RECORD_HISTORY_CHARACTERS = 32_000_000;
+/** Names of changed fields that an entry of the activity has. */
+export const MAX_NAMED_FIELDS = 20;
+/** Entries of the activity on a page. */
+export const MAX_ACTIVITY = 100;
+/** The same in an answer as CSV. */
+export const MAX_ACTIVITY_CSV = 10_000;
+/** Events in these entries: a batch may be one for each of its records. */
+export const MAX_ACTIVITY_ROWS = 20_000;
+/** Entries of the activity that are looked at for one of these where several filters are set. */
+export const MAX_ACTIVITY_SEARCHED = 10_000;
 /** Sync sessions on a page of a table's. */
 export const MAX_SYNCS = 25;
 /** Sessions of a table that are searched for an id. */
@@ -166,6 +197,14 @@ export const MAX_REQUEST_PARTS = 1_000;
 
 /** Deliveries that are looked up for one page of orders, to say whose export waits for a disabled webhook. */
 export const MAX_WARNING_LOOKUPS = 1_000;
+/** Steps on a page of the replay of an order; a page has MAX_HISTORY_PAGE_BYTES at most. */
+export const MAX_REPLAY_STEPS = 100;
+/** Parts that are checked for problems for such a page. */
+export const MAX_REPLAY_PARTS = 10_000;
+/** Events of an order and of its deliveries in one export: each has a file, and one for its proof. */
+export const MAX_EXPORT_EVENTS = 10_000;
+/** Bytes of an export over the API. */
+export const MAX_EXPORT_BYTES = 33_554_432;
 /** Orders that one request approves. */
 export const MAX_APPROVALS = 100;
 
@@ -175,6 +214,8 @@ export const MAX_HEADER_BYTES = 16_384;
 export const MAX_TENANTS_LOOKED_AT = 100;
 /** Characters of a request's path in a line of the log. */
 export const MAX_LOGGED_PATH = 1_024;
+/** Characters of a request's path in the metadata of the events that it causes. */
+export const MAX_NOTED_PATH = 256;
 /** Characters of an Idempotency-Key. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 /** Hours for which an Idempotency-Key is bound to its first body. */
@@ -202,6 +243,11 @@ export const MAX_SORT_TERMS = 10;
 export const RESERVED_DELIVERY_PERCENT = 10;
 /** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
 export const BEGINNING_DELIVERY_PERCENT = 20;
+/**
+ * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
+ * ahead.
+ */
+export const HELD_PER_MESSAGE_IN_FLIGHT = 4;
 /** Deliveries of one tenant that are requested in one turn of the relay. */
 export const RELAYED_AT_ONCE = 200;
 /** Tenants whose turns the relay makes at once. */
@@ -255,6 +301,35 @@ export const MIN_REFRESH_INTERVAL_MS = 10;
 export const REFUSAL_REMEMBERED_MS = 1_000;
 /** Unknown names that are remembered; beyond it, the oldest are forgotten. */
 export const MAX_REMEMBERED_REFUSALS = 10_000;
+/** Milliseconds that a request waits for the end of a log that machines share, and as long until this process knows it. */
+export const LOG_END_WAIT_MS = 1_000;
+/** Milliseconds between two questions for it while the log is away. */
+export const LOG_END_ASKED_EVERY_MS = 500;
+/** Streams with events of other machines that reads may have to wait for; with more, reads wait for all events so far. */
+export const MAX_FOLLOWED_STREAMS = 10_000;
+/** Hours for which a key verifies tokens after another one signs them: longer than any token is valid. */
+export const KEY_OVERLAP_HOURS = 25;
+
+/** Minutes for which the link of "dynamic-assets console" opens a session, once. */
+export const OPERATOR_LINK_MINUTES = 10;
+/** Hours of an operator's session; there is no way to make it longer but another link. */
+export const OPERATOR_SESSION_HOURS = 4;
+/** Links that a process knows as used, beside the log; it forgets the oldest. */
+export const MAX_USED_OPERATOR_LINKS = 1_000;
+/** Tenants, receivers or events on a page of the operator's console. */
+export const MAX_OPERATOR_PAGE = 25;
+/** Parked tenants, or tenants that are behind, that its first page names. */
+export const MAX_OPERATOR_NAMED = 10;
+/** Receivers with trouble that it looks up, those that wait longest first. */
+export const MAX_TROUBLED_RECEIVERS = 100;
+/** Events that one page of the log looks at. */
+export const MAX_LOG_PAGE_EVENTS = 2_000;
+/** Characters of these events: a page ends beyond it, as each is read whole. */
+export const MAX_LOG_PAGE_CHARACTERS = 8_000_000;
+/** Rebuilds, verifications and retries that an operator has at work at once in one process; each has a thread. */
+export const OPERATOR_WORK_AT_ONCE = 4;
+/** Those that are remembered after their end. */
+export const KEPT_OPERATOR_WORK = 20;
 
 /** Wrong passwords for one user from one network, before each try has to wait. */
 export const GUESSES_OF_PASSWORD = 10;
@@ -264,6 +339,10 @@ export const GUESSES_OF_SECRET = 20;
 export const GUESSES_OF_NETWORK = 100;
 /** Wrong passwords or secrets for one account from networks without a successful sign-in, before each try has to wait. */
 export const GUESSES_OF_ACCOUNT = 150;
+/** Seconds between two reports to the log of what was refused to people of a tenant. */
+export const REFUSALS_TOLD_EVERY_S = 60;
+/** Users and networks that one such report names; all others are counted together. */
+export const MAX_REFUSALS_TOLD = 10;
 /** Seconds of the first wait after too many guesses; each further wait is twice as long. */
 export const FIRST_GUESS_WAIT_S = 15;
 /** Seconds of the longest wait after wrong passwords. */
@@ -281,3 +360,40 @@ export const DATA_DIRECTORY_WAIT_SECONDS = 5;
 export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 /** Damaged files of each database that are kept beside their replacement. */
 export const KEPT_DAMAGED_FILES = 2;
+
+/** Copies of tables as they were, and comparisons of them, of all tenants. */
+export const MAX_PAST_TABLES = 64;
+/** The same of one tenant. */
+export const MAX_PAST_TABLES_OF_TENANT = 16;
+/** Percent of PAST_TABLES_BYTES for the copies of one tenant. */
+export const PAST_TABLES_TENANT_PERCENT = 50;
+/** Copies that are made at once; one of each tenant. */
+export const PAST_TABLES_AT_ONCE = 2;
+/** Copies of one tenant that wait to be made. */
+export const MAX_WAITING_PAST_TABLES = 8;
+/** Milliseconds that a request waits for a copy before it is answered with 202. */
+export const PAST_TABLE_WAIT_MS = 1_000;
+/** Seconds without a request for it after which a copy is not made any further. */
+export const PAST_TABLE_ABANDONED_S = 60;
+/** Percent of DISK_RESERVE that must be free; below it copies are dropped, and none is made. */
+export const PAST_TABLES_DISK_PERCENT = 150;
+/** Records on a page of a comparison. */
+export const MAX_COMPARED = 1_000;
+
+/** Erasures of a log: each process knows all of them, with what each concerns. */
+export const MAX_ERASURES = 10_000;
+/** Milliseconds between two looks for new erasures, in each process and thread. */
+export const ERASURES_LOOKED_AT_EVERY_MS = 500;
+
+/** Leaves of events with one id that are looked at for a proof. */
+export const MAX_FOUND_LEAVES = 10;
+/** Slices of the log that are looked through for each of them. */
+export const MAX_PROOF_SLICES = 20;
+/** Events with an impossible time that a verification names. */
+export const MAX_NAMED_EVENTS = 10;
+/** Tiles that one verification makes again; they are in memory until then. */
+export const MAX_MENDED_TILES = 10_000;
+/** Signatures of a checkpoint: a verifier must accept 16. */
+export const MAX_NOTE_SIGNATURES = 16;
+/** Characters of a checkpoint with its signatures. */
+export const MAX_NOTE_CHARACTERS = 100_000;

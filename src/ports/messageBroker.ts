@@ -61,7 +61,7 @@ export type QueueDepth = {
   readonly oldestReadyMs: number;
 };
 
-/** Every method but `consume` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
+/** Every method but `consume` and `lead` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
 export interface MessageBroker {
   /**
    * Resolves when all messages are stored durably. (Embedded: a power cut may lose the latest messages and checkpoints,
@@ -90,6 +90,14 @@ export interface MessageBroker {
     options: ConsumeOptions,
     handle: (message: ReceivedMessage) => Promise<Outcome>,
   ): Promise<void>;
+
+  /**
+   * Does the work while this process leads: of those that would under this name, one does. It leads until the signal aborts,
+   * its work ends, or it is gone; then another one begins, a second later. Resolves or rejects as the work does.
+   * (RabbitMQ: rejects with `BrokerUnavailableError` when the connection is lost, and aborts the work's signal. A process
+   * that has not noticed yet may still be at work, so the work must be harmless when it is done twice.)
+   */
+  lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
 
   depth(queue: string): Promise<QueueDepth>;
   /** Oldest first; only roughly with RabbitMQ when there are very many. */

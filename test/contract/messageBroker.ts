@@ -260,6 +260,52 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await untilDepth(broker, queue, { ...nothing, ready: 1 });
     });
 
+    test('one process leads; another one begins when it stops, and when it is gone', async () => {
+      const led: string[] = [];
+      let leading = 0;
+      const lead = (broker: MessageBroker, who: string): { readonly stop: AbortController; ended: Promise<void> } => {
+        const stop = new AbortController();
+        stops.push(stop);
+        const ended = broker.lead(queue, stop.signal, async (signal) => {
+          led.push(who);
+          leading += 1;
+          expect(leading).toBe(1);
+          while (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 5));
+          leading -= 1;
+        });
+        ended.catch(() => undefined);
+        return { stop, ended };
+      };
+      const until = async (count: number): Promise<void> => {
+        while (led.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      const [one, two, three] = [await another(), await another(), await another()];
+      const first = lead(one, 'one');
+      await until(1);
+      lead(two, 'two');
+      // Longer than it takes to find out who leads.
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(led).toEqual(['one']);
+      first.stop.abort();
+      await first.ended;
+      await until(2);
+      const last = lead(three, 'three');
+      await two.close();
+      await until(3);
+      expect(led).toEqual(['one', 'two', 'three']);
+      last.stop.abort();
+      await last.ended;
+    });
+
+    test('leading ends with its work, as that ends', async () => {
+      const broker = await another();
+      const { signal } = new AbortController();
+      await broker.lead(queue, signal, async () => undefined);
+      const failure = new Error('The work failed.');
+      await expect(broker.lead(queue, signal, () => Promise.reject(failure))).rejects.toBe(failure);
+      await broker.lead(queue, AbortSignal.abort(), () => Promise.reject(failure));
+    });
+
     test('depth tells how long the oldest has been ready', async () => {
       const broker = await another();
       await broker.publish(queue, [message('a')]);

@@ -20,6 +20,8 @@ import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../co
 import { Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
 import { Connection } from './connection.js';
 import { Consumer } from './consumer.js';
+import { urlsOfHosts } from './hosts.js';
+import { leadOnServer } from './leader.js';
 import { newMessage, type Outgoing } from './messages.js';
 import type { Session } from './session.js';
 import { deadQueue, delayName, LEVELS } from './topology.js';
@@ -29,7 +31,7 @@ const PING_TIMEOUT_MS = 3_000;
 
 export type RabbitMqBrokerOptions = {
   /**
-   * `amqp://user:password@host:5672/vhost`, or `amqps:`. Its query may set `heartbeat` (seconds; default 10), and
+   * `amqp://user:password@host:5672/vhost`, or `amqps:`. A cluster has several hosts, with commas between. Its query may set `heartbeat` (seconds; default 10), and
    * `queue_prefix`, a prefix for all names where several installations share a virtual host.
    */
   readonly url: string;
@@ -60,6 +62,7 @@ class RabbitMqBroker implements MessageBroker {
   readonly #onTrouble: (error: Error) => void;
   readonly #onHandlerError: OnHandlerError;
   readonly #consumers = new RunningConsumers<Consumer>();
+  readonly #closing = new AbortController();
   /** Two browsers of one queue hide its messages from each other, so they run one by one. */
   readonly #browsing = new PQueue({ concurrency: 1 });
 
@@ -67,9 +70,10 @@ class RabbitMqBroker implements MessageBroker {
     this.#onTrouble = options.onTrouble ?? warn;
     this.#onHandlerError = options.onHandlerError ?? warn;
     const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-    this.#prefix = new URL(url).searchParams.get('queue_prefix') ?? '';
+    const urls = urlsOfHosts(url);
+    this.#prefix = new URL(urls[0] ?? url).searchParams.get('queue_prefix') ?? '';
     const connection = (purpose: string): Connection =>
-      new Connection({ url, timeoutMs, name: `dynamic-assets ${purpose}`, onLost: this.#onTrouble });
+      new Connection({ urls, timeoutMs, name: `dynamic-assets ${purpose}`, onLost: this.#onTrouble });
     this.#publishing = connection('publishing');
     this.#consuming = connection('consuming');
   }
@@ -103,6 +107,14 @@ class RabbitMqBroker implements MessageBroker {
     return this.#consumers.run(queue, options, (running) => new Consumer({ ...settings, ...running }));
   }
 
+  async lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const send = (messages: readonly Outgoing[]): Promise<void> =>
+      this.#publishing.use((session) => acceptingMessages(session).send(messages));
+    const election = { name: this.#prefix + name, connection: this.#consuming, send };
+    const ending = AbortSignal.any([signal, this.#closing.signal]);
+    if (!ending.aborted) await leadOnServer(election, ending, work);
+  }
+
   async depth(name: string): Promise<QueueDepth> {
     const queue = this.#prefix + name;
     return this.#consuming.use(async (session) => {
@@ -113,10 +125,18 @@ class RabbitMqBroker implements MessageBroker {
         for (let level = 0; level < LEVELS; level++) delayed += await count(delayName(queue, level));
         return { ready: await count(queue), delayed, dead: await count(deadQueue(queue)) };
       });
-      const oldest = counts.ready === 0 ? undefined : await firstReadyAt(session, queue);
-      const oldestReadyMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest);
-      const inFlight = this.#consumers.of(queue).reduce((sum, consumer) => sum + consumer.inFlight, 0);
-      return { ...counts, inFlight, oldestReadyMs };
+      const onServer = counts.ready === 0 ? undefined : await firstReadyAt(session, queue);
+      const consumers = this.#consumers.of(queue);
+      const unbegun = consumers.map((consumer) => consumer.unbegun);
+      const now = Date.now();
+      const oldest = Math.min(now, onServer ?? now, ...unbegun.map(({ oldestReadyAt }) => oldestReadyAt ?? now));
+      return {
+        ready: counts.ready + sum(unbegun.map(({ ready }) => ready)),
+        delayed: counts.delayed + sum(unbegun.map(({ delayed }) => delayed)),
+        inFlight: sum(consumers.map(({ inFlight }) => inFlight)),
+        dead: counts.dead,
+        oldestReadyMs: now - oldest,
+      };
     });
   }
 
@@ -140,6 +160,7 @@ class RabbitMqBroker implements MessageBroker {
 
   /** Ends the consumers of this broker first. */
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#consumers.stop();
     await Promise.all([this.#publishing.close(), this.#consuming.close()]);
   }
@@ -162,6 +183,8 @@ class RabbitMqBroker implements MessageBroker {
     );
   }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 /** @throws BrokerUnavailableError if the server is low on memory or disk, and accepts no messages for now */
 function acceptingMessages(session: Session): Session {

@@ -9,7 +9,8 @@ const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };
 const CLOSE_MS = 6_000;
 
 export type ConnectionOptions = {
-  readonly url: string;
+  /** One for each host of a cluster. They are tried in turn. */
+  readonly urls: readonly string[];
   /** The connection's name in the server's lists. */
   readonly name: string;
   /** Limit for one piece of work. */
@@ -22,6 +23,8 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #closing = new AbortController();
   readonly #changes = new EventEmitter();
+  /** Index of the host that is tried first. */
+  #host = 0;
   /** The connection attempt in flight, or the outcome of the last one. */
   #current: Promise<Session> | undefined;
   #live: Session | undefined;
@@ -79,9 +82,22 @@ export class Connection {
     });
   }
 
+  /** Tries each host once. @throws the error of the last one if none can be reached */
+  async #open(): Promise<Session> {
+    const { urls, name } = this.#options;
+    for (let tried = 1; ; tried++) {
+      try {
+        return await Session.open(urls[this.#host % urls.length] ?? '', name);
+      } catch (error) {
+        this.#host += 1;
+        if (tried >= urls.length || this.#closing.signal.aborted) throw error;
+      }
+    }
+  }
+
   /** @throws Error with the reason, when the connection has ended */
   async #connectAndServe(succeeded: () => void): Promise<void> {
-    this.#current = Session.open(this.#options.url, this.#options.name);
+    this.#current = this.#open();
     const session = await this.#current;
     succeeded();
     this.#live = session;
@@ -89,6 +105,8 @@ export class Connection {
     // Closed during the attempt.
     if (this.#closing.signal.aborted) await session.close();
     const reason = await session.ended;
+    // The next one first: this one was lost just now.
+    this.#host += 1;
     this.#live = undefined;
     this.#current = Promise.reject(reason);
     this.#current.catch(() => undefined);

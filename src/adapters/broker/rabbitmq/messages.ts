@@ -2,7 +2,7 @@
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
-import { checkpointQueue, deadQueue, delayName, delayRoute, MAX_DELAY_MS } from './topology.js';
+import { checkpointQueue, deadQueue, delayName, delayRoute, leaderQueue, MAX_DELAY_MS } from './topology.js';
 
 /** All times are milliseconds since the epoch. */
 type Headers = {
@@ -66,6 +66,10 @@ export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
 
 export const checkpointMessage = (name: string, { position, log, eventId }: LogAnchor): Outgoing =>
   outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
+
+/** Whoever is handed it leads. */
+export const candidateMessage = (name: string): Outgoing =>
+  outgoing('', leaderQueue(name), name, Buffer.from('{}'), {});
 
 /** The beginning of the log if the message is no checkpoint. */
 export function placeOf(raw: Raw): LogAnchor {

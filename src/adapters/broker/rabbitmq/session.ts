@@ -1,7 +1,7 @@
 /** One connection to the server, from its opening until it is lost. */
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import type { Outgoing } from './messages.js';
-import { declareCheckpoint, declareWork } from './topology.js';
+import { declareCheckpoint, declareLeader, declareWork } from './topology.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A server that stays silent for twice this time is lost. */
@@ -58,9 +58,13 @@ export class Session {
     }
   }
 
+  get serverVersion(): string {
+    return String(this.#model.connection.serverProperties.version);
+  }
+
   /** Opens a channel, which the caller closes. */
   async openChannel(): Promise<Channel> {
-    return ignoreErrors(await this.#model.createChannel());
+    return withSafeClose(ignoreErrors(await this.#model.createChannel()));
   }
 
   /** Runs work on a channel of its own; messages it took and did not acknowledge go back. */
@@ -78,6 +82,10 @@ export class Session {
 
   declareCheckpoint(name: string): Promise<void> {
     return this.#once(`checkpoint ${name}`, () => declareCheckpoint(() => this.openChannel(), name));
+  }
+
+  declareLeader(name: string): Promise<void> {
+    return this.#once(`leader ${name}`, () => declareLeader(() => this.openChannel(), name));
   }
 
   /** The declared queues may have been removed: the next use declares them again. */
@@ -130,6 +138,17 @@ export class Session {
 /** A channel's users learn of its end by the calls that fail; an unhandled event would end the process. */
 function ignoreErrors<C extends Channel>(channel: C): C {
   channel.on('error', () => undefined);
+  return channel;
+}
+
+/**
+ * The same channel, whose `close` also ends when the connection is lost meanwhile: amqplib's waits for the server's
+ * answer, which then never comes.
+ */
+function withSafeClose(channel: Channel): Channel {
+  const close = channel.close.bind(channel);
+  const closed = new Promise<void>((resolve) => channel.once('close', resolve));
+  channel.close = () => Promise.race([close(), closed]);
   return channel;
 }
 

@@ -25,7 +25,10 @@ export const delayName = (queue: string, level: number): string => `${queue}.del
 /** A queue that holds one message: the checkpoint of this name. */
 export const checkpointQueue = (name: string): string => `checkpoint.${name}`;
 
-type Arguments = { readonly [name: string]: string | number };
+/** Elects who leads under this name. */
+export const leaderQueue = (name: string): string => `leader.${name}`;
+
+type Arguments = { readonly [name: string]: string | number | boolean };
 
 /**
  * Replicated queues if the server has them. Version 4 drops a message after 20 returns unless told otherwise, and
@@ -67,36 +70,78 @@ async function declareDelay(open: OpenChannel, given: Channel, queue: string, le
   return channel;
 }
 
+const LAST_ONLY: Arguments = { 'x-max-length': 1, 'x-overflow': 'drop-head' };
+
 export async function declareCheckpoint(open: OpenChannel, name: string): Promise<void> {
-  const lastOnly = { 'x-max-length': 1, 'x-overflow': 'drop-head' };
-  const channel = await declareQueue(open, await open(), checkpointQueue(name), lastOnly);
+  const channel = await declareQueue(open, await open(), checkpointQueue(name), LAST_ONLY);
   await channel.close();
 }
 
+export async function declareLeader(open: OpenChannel, name: string): Promise<void> {
+  const toOne = { ...LAST_ONLY, 'x-single-active-consumer': true };
+  const channel = await declareQueue(open, await open(), leaderQueue(name), toOne);
+  await channel.close();
+}
+
+/** What an operator may have chosen for a queue without any effect on its messages. */
+const OPERATORS_CHOICE = ['x-quorum-initial-group-size', 'x-quorum-target-group-size', 'x-queue-leader-locator'];
+const QUEUE_TYPE = 'x-queue-type';
+/** As refusals name them beside arguments. */
+const PROPERTIES: Arguments = { durable: true, auto_delete: false };
+
 /**
- * Declares a quorum queue; a classic durable one if the server has none, or has this queue as a classic one.
+ * Declares a quorum queue; a classic durable one if the server has none, or has this queue as a classic one. A passive
+ * declaration would not tell the arguments of the queue that is there: the refusal of another one does.
  * @returns the channel to continue with
+ * @throws Error if the queue is there with an argument that messages would suffer from
  */
 async function declareQueue(
   open: OpenChannel,
-  channel: Channel,
+  given: Channel,
   name: string,
   classic: Arguments,
   quorumOnly: Arguments = {},
 ): Promise<Channel> {
-  try {
-    await channel.assertQueue(name, { durable: true, arguments: { ...QUORUM, ...quorumOnly, ...classic } });
-    return channel;
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    const another = await open();
-    await another.assertQueue(name, { durable: true, arguments: classic });
-    return another;
+  const quorum = { ...QUORUM, ...quorumOnly, ...classic };
+  // The last one is for a classic queue that was declared with its type.
+  const kinds: Arguments[] = [quorum, classic, { ...classic, [QUEUE_TYPE]: 'classic' }];
+  let chosen: Arguments = {};
+  for (let [channel, kind] = [given, 0]; ; channel = await open()) {
+    try {
+      await channel.assertQueue(name, { durable: true, arguments: { ...kinds[kind], ...chosen } });
+      return channel;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const { argument, value } = otherArgument(error) ?? { argument: QUEUE_TYPE };
+      if (argument === QUEUE_TYPE && kind < kinds.length - 1) kind += 1;
+      else if (value !== undefined && !(argument in chosen) && OPERATORS_CHOICE.includes(argument))
+        chosen = { ...chosen, [argument]: value };
+      else {
+        const needed: Arguments = { ...PROPERTIES, ...kinds[kind], [QUEUE_TYPE]: 'quorum' };
+        const [has, wants] = [value ?? 'unset', needed[argument] ?? 'unset'];
+        throw new Error(
+          `The queue ${name} has the argument ${argument} ${has} where ${wants} is needed. Delete the queue while no process runs: it is filled again from the log.`,
+          { cause: error },
+        );
+      }
+    }
   }
 }
 
-const isRefusal = (error: unknown): boolean =>
+const isRefusal = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === PRECONDITION_FAILED || error.code === NOT_IMPLEMENTED);
+
+/** The argument in which the queue on the server differs, with its value there, as the server's refusal says. */
+function otherArgument({
+  message,
+}: Error): { readonly argument: string; readonly value?: string | number } | undefined {
+  const [argument, ...rest] = message.split("inequivalent arg '")[1]?.split("'") ?? [];
+  const current = rest.join("'").split(' current is ')[1] ?? '';
+  const [, text, type] = /^(?:the value )?'([^']*)'(?: of type '(\w+)')?/.exec(current) ?? [];
+  if (argument === undefined || text === undefined) return argument === undefined ? undefined : { argument };
+  const isNumber = type === undefined ? /^\d+$/.test(text) : type !== 'longstr';
+  return { argument, value: isNumber ? Number(text) : text };
+}
 
 type DelayRoute = {
   /** The highest level to wait in; undefined if there is no delay. */

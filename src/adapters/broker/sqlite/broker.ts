@@ -3,6 +3,8 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { Checkpoint, ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
+import { sleep } from '../../../supervision/waiting.js';
+import { holdAlone } from '../../sqliteInUse.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
 import { Consumer, type ConsumerOptions } from './consumer.js';
 import { JobStore } from './jobStore.js';
@@ -13,6 +15,8 @@ import { JobStore } from './jobStore.js';
 const DEFAULT_LEASE_MS = 5_000;
 /** A dead process's messages come back when its lease ends. Publishing wakes the consumers of the same process. */
 const DEFAULT_POLL_MS = 2_500;
+/** How often a process that would lead looks whether another one still does. */
+const LEAD_AGAIN_MS = 500;
 
 export type SqliteBrokerOptions = {
   /** Path of the database file; created if missing. */
@@ -32,6 +36,8 @@ export async function openSqliteBroker(options: SqliteBrokerOptions): Promise<Me
 
 class SqliteBroker implements MessageBroker {
   readonly #store: JobStore;
+  readonly #file: string;
+  readonly #closing = new AbortController();
   readonly #settings: Pick<ConsumerOptions, 'leaseMs' | 'pollMs' | 'onHandlerError'>;
   /** Wakes consumers in other threads. Other processes poll. */
   readonly #channel: BroadcastChannel;
@@ -40,6 +46,7 @@ class SqliteBroker implements MessageBroker {
   constructor(options: SqliteBrokerOptions) {
     const { file, leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, onHandlerError = warn } = options;
     this.#settings = { leaseMs, pollMs, onHandlerError };
+    this.#file = file;
     this.#store = new JobStore(file, leaseMs);
     this.#channel = new BroadcastChannel(`dynamic-assets:broker:${realpathSync(file)}`);
     this.#channel.onmessage = (message) => this.#wake(String(Object(message).data));
@@ -64,6 +71,15 @@ class SqliteBroker implements MessageBroker {
     return this.#consumers.run(queue, options, (running) => new Consumer(this.#store, { ...running, ...settings }));
   }
 
+  async lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const ending = AbortSignal.any([signal, this.#closing.signal]);
+    while (!ending.aborted) {
+      const release = holdAlone(`${this.#file}-${name}.lock`);
+      if (release !== undefined) return work(ending).finally(release);
+      await sleep(LEAD_AGAIN_MS, ending);
+    }
+  }
+
   async depth(queue: string): ReturnType<MessageBroker['depth']> {
     return this.#store.depth(queue);
   }
@@ -84,6 +100,7 @@ class SqliteBroker implements MessageBroker {
 
   /** Ends the consumers of this broker first. */
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#consumers.stop();
     this.#channel.close();
     this.#store.close();
