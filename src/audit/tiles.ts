@@ -1,0 +1,86 @@
+/** The tiles of a tree as files, at the paths of c2sp.org/tlog-tiles: a web server can publish them as they are. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { HASH_BYTES, TILE_WIDTH, type Tile } from './merkle.js';
+
+/** The tile is missing, or has another length than a tile of its width. */
+export class DamagedTileError extends Error {
+  override readonly name = 'DamagedTileError';
+}
+
+/** An index in groups of three digits, all but the last behind an `x`: 1234067 is `x001/x234/067`. */
+function indexPath(index: number): string {
+  const digits = String(index);
+  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) ?? [];
+  return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
+}
+
+/** Relative to the directory of the tree. */
+export const tilePath = (level: number, index: number, width: number = TILE_WIDTH): string =>
+  `tile/${level}/${indexPath(index)}${width < TILE_WIDTH ? `.p/${width}` : ''}`;
+
+/** Writes a file as a whole: after a crash it is there completely, or as it was. */
+export async function writeWhole(file: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomUUID()}.part`;
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    await handle.writeFile(content);
+    await handle.sync();
+    await handle.close();
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+export class TileFiles {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** A full tile takes the place of its partial ones. */
+  async write({ level, index, hashes }: Tile): Promise<void> {
+    const width = hashes.length / HASH_BYTES;
+    await writeWhole(join(this.#directory, tilePath(level, index, width)), hashes);
+    if (width === TILE_WIDTH)
+      await rm(join(this.#directory, `${tilePath(level, index)}.p`), { recursive: true, force: true });
+  }
+
+  /** The first hashes of a tile, from the full one or a partial one of this width. @throws DamagedTileError */
+  async read(level: number, index: number, width: number = TILE_WIDTH): Promise<Buffer> {
+    for (const stored of new Set([TILE_WIDTH, width])) {
+      const hashes = await this.#readFile(tilePath(level, index, stored));
+      if (hashes?.length === stored * HASH_BYTES) return hashes.subarray(0, width * HASH_BYTES);
+      if (hashes !== undefined) throw new DamagedTileError(`${tilePath(level, index, stored)} is damaged.`);
+    }
+    throw new DamagedTileError(`${tilePath(level, index, width)} is missing.`);
+  }
+
+  /** As many of a tile's hashes as are stored; none if there is no such tile. */
+  async readWidest(level: number, index: number): Promise<Buffer> {
+    const partial = await readdir(join(this.#directory, `${tilePath(level, index)}.p`)).catch(() => []);
+    const widths = [TILE_WIDTH, ...partial.map(Number).sort((one, other) => other - one)];
+    for (const width of widths) {
+      const hashes = await this.#readFile(tilePath(level, index, width));
+      if (hashes?.length === width * HASH_BYTES) return hashes;
+    }
+    return Buffer.alloc(0);
+  }
+
+  async #readFile(path: string): Promise<Buffer | undefined> {
+    try {
+      return await readFile(join(this.#directory, path));
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
