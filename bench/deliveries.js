@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { Agent, request } from 'undici';
+import { isNamed, logUnderTest } from './engines/logUnderTest.js';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { atMost, note, quantile, share } from './figures.js';
 import { Receivers } from './receivers.js';
@@ -23,13 +24,16 @@ export async function measureDeliveries(directory) {
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receivers.certificate);
   const places = ownPlaces(process.env);
-  const service = await startService(join(directory, 'data'), {
+  const log = isNamed ? await logUnderTest(0) : undefined;
+  const settings = {
+    ...log?.settings,
     ...places,
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEBHOOK_CONCURRENCY: String(WEBHOOK_CONCURRENCY),
     WEBHOOK_BACKOFF_MS: `0,${RETRY_MS}`,
-  });
+  };
+  const service = await startService(join(directory, 'data'), settings, log?.tenant);
   const person = await signIn(service);
   try {
     await measureIdle(service.client, person, receivers);

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { WebhookReceiver } from '../examples/demo/receiver.js';
 import { approvalTimes } from './engines/approvals.js';
 import { measureClusterFaults } from './engines/clusterFaults.js';
+import { measureCreateWaterfall } from './engines/createWaterfall.js';
 import { measureEventLogs } from './engines/eventLogs.js';
+import { isNamed, LOG_NAME, logUnderTest } from './engines/logUnderTest.js';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { rawHandOver } from './engines/rawBroker.js';
 import { rawRates } from './engines/rawReadModels.js';
@@ -19,22 +21,36 @@ const ORDERS = 60;
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 
 export async function measureEngines(directory) {
-  await measureEventLogs(directory);
-  await measureClusterFaults(directory);
-  const { EVENTSTORE_URL } = process.env;
   const places = ownPlaces(process.env);
   const { MONGODB_URL, RABBITMQ_URL } = places;
-  note('event log', EVENTSTORE_URL === undefined ? 'embedded' : 'EventStoreDB');
-  note('read models', MONGODB_URL === undefined ? 'embedded' : 'MongoDB, or what speaks its protocol');
-  note('broker', RABBITMQ_URL === undefined ? 'embedded' : 'RabbitMQ');
+  note(
+    'event log of the rows below',
+    isNamed ? `${LOG_NAME}, named by EVENTSTORE_URL` : `${LOG_NAME}: no server is named`,
+  );
+  note(
+    'read models',
+    MONGODB_URL === undefined ? 'embedded' : 'MongoDB, or what speaks its protocol, where it says so',
+  );
+  note('broker', RABBITMQ_URL === undefined ? 'embedded' : 'RabbitMQ, where it says so');
+  await measureEventLogs(directory);
+  await measureCreateWaterfall(directory);
+  // They end nodes, and elect.
+  if (isNamed) note('faults of a cluster', 'measured on doubles only, where EVENTSTORE_URL is unset');
+  else await measureClusterFaults(directory);
+  const log = isNamed ? await logUnderTest(0) : undefined;
+  note('event log of the rows below', isNamed ? LOG_NAME : 'embedded');
   const receiver = await WebhookReceiver.start();
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receiver.certificate);
-  const service = await startService(join(directory, 'data'), {
+  const settings = {
+    ...log?.settings,
+    MONGODB_URL: '',
+    RABBITMQ_URL: '',
     ...places,
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  });
+  };
+  const service = await startService(join(directory, 'data'), settings, log?.tenant);
   try {
     await measureBatches(service, MONGODB_URL);
     await measureDelivery(service, receiver, RABBITMQ_URL);
@@ -46,7 +62,7 @@ export async function measureEngines(directory) {
 }
 
 /** Batch upserts and a rebuild of the same table, beside what the bare driver does with the very documents and indexes. */
-async function measureBatches({ client, cli }, mongoUrl) {
+async function measureBatches({ client, cli, tenant }, mongoUrl) {
   const bodies = Array.from({ length: BATCHES }, (_, n) =>
     JSON.stringify({
       items: Array.from({ length: BATCH }, (_, i) => ({ ...place(n * BATCH + i), _batch_id: 'first' })),
@@ -61,7 +77,7 @@ async function measureBatches({ client, cli }, mongoUrl) {
   };
   await Promise.all(Array.from({ length: WRITERS }, writer));
   const upserts = (BATCHES * BATCH * 1000) / (performance.now() - start);
-  const [rebuilt] = await cli('projections', 'rebuild', '--tenant', 'bench', '--table', 'dyn_location');
+  const [rebuilt] = await cli('projections', 'rebuild', '--tenant', tenant, '--table', 'dyn_location');
   const rebuilds = (BATCHES * BATCH) / rebuilt.seconds;
   if (mongoUrl === undefined) {
     note('batch upsert of new items', `${Math.round(upserts)} items/s`);

@@ -8,20 +8,27 @@
  *   npm run bench -- --projection      what projecting one record costs, alone, by 16 at once and when it is behind
  *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
  *   npm run bench -- --crowds          what one tenant can make the others wait, a minute or two
+ *   npm run bench -- --audit           pages of the activity at 10,000,000 entries or --records, and a table of a million
+ *                                      records as it was; some fifteen minutes and 8 GB
+ *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, and the
+ *                                      import of a file; some five minutes
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
  *   npm run bench -- --growth          each cost against the number of records, up to 1,000,000 or --records, and of tenants, up to
  *                                      5,000 or --tenants; about fifteen minutes; draws docs/growth.md
+ *                                      with MONGODB_URL only the tenants, with the read models there, and prints the table
  *   npm run bench -- --peers --records 10000 --only pocketbase     the same with one size, and only this peer
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { measureAudit } from './audit.js';
 import { measureBatches } from './batches.js';
 import { measureBeside } from './beside.js';
 import { measureCleanUp } from './cleanUp.js';
+import { measureConsole } from './console.js';
 import { measureApprove, measureCreate, measureUpdate } from './create.js';
 import { measureCrowds } from './crowd/index.js';
 import { measureDeliveries } from './deliveries.js';
@@ -32,6 +39,7 @@ import { measureGrowth } from './growth/index.js';
 import { measureIsolation } from './isolation/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
+import { measurePastTables } from './pastTables.js';
 import { measurePeers } from './peers/index.js';
 import { measureProjection } from './projection/index.js';
 import { startService } from './service.js';
@@ -45,6 +53,8 @@ const { values } = parseArgs({
     projection: { type: 'boolean', default: false },
     isolation: { type: 'boolean', default: false },
     crowds: { type: 'boolean', default: false },
+    audit: { type: 'boolean', default: false },
+    console: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -54,6 +64,7 @@ const { values } = parseArgs({
 });
 const sizes = values.records?.split(',').map(Number);
 const [records] = sizes ?? [1_000_000];
+const PAST_RECORDS = 1_000_000;
 const PEER_SIZES = [10_000, 150_000, 1_000_000];
 
 /** The embedded default, in depth. */
@@ -81,9 +92,13 @@ const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.isolation) await measureIsolation(directory, records);
   else if (values.crowds) await measureCrowds(directory);
+  else if (values.audit) {
+    await measureAudit(directory, sizes?.[0] ?? 10_000_000);
+    await measurePastTables(join(directory, 'past'), Math.min(sizes?.[0] ?? PAST_RECORDS, PAST_RECORDS));
+  } else if (values.console) await measureConsole(join(directory, 'console'), records);
   else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
-  else if (values.growth) await measureGrowth(directory, records, Number(values.tenants));
+  else if (values.growth) await measureGrowth(directory, records, Number(values.tenants), !process.env.MONGODB_URL);
   else if (values.waterfall) await measureWaterfall(directory);
   else if (values.projection) await measureProjection(directory);
   else if (values.deliveries) await measureDeliveries(directory);

@@ -1,6 +1,11 @@
 /** The lists that bench/readModels.js measures. */
 const contains = (field, ...anyOf) => ({ kind: 'contains', field, anyOf });
 const equals = (field, ...anyOf) => ({ kind: 'equals', field, anyOf });
+/** A search: the text in any of these fields, or one of the values. */
+const search = (text, ...more) => ({
+  kind: 'any',
+  anyOf: [...['external_id', 'name', 'city_name', 'postal_zone'].map((field) => contains(field, text)), ...more],
+});
 const asc = (field) => ({ field, direction: 'asc' });
 const desc = (field) => ({ field, direction: 'desc' });
 const SORTS = ['name', 'city_name', 'postal_zone', 'country', 'created_at', 'updated_at', 'external_id'];
@@ -29,6 +34,14 @@ export function listCases(total) {
       [[], [asc('name')], [desc('city_name')], [asc('postal_zone')], [asc('country')]].map((sort) =>
         page({ filters: [contains('name', text)], sort }),
       ),
+    ),
+    'search of 3+ in four fields, rare and common': ['rotterdam', 'kyiv', '0712', 'san', 'new'].flatMap((text) =>
+      [[], [asc('name')]].map((sort) => page({ filters: [search(text)], sort })),
+    ),
+    'search of 3+ in four fields, or 200 keys': ['rotterdam', 'san'].map((text) =>
+      page({
+        filters: [search(text, equals('postal_zone', ...Array.from({ length: 200 }, (_, n) => String(10_000 + n))))],
+      }),
     ),
     'filter of 3+, common, country then name': ['ber', 'san', 'ville'].map((text) =>
       page({ filters: [contains('name', text)], sort: [asc('country'), asc('name')] }),

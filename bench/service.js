@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { endWithThis } from './interruption.js';
 
-const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../dist/bundle/index.js', import.meta.url));
 
 /** Where people and their tools call. */
 export const PLATFORM = '/api/v1/platform';
@@ -49,18 +49,22 @@ export async function stopService(child) {
   await once(child, 'exit');
 }
 
-/** @param settings environment of the service beside the usual */
-export async function startService(directory, settings = {}) {
+/**
+ * @param settings environment of the service beside the usual
+ * @param tenant where its log may have one of the usual name
+ */
+export async function startService(directory, settings = {}, tenant = 'bench') {
   const cli = (...args) => callCli(directory, settings, ...args);
-  const credentials = await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+  const credentials = await cli('tenant', 'create', tenant, '--order-model', 'dyn_transport_order');
   const { child, port } = await spawnService(directory, settings);
-  const client = await signInClient(port, 'bench', credentials);
+  const client = await signInClient(port, tenant, credentials);
   // What is measured deletes most of a table, without a question.
-  const admin = await signIn({ port, credentials });
+  const admin = await signIn({ port, credentials, tenant });
   await admin.ok('PUT', `${PLATFORM}/tenant/clean-up-guard`, { max_percent: null });
   admin.close();
   return {
     credentials,
+    tenant,
     port,
     pid: child.pid,
     client,
@@ -101,8 +105,8 @@ export async function signInClient(port, tenant, credentials) {
 }
 
 /** A client with the session of the tenant's first admin. */
-export async function signIn({ port, credentials }) {
-  const person = createClient(port, 'bench.localhost');
+export async function signIn({ port, credentials, tenant }) {
+  const person = createClient(port, `${tenant}.localhost`);
   const { email, password } = credentials.admin;
   const { data } = JSON.parse(await person.ok('POST', `${PLATFORM}/session`, { email, password }));
   person.headers.authorization = `Bearer ${data.token}`;

@@ -22,7 +22,7 @@ const wholeNumber = (min: number, max: number) =>
 const integer = (fallback: number, min: number, max: number) => wholeNumber(min, max).default(fallback);
 
 /** A cluster URL names several hosts, which the URL standard does not allow: keeps the first one. */
-const oneHost = (url: string): string => url.replace(/,[^/?#]*/, '');
+const oneHost = (url: string): string => url.replace(/,[^/?#@]*(?=[/?#]|$)/, '');
 
 const url = (protocols: readonly string[], example: string) =>
   z
@@ -53,13 +53,21 @@ export const settings = {
     .min(1)
     .default('data')
     .transform((path) => resolve(path))
-    .describe('Directory of the embedded engines and of the signing keys; made when it is missing'),
+    .describe('Directory of the embedded engines, and of what each process keeps for itself; made when it is missing'),
   BASE_HOST: z
     .string()
     .regex(HOST_LABELS, 'must be a host name such as assets.example.com')
     .transform((name) => name.toLowerCase().replace(/\.$/, ''))
     .default('localhost')
     .describe('Host name under which tenants live: <tenant>.<BASE_HOST>'),
+  OPERATOR_HOST: z
+    .string()
+    .regex(HOST_LABELS, 'must be a host name such as operator.example.com')
+    .transform((name) => name.toLowerCase().replace(/\.$/, ''))
+    .default('operator.service.localhost')
+    .describe(
+      "Host name of the operator's console (`dynamic-assets console`), which no tenant can have; the default is reached on this machine alone, or through a tunnel",
+    ),
   DEFAULT_TENANT: z.string().min(1).optional().describe('Tenant of requests to a bare host name or an IP address'),
   LOG_LEVEL: z
     .enum(
@@ -162,6 +170,21 @@ export const settings = {
   DISK_RESERVE: integer(1_000_000_000, 0, 1e15).describe(
     'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507 for the tenant whose log grew most, below half of it for all; 0 for no reserve',
   ),
+  CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
+    'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" makes some',
+  ),
+  CHECKPOINT_DIR: z
+    .string()
+    .min(1)
+    .transform((path) => resolve(path))
+    .optional()
+    .describe(
+      'Directory that gets a file with each signed checkpoint, best on another machine: an audit compares them',
+    ),
+  PAST_TABLES_BYTES: integer(10_000_000_000, 0, 1e15).describe(
+    'Bytes of the disk of DATA_DIR for copies of tables as they were (`at=`, compare); half of them for one tenant',
+  ),
+  PAST_TABLES_MINUTES: integer(60, 1, 10_080).describe('How long such a copy is kept after it was last read'),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')
@@ -212,14 +235,48 @@ export const settings = {
     .transform((keys) => keys.map((key) => Buffer.from(key, 'base64')))
     .optional()
     .describe(
-      'Key that seals webhook secrets, 32 bytes in base64; if unset, one is made and kept in DATA_DIR. Of several, separated by commas, the first seals and all open',
+      'Key that seals webhook secrets and the keys that sign tokens, 32 bytes in base64, the same for all processes; if unset, one is made and kept in DATA_DIR. Of several, separated by commas, the first seals and all open',
     ),
 } as const;
 
 /** Settings whose values are never shown. */
 export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
 
-const schema = z.object(settings);
+/** Of the README and the help. `defaultText` is written as in the environment; '' if there is none. */
+export const settingRows = Object.entries(settings).map(([name, schema]) => ({
+  name,
+  defaultText: defaultText(schema),
+  meaning: schema.description ?? '',
+}));
+
+/** The default before it is transformed. */
+function defaultText(schema: unknown): string {
+  if (schema instanceof z.ZodDefault) return String(schema.def.defaultValue);
+  if (schema instanceof z.ZodPipe) return defaultText(schema.def.in);
+  return '';
+}
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/** Every setting with its value, without keys and passwords. */
+export const settingsInUse = (environment: Environment) =>
+  settingRows.map(({ name, defaultText: standard, meaning }) => {
+    const given = environment[name] === '' ? undefined : environment[name];
+    const source = given === undefined ? 'default' : 'environment';
+    return { name, value: shownValue(name, given ?? standard), source, default: standard, meaning } as const;
+  });
+
+function shownValue(name: string, value: string): string {
+  if (value === '') return '';
+  if (SECRET_SETTINGS.includes(name)) return '********';
+  return value.replace(/^([^:/]*:\/\/[^/@:]*):[^@/]*@/, '$1:********@');
+}
+
+const schema = z.object(settings).superRefine(({ BASE_HOST, OPERATOR_HOST }, { addIssue }) => {
+  const label = OPERATOR_HOST.endsWith(`.${BASE_HOST}`) ? OPERATOR_HOST.slice(0, -BASE_HOST.length - 1) : '.';
+  if (!label.includes('.'))
+    addIssue({ code: 'custom', path: ['OPERATOR_HOST'], message: `must not be the host of a tenant: ${label}` });
+});
 
 export type Config = z.output<typeof schema>;
 
@@ -228,7 +285,7 @@ export class ConfigError extends Error {
 }
 
 /** @throws ConfigError naming each variable that is wrong and what is allowed */
-export function readConfig(environment: { readonly [name: string]: string | undefined }): Config {
+export function readConfig(environment: Environment): Config {
   const given = Object.fromEntries(
     Object.keys(settings).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
   );

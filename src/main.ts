@@ -6,22 +6,22 @@ import type { Logger } from 'pino';
 import { damageOf, isMarkedDamaged, markDamaged, setAside } from './adapters/damagedFiles.js';
 import { refuseDamagedLog } from './adapters/eventstore/sqlite/logFile.js';
 import { findOutdated, replaceByEmpty } from './adapters/readmodels/sqlite/connections.js';
-import { SigningKeys } from './api/auth/signingKeys.js';
-import { TokenService } from './api/auth/tokens.js';
 import type { ApiConfig, ApiDeps } from './api/deps.js';
-import { starting, startingAnew } from './api/health.js';
+import { whileStarting } from './api/health.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role, version } from './config.js';
-import { Directory } from './directory/directory.js';
-import { EventLogDamagedError, type EventStore, type LogAnchor, LogReplacedError } from './ports/eventStore.js';
+import type { Directory } from './directory/directory.js';
+import type { LogAnchor } from './ports/eventStore.js';
 import { projectedAnchor } from './ports/logAnchor.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
+import { AuditTree } from './service/auditTree.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import { type DirectoryUse, useDirectory, usersOf } from './service/directoryUse.js';
+import { DiskReserve, freeBytes } from './service/diskReserve.js';
 import {
   type EngineProbes,
   readiness,
@@ -32,14 +32,19 @@ import {
   registerQueueMetrics,
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openStoredDirectory, readModelFile } from './service/engines.js';
+import { openBroker, readModelFile } from './service/engines.js';
+import { openDirectory } from './service/openDirectory.js';
+import { openOperatorParts } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
+import { openPastTables } from './service/pastTables.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openQuotas } from './service/quotas.js';
-import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
+import { isAlone, openLogEnd, openReadSide, readsWait } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
-import { createSecretBox, installationKeys } from './service/secretBox.js';
+import { openKeys } from './service/signingKeys.js';
+import { StartProgress } from './service/startProgress.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
+import { openTokens } from './service/tokens.js';
 import { startTracing, traceAppends } from './service/tracing.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
@@ -57,7 +62,6 @@ export type RunningService = {
   stop(): Promise<void>;
 };
 
-const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
 
 /**
@@ -82,13 +86,15 @@ export async function startService(
     stopping.push(() => use.release());
     const tracing = await startTracing(config, log);
     stopping.push(() => tracing?.stop());
+    const progress = new StartProgress();
     const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
+      progress.begin();
       const first = { ...config, acceptLog: acceptLog && isFirst };
-      const parts = await open({ config: first, log, roles, tracer: tracing?.tracer, onReplaced });
+      const parts = await open({ config: first, log, roles, tracer: tracing?.tracer, onReplaced, progress });
       isFirst = false;
       return parts;
     };
-    const running = new Restartable(openAll, { starting, startingAnew }, log);
+    const running = new Restartable(openAll, whileStarting(progress.text), log);
     stopping.push(() => running.stop());
     // Listens before the engines are open, which may take long, so that health checks are answered.
     const server = await startHttpServer(running.listener, {
@@ -138,7 +144,8 @@ type Given = {
   readonly log: Logger;
   readonly roles: ReadonlySet<Role>;
   readonly tracer: Tracer | undefined;
-  readonly onReplaced: () => void;
+  readonly onReplaced: (places: string) => void;
+  readonly progress: StartProgress;
 };
 
 /** @throws what an engine throws, after closing everything */
@@ -157,7 +164,7 @@ async function open(given: Given): Promise<ServiceParts> {
 
 /** @param closing gets a closer for each opened part; to be called in reverse order */
 async function openParts(
-  { config, log, roles, tracer, onReplaced }: Given,
+  { config, log, roles, tracer, onReplaced, progress }: Given,
   closing: (() => Promise<void>)[],
 ): Promise<Omit<ServiceParts, 'close'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
@@ -181,9 +188,12 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const early = answersEarly(config, roles, () => directory);
-  const onSlowList = (list: object): void => log.debug(list, 'a list was slow');
-  const { readModels, barrier } = opened(await openReadSide(config, eventStore, { early, onSlowList }), (side) =>
+  const sideOptions = {
+    ...readsWait(config, roles, () => directory),
+    onSlowList: (list: object): void => log.debug(list, 'a list was slow'),
+    onInterruption: logs(log, 'warn', 'following the writes of other machines is interrupted, and tried again'),
+  };
+  const { readModels, barrier, lanes } = opened(await openReadSide(config, eventStore, sideOptions), (side) =>
     side.readModels.close(),
   );
   const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
@@ -200,9 +210,13 @@ async function openParts(
         each.stop(),
       )
     : undefined;
-  const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
-  const secretBox = createSecretBox(...(await installationKeys(config)));
-  const commands = openApplication({ eventStore, readModels, directory, secretBox, now, newId });
+  const directory = opened(await openDirectory(config, eventStore, log, onReplaced, progress.directory), (each) =>
+    each.stop(),
+  );
+  const secretBox = await openKeys(config, { eventStore, directory, now, newId });
+  const { othersWrites } = barrier;
+  const written = othersWrites?.leavingOut(eventStore) ?? eventStore;
+  const commands = openApplication({ eventStore: written, readModels, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);
   const names = () => Array.from(directory.tenants(), ({ name }) => name);
@@ -217,17 +231,22 @@ async function openParts(
       (each) => each.close(),
     );
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
-    const settings = webhookSettings(config);
-    const { acceptLog } = config;
-    const deps = { commands, broker, transport, settings, logger: log, metrics: deliveryMetrics, tracer, acceptLog };
+    const around = { logger: log, metrics: deliveryMetrics, tracer, acceptLog: config.acceptLog };
+    const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
     opened(startWebhooks(deps), (each) => each.stop());
   }
 
   const isApi = roles.has('api');
   const onError = logs(log, 'warn', 'counting what tenants have in the log is interrupted, and tried again');
-  const quotas = opened(
-    await openQuotas(config, { eventStore, readModels, directory, metrics, isApi, onError }),
-    (each) => each.stop(),
+  const counted = { eventStore, readModels, directory, metrics, isApi, onError };
+  const quotas = opened(await openQuotas(config, counted), (each) => each.stop());
+  const pastTables = opened(
+    await openPastTables(config, {
+      disk: new DiskReserve(config.DISK_RESERVE, () => freeBytes(config.DATA_DIR)),
+      erasures: () => eventStore.erasures?.count ?? 0,
+      onFailure: logs(log, 'error', 'a table as it was could not be made'),
+    }),
+    (each) => each.close(),
   );
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
@@ -241,24 +260,32 @@ async function openParts(
   registerSetAsideMetrics(metrics.registry, () => setAside);
   registerParkedMetrics(metrics.registry, () => readModels.parked());
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
-  const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
+  const seen = { log, eventStore, readModels, lanes, barrier, watch, directory, broker, metrics };
+  const operator = opened(openOperatorParts(config, seen), (each) => each.stop());
+  const startTree = () => AuditTree.start(config, log, metrics.registry, () => eventStore.head());
+  const auditTree = isApi ? opened(startTree(), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
     readModels,
+    pastTables,
     staleness: (tenant) => barrier.staleness(tenant),
     pendingWrites: barrier.pendingWrites,
+    unshown: barrier.unshown,
+    logEnd: openLogEnd(config, eventStore, directory, othersWrites),
     directory,
-    tokens: new TokenService(keys, {
-      issuer: `https://${config.BASE_HOST}`,
-      tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
-      sessionTtlSeconds: SESSION_SECONDS,
-    }),
+    tokens: openTokens(config, { eventStore, directory, secretBox, log }),
     usage: quotas.usage,
     disk: quotas.disk,
     config: apiConfig(config),
     log,
     metrics,
     tracer,
+    proveEvent: async (eventId, tenant) => auditTree?.ask({ kind: 'proof', eventId, tenant }),
+    exportParts: {
+      checkpoint: async () => auditTree?.ask({ kind: 'checkpoint' }),
+      prove: async (stream, from, note) => auditTree?.ask({ kind: 'stream', stream, from, note }),
+      deliveryLogDays: config.DELIVERY_LOG_DAYS,
+    },
     ready: readiness({
       engines,
       watch,
@@ -267,11 +294,14 @@ async function openParts(
       behind: () => barrier.behind(),
       projectorFailure: () => projector?.failure(),
     }),
+    operator,
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for
   // read models that are away: some requests need only the log.
-  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS).catch(logs(log, 'warn', READ_MODELS_AWAY)))) {
+  const catchUp = () =>
+    watch.catchUp(START_CATCH_UP_MS, progress.readModels).catch(logs(log, 'warn', READ_MODELS_AWAY));
+  if (roles.has('api') && !(await catchUp())) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
@@ -327,33 +357,6 @@ const logs =
   (error: unknown): void =>
     log[level]({ err: error }, message);
 
-/** Starts the directory of tenants, and logs its interruptions. @throws what the event store throws */
-function openDirectory(
-  config: Config,
-  eventStore: EventStore,
-  log: Logger,
-  onReplaced: () => void,
-): Promise<Directory> {
-  let lastMessage = '';
-  const onInterruption = (error: unknown): void => {
-    const message = error instanceof Error ? error.message : '';
-    // Met at each retry, until a person restores a backup.
-    if (error instanceof EventLogDamagedError && message === lastMessage) return;
-    lastMessage = message;
-    // Every process has a directory, so this reports a replaced log first.
-    if (error instanceof LogReplacedError) onReplaced();
-    else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
-  };
-  const keeping = {
-    store: openStoredDirectory(config),
-    onError: (error: unknown) =>
-      log.warn({ err: error }, 'the directory of tenants cannot be stored; the next start takes longer'),
-  };
-  return Directory.start(eventStore, onInterruption, keeping, (parked) =>
-    log.error(parked, 'an event of a tenant cannot be applied: the tenant is not served'),
-  );
-}
-
 /** An attempt without an outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
 
@@ -372,6 +375,7 @@ const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 const apiConfig = (config: Config): ApiConfig => ({
   release: version(),
   baseHost: config.BASE_HOST,
+  operatorHost: config.OPERATOR_HOST,
   ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
   trustProxy: config.TRUST_PROXY,
   corsOrigins: config.CORS_ORIGINS,

@@ -4,13 +4,13 @@
  *     node requests.js FILE
  *
  * The file holds `{ port, bodies?: [body], requests: [{ method, path, headers, body? }], leaveAfterMs? }`. The body of a request
- * is its text, or its index in `bodies`, where many requests share some large ones.
+ * is its text, or its index in `bodies`, in base64, where many requests share some large ones.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 
 const { port, bodies = [], requests, leaveAfterMs } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
-const shared = bodies.map((body) => Buffer.from(body));
+const shared = bodies.map((body) => Buffer.from(body, 'base64'));
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const statuses = {};
 const count = (status) => {
@@ -27,7 +27,7 @@ const send = ({ method, path, headers, body: given }) =>
     const sent =
       body === undefined
         ? headers
-        : { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers };
     const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers: sent }, (incoming) => {
       incoming
         .resume()

@@ -1,37 +1,35 @@
 /**
- * What the service makes of its log: the embedded one, and EventStoreDB as far as a protocol double shows it, which
+ * What the service makes of its log: the embedded one, and the EventStoreDB that is named; or a double of its protocol, which
  * answers sooner than a server. What others have written to the log should cost nothing.
  */
-import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { WebhookReceiver } from '../../examples/demo/receiver.js';
 import { measureCreate } from '../create.js';
 import { atMost, milliseconds, note, p99, quantile, share } from '../figures.js';
 import { callCli, createClient, spawnService, startService, stopService } from '../service.js';
 import { approvalTimes, createOrder } from './approvals.js';
+import { isNamed, LOG_NAME, logUnderTest } from './logUnderTest.js';
 
-const DOUBLE = fileURLToPath(new URL('./double.cjs', import.meta.url));
 const APPROVALS = 200;
 const NAMES = 200;
 const APPENDS = 8_000;
 const APPENDERS = 16;
 const IDLE_MS = 10_000;
-const FOREIGN = [1_000, 5_000_000];
+/** A server has to be given them first. */
+const FOREIGN = [1_000, isNamed ? 500_000 : 5_000_000];
 const TIMES = 5;
 /** What is wanted of creates there. */
 const OVER_EVENTSTOREDB = { medianMs: 3.5, perSecond: { 'reference record': 1_500, order: 1_500 } };
 
 export async function measureEventLogs(directory) {
   await measureLog(join(directory, 'embedded'), 'embedded log', undefined);
-  const double = await startDouble(0);
-  await measureLog(join(directory, 'double'), 'double of EventStoreDB', double);
-  double.stop();
+  const log = await logUnderTest(0);
+  await measureLog(join(directory, 'log'), LOG_NAME, log);
+  log.stop();
   const medians = [];
   for (const foreign of FOREIGN) medians.push(await measureStart(join(directory, `others-${foreign}`), foreign));
   const [few, many] = medians;
@@ -39,46 +37,32 @@ export async function measureEventLogs(directory) {
     atMost(`${what}: many events of others beside few`, many[what] / few[what], 1.3, 'times');
 }
 
-/** @returns the double as a process of its own */
-async function startDouble(foreign) {
-  const child = fork(DOUBLE, [String(foreign)]);
-  const [{ url }] = await once(child, 'message');
-  return {
-    settings: { EVENTSTORE_URL: url, MONGODB_URL: '', RABBITMQ_URL: '' },
-    async calls() {
-      child.send('count');
-      const [{ calls }] = await once(child, 'message');
-      return calls;
-    },
-    stop: () => child.disconnect(),
-  };
-}
-
-async function measureLog(directory, name, double) {
+async function measureLog(directory, name, log) {
   const receiver = await WebhookReceiver.start();
   const caFile = `${directory}.pem`;
   await writeFile(caFile, receiver.certificate);
-  const service = await startService(directory, {
-    ...(double?.settings ?? { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' }),
+  const settings = {
+    ...(log?.settings ?? { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' }),
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  });
+  };
+  const service = await startService(directory, settings, log?.tenant);
   try {
     const times = await approvalTimes(service, receiver, APPROVALS);
     p99(`${name}: approval to arrival`, times, 60);
     atMost(`${name}: approval to arrival, half of them`, quantile(times, 0.5), 20, 'ms');
     await measureUnknownNames(name, service);
-    if (double !== undefined) await measureIdle(name, double);
+    if (log?.calls !== undefined) await measureIdle(name, log);
     note('event log', name);
-    const creates = await measureCreate(service, double && OVER_EVENTSTOREDB);
-    if (double !== undefined) await compareWithBareClient(name, creates, double);
+    const creates = await measureCreate(service, log && OVER_EVENTSTOREDB);
+    if (log !== undefined) await compareWithBareClient(name, creates, log);
   } finally {
     await service.stop();
     await receiver.stop();
   }
 }
 
-/** Appends of an event like that of a create, each to a stream of its own: over the double the client makes a call for each. */
+/** Appends of an event like that of a create, each to a stream of its own. */
 async function compareWithBareClient(name, creates, { settings }) {
   const client = EventStoreDBClient.connectionString(settings.EVENTSTORE_URL);
   const event = () => jsonEvent({ type: 'ClientTest', data: { text: 'x'.repeat(300) } });
@@ -123,18 +107,18 @@ async function answerTime(port, host, path) {
   return time;
 }
 
-async function measureIdle(name, double) {
+async function measureIdle(name, log) {
   await wait(IDLE_MS);
-  const before = await double.calls();
+  const before = await log.calls();
   await wait(IDLE_MS);
   // Each of its two threads looks every other second whether the log still answers.
-  atMost(`${name}: calls of an idle service`, ((await double.calls()) - before) / (IDLE_MS / 1000), 1.1, 'a second');
+  atMost(`${name}: calls of an idle service`, ((await log.calls()) - before) / (IDLE_MS / 1000), 1.1, 'a second');
 }
 
 /** @returns medians in milliseconds, by what they are of */
 async function measureStart(directory, foreign) {
-  const double = await startDouble(foreign);
-  const { settings } = double;
+  const log = await logUnderTest(foreign);
+  const { settings, tenant } = log;
   const timed = async (work) => {
     const start = performance.now();
     const result = await work();
@@ -146,15 +130,15 @@ async function measureStart(directory, foreign) {
     return ms;
   };
   const cli = async (...args) => (await timed(() => callCli(directory, settings, ...args))).ms;
-  await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+  await cli('tenant', 'create', tenant, '--order-model', 'dyn_transport_order');
   const first = await start();
   const times = { start: [], 'client create': [], 'tenant list': [] };
   for (let n = 0; n < TIMES; n++) {
     times.start.push(await start());
-    times['client create'].push(await cli('client', 'create', '--tenant', 'bench', '--name', `ERP ${n}`));
+    times['client create'].push(await cli('client', 'create', '--tenant', tenant, '--name', `ERP ${n}`));
     times['tenant list'].push(await cli('tenant', 'list'));
   }
-  double.stop();
+  log.stop();
   const count = foreign.toLocaleString('en');
   note(`${count} events of others: first start`, `${first.toFixed(0)} ms`);
   const medians = Object.fromEntries(Object.entries(times).map(([what, each]) => [what, quantile(each, 0.5)]));

@@ -2,10 +2,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
 import { operator, withCommands } from '../../dist/cli/operator.js';
 import { createClient as createApiClient } from '../../dist/commands/identity/clients.js';
 import { createTenant } from '../../dist/commands/identity/tenants.js';
 import { readConfig } from '../../dist/config.js';
+import { dropDatabase, ownPlaces } from '../engines/ownPlaces.js';
 import { quantile } from '../figures.js';
 import { diskMb, memoryMb } from '../peers/processes.js';
 import { place } from '../places.js';
@@ -22,7 +24,9 @@ const FILLERS = 32;
 const TIMED = 10;
 const REQUESTS = 1_000;
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
-const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
+/** Read models on the server that MONGODB_URL names, in a database of the run's own; everything else embedded. */
+const { MONGODB_URL = '' } = ownPlaces(process.env);
+const ENGINES = { EVENTSTORE_URL: '', MONGODB_URL, RABBITMQ_URL: '' };
 
 /** @returns by title: unit, and points of count and cost */
 export async function costsByTenants(directory, most) {
@@ -35,7 +39,7 @@ export async function costsByTenants(directory, most) {
     const before = tenants.length;
     tenants.push(...(await addTenants(data, before, count)));
     const begun = performance.now();
-    const { child, port } = await spawnService(data, EMBEDDED);
+    const { child, port } = await spawnService(data, ENGINES);
     const client = createClient(port, 'none');
     try {
       while ((await client.send('GET', '/health/ready')).status !== 200) await wait(5);
@@ -55,12 +59,24 @@ export async function costsByTenants(directory, most) {
       await measureRequests(client, costs, tenants);
       add(costs, 'memory after the requests', 'MB', count, await memoryMb([child.pid]));
       add(costs, 'disk of a tenant', 'MB', count, (await diskMb(data)) / count);
+      if (MONGODB_URL !== '') await countCollections(costs, count);
     } finally {
       client.close();
       await stopService(child);
     }
   }
+  if (MONGODB_URL !== '') await dropDatabase(MONGODB_URL);
   return costs;
+}
+
+/** Each is a file of the server. */
+async function countCollections(costs, tenants) {
+  const client = await MongoClient.connect(MONGODB_URL);
+  const collections = await client.db().collections();
+  const indexes = await Promise.all(collections.map((each) => each.indexes()));
+  await client.close();
+  add(costs, 'collections', 'of all tenants', tenants, collections.length);
+  add(costs, 'indexes', 'of all tenants', tenants, indexes.flat().length);
 }
 
 /** While the service is not running. */
@@ -82,7 +98,7 @@ function addTenants(data, from, to) {
       }
       return made;
     },
-    readConfig(environment(data, EMBEDDED)),
+    readConfig(environment(data, ENGINES)),
   );
 }
 

@@ -18,7 +18,7 @@ const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url));
 const BATCHES = 5;
 const CREATES = 1_500;
 /** Longer than the marks are kept in memory. */
-const KEPT_MS = 1_000;
+export const KEPT_MS = 1_000;
 
 /** What ends at each mark, in the order of one create. */
 const ANSWER = [
@@ -52,9 +52,7 @@ export async function measureWaterfall(directory) {
     EVENTSTORE_URL: '',
     MONGODB_URL: '',
     RABBITMQ_URL: '',
-    NODE_OPTIONS: `--require ${MARKS}`,
-    MARKS_FILE: marksFile,
-    MARKS_PACKAGE: PACKAGE,
+    ...markSettings(marksFile),
   });
   const measured = [];
   try {
@@ -73,6 +71,13 @@ export async function measureWaterfall(directory) {
   await keep(tablesOf(measured));
 }
 
+/** Of a service that notes its marks. */
+export const markSettings = (file) => ({
+  NODE_OPTIONS: `--require ${MARKS}`,
+  MARKS_FILE: file,
+  MARKS_PACKAGE: PACKAGE,
+});
+
 async function createSome(client, path, body) {
   const times = [];
   for (let n = 0; n < WARM_UP + CREATES; n++) {
@@ -84,7 +89,7 @@ async function createSome(client, path, body) {
 }
 
 /** In the order of time: nanoseconds of the clock that all processes share, and names. */
-async function marksOf(file) {
+export async function marksOf(file) {
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
   const marks = lines.map((line) => {
     const space = line.indexOf(' ');

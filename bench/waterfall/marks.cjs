@@ -1,11 +1,12 @@
 /**
  * Loaded into the service and each of its threads before anything else (`--require`): notes when a write passes from one
- * part of the program to the next. Only Node's and SQLite's own calls are watched, so the program itself knows nothing of it.
+ * part of the program to the next. Only Node's, SQLite's and the EventStoreDB client's own calls are watched, so the program
+ * itself knows nothing of it.
  */
 const { appendFileSync } = require('node:fs');
 const http = require('node:http');
 const { createRequire } = require('node:module');
-const { BroadcastChannel, isMainThread, parentPort, Worker, workerData } = require('node:worker_threads');
+const { BroadcastChannel, isMainThread, MessagePort, parentPort, Worker, workerData } = require('node:worker_threads');
 
 const FLUSH_MS = 200;
 const FIRST_NODE_OF_DRIVER_13 = 22;
@@ -38,6 +39,8 @@ const wrap = (owner, method, around) => {
 
 /** When the projector heard of a commit last. */
 let heardAt;
+
+const load = createRequire(process.env.MARKS_PACKAGE);
 
 const isLog = (channel) => channel.name.startsWith('event-log');
 
@@ -83,6 +86,26 @@ if (thread === 'main') {
     post(message, ...rest);
     if (message.stream !== undefined) mark('append sent');
   });
+  if (process.env.EVENTSTORE_URL) {
+    const { BatchAppendReq, BatchAppendResp, ReadResp } = load('@eventstore/db-client/generated/streams_pb.js');
+    wrap(BatchAppendReq.prototype, 'serializeBinary', (serialize) => {
+      mark('append sent');
+      return serialize();
+    });
+    wrap(BatchAppendResp, 'deserializeBinary', (deserialize, ...args) => {
+      mark('append answered');
+      return deserialize(...args);
+    });
+    wrap(ReadResp, 'deserializeBinary', (deserialize, ...args) => {
+      const answer = deserialize(...args);
+      if (answer.hasEvent()) mark('event there');
+      return answer;
+    });
+    wrap(MessagePort.prototype, 'postMessage', (post, message, ...rest) => {
+      if (message?.slice !== undefined) mark('event passed on');
+      post(message, ...rest);
+    });
+  }
 } else if (thread === 'appender') {
   wrap(parentPort, 'on', (on, event, listener) =>
     on(event, (message) => {
@@ -95,7 +118,6 @@ if (thread === 'main') {
     post(answers);
   });
 } else if (thread === 'projector') {
-  const load = createRequire(process.env.MARKS_PACKAGE);
   const isNew = Number.parseInt(process.versions.node, 10) >= FIRST_NODE_OF_DRIVER_13;
   const { prototype } = load(isNew ? 'better-sqlite3' : 'better-sqlite3-12');
   wrap(prototype, 'exec', (exec, sql) => {

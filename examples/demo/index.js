@@ -17,7 +17,7 @@ import { loadPlaces, syncLocations } from './locations.js';
 import { runOrders } from './orders.js';
 import { WebhookReceiver } from './receiver.js';
 
-const CLI = fileURLToPath(new URL('../../dist/cli/index.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../../dist/bundle/index.js', import.meta.url));
 const LISTENING = /^Listening on http:\/\/[^:/]+:(\d+)$/;
 const TRANSPORT = 'freight';
 const STOCK = 'shop';

@@ -61,6 +61,16 @@ export async function actorNamed(
     id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
 }
 
+/** The id of the actor with this id or whole name, ignoring case; the text itself if it is nobody's who is there. */
+export function namedActor({ clients, users }: Pick<Tenant, 'clients' | 'users'>, text: string): string {
+  const wanted = text.toLowerCase();
+  for (const { clientId, name } of clients.values()) if (name.toLowerCase() === wanted) return clientId;
+  for (const { id, email, firstName, lastName } of users.values()) {
+    if ([email, `${firstName} ${lastName}`].some((each) => each.toLowerCase() === wanted)) return String(id);
+  }
+  return text;
+}
+
 /** Names of all clients that ever existed, by id. A client's name never changes, and only its first event has it. */
 async function clientNames(
   eventStore: StreamReads,

@@ -151,8 +151,9 @@ export const hasLargeBody = (req: Request): boolean =>
 /**
  * `document`: an order with its parts and all the records that they name. `events`: a page made of the events of a table or
  * an order. `undo`: of an operation or a sync session. `largeWrite`: a write with a large body, or of many records.
+ * `operator`: what an operator looks at, which may wait for an engine that is away.
  */
-export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite';
+export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite' | 'operator';
 
 /** Costly work runs in turns, a queue for each kind. A turn lasts until the work ends, even if its client has left. */
 export class CostlyWork {
@@ -161,6 +162,7 @@ export class CostlyWork {
     events: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
     undo: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
     largeWrite: queueOf(LARGE_WRITES_AT_ONCE, LARGE_WRITES_OF_TENANT),
+    operator: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_AT_ONCE),
   };
 
   get counts(): { readonly [kind in WorkKind]: QueueCounts } {
@@ -173,11 +175,11 @@ export class CostlyWork {
    */
   async run<Result>(
     kind: WorkKind,
-    { tenant, actor, deadline }: RequestContext,
+    { tenantName = '', actor, deadline }: RequestContext,
     work: () => Promise<Result>,
   ): Promise<Result> {
     try {
-      return await this.#queues[kind].run(tenant.name, work, deadline, actor.id);
+      return await this.#queues[kind].run(tenantName, work, deadline, actor.id);
     } catch (error) {
       throw error instanceof TooManyWaitingError ? tooMuchWork() : error;
     }

@@ -1,15 +1,23 @@
 /** What the composition root gives the HTTP API, and the state that the API keeps while it runs. */
+import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import type { SignedCheckpoint } from '../audit/checkpoints.js';
+import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
+import type { ActivityReads } from '../ports/activity.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
+import type { Revision } from '../ports/eventStore.js';
 import type { HistoryReads } from '../ports/orderHistory.js';
+import type { PastTables } from '../ports/pastTables.js';
 import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordReads } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
+import type { LogEnd } from '../reading/logEnd.js';
 import type { PendingWrites } from '../reading/pendingWrites.js';
+import type { UnshownWrites } from '../reading/readBarrier.js';
 import type {
   AnswersInFlight,
   Backlogs,
@@ -22,10 +30,13 @@ import type {
   TokenBuckets,
 } from './admission.js';
 import type { Guesses } from './auth/guesses.js';
+import type { Refusals } from './auth/refusals.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { Compression } from './jsonAnswer.js';
 import type { ServiceMetrics } from './metrics.js';
+import type { OperatorParts } from './operator/parts.js';
+import type { OrderCounts } from './orderCounts.js';
 import type { TenantUsage } from './tenantUsage.js';
 
 export type ApiConfig = {
@@ -33,6 +44,8 @@ export type ApiConfig = {
   readonly release: string;
   /** Tenants have host names below this one: `<tenant>.<baseHost>`. Lower case, no port. */
   readonly baseHost: string;
+  /** Host name of the operator's console, in the same form. */
+  readonly operatorHost: string;
   /** Tenant of a request whose host names none: a bare host, localhost, an IP address. */
   readonly defaultTenant?: string;
   /** Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
@@ -75,13 +88,23 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Application;
-  readonly readModels: RecordReads & HistoryReads & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
+  readonly readModels: RecordReads &
+    HistoryReads &
+    ActivityReads &
+    DeliveryLog &
+    Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
+  /** Tables as they were at earlier moments. */
+  readonly pastTables: PastTables;
   /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
   readonly staleness: (tenant: string) => number;
   /**
    * Undefined if other processes project, or read what this one writes: then each write is answered once it is shown.
    */
   readonly pendingWrites: PendingWrites | undefined;
+  /** Writes that were answered, here or elsewhere, and that reads have to wait for. */
+  readonly unshown: UnshownWrites | undefined;
+  /** Undefined if no other machine can write to the log. */
+  readonly logEnd: LogEnd | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly usage: TenantUsage;
@@ -92,8 +115,19 @@ export type ApiDeps = {
   readonly metrics: ServiceMetrics;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
+  /** Undefined if the tree over the log is not ready. */
+  readonly proveEvent: (eventId: string, tenant: string) => Promise<EventProof | Unproved | undefined>;
+  /** What the tree over the log has for exports of orders; undefined answers: it is not ready. */
+  readonly exportParts: {
+    readonly checkpoint: () => Promise<SignedCheckpoint | 'none' | undefined>;
+    /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
+    readonly prove: (stream: string, from: Revision, note: string | undefined) => Promise<ProvedEvents | undefined>;
+    readonly deliveryLogDays: number;
+  };
   /** @param isNamed whether the report may name tenants */
   readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;
+  /** What the operator's console shows of the whole installation. */
+  readonly operator: OperatorParts;
   /** Why a URL cannot be a webhook's target, worded to follow "The url field"; undefined if it can. */
   readonly checkWebhookTarget: (url: string) => Promise<string | undefined>;
 };
@@ -107,11 +141,17 @@ export type Api = ApiDeps & {
   readonly work: CostlyWork;
   readonly starts: RequestStarts;
   readonly backlogs: Backlogs;
+  readonly orderCounts: OrderCounts;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;
   readonly inFlight: InFlight;
   readonly guesses: Guesses;
+  readonly refusals: Refusals;
+  /** Ids of links to the operator's console that were used in this process. */
+  readonly operatorLinks: LRUCache<string, true>;
+  /** Of the operator's areas alone. */
+  readonly operatorOpenApi: Api['openApi'];
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
   readonly openApi: (document: Described) => Promise<{ readonly body: Uint8Array; readonly tag: string }>;
 };

@@ -11,6 +11,7 @@ import {
 import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
+import { PastTableRefusedError, PastTablesBusyError } from '../ports/pastTables.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
@@ -54,9 +55,13 @@ export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, 
   return entry;
 }
 
-/** The last handler: no route has this path. */
+/** No route has this path. */
+export const nothingAt = ({ baseUrl, path }: Pick<Request, 'baseUrl' | 'path'>): HttpError =>
+  notFound(`There is nothing at ${baseUrl}${path}.`);
+
+/** The last handler. */
 export const unknownPath: RequestHandler = (req) => {
-  throw notFound(`There is nothing at ${req.path}.`);
+  throw nothingAt(req);
 };
 
 type Answer = {
@@ -125,6 +130,9 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof DeadlineError) return answerOf(tryLater(TOOK_TOO_LONG, error.message));
   if (error instanceof TryAgainError || error instanceof TooManyWaitingError)
     return answerOf(unavailable(error.message));
+  if (error instanceof PastTablesBusyError) return answerOf(tooManyRequests(error.message, 5));
+  if (error instanceof PastTableRefusedError)
+    return answer(507, 'There is no room for the table as it was.', error.message);
   if (error instanceof ReadModelsWithheldError) return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
   if (error instanceof ReadModelsUnavailableError) return answerOf(unavailable('The read models cannot be reached.'));

@@ -3,18 +3,19 @@ import { randomUUID } from 'node:crypto';
 import { isHeldByDouble, type LongNumber } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
-import { nextTurn, Pauses } from '../supervision/waiting.js';
+import { Pauses } from '../supervision/waiting.js';
 import { badRequest, HttpError } from './errors.js';
 
-/** Characters to scan before other requests may run: some milliseconds. */
+/** Characters to scan before the time is looked at: less than a millisecond. */
 const SLICE = 131_072;
 
 /** @throws HttpError 400 for text that is not JSON, too deep, or has a duplicate name; 413 for too many values */
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asObject'): Promise<unknown> {
   const scan = new JsonScan(text, longNumbers);
-  while (!scan.advance(SLICE)) await nextTurn();
+  const pauses = new Pauses();
+  while (!scan.advance(SLICE)) if (pauses.isDue()) await pauses.take();
   const exact = scan.exactText();
-  const value = scan.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, scan.longArray);
+  const value = scan.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, scan.longArray, pauses);
   if (membersIn(value, scan.levels) < scan.members) throw await duplicateName(exact);
   return value;
 }
@@ -28,7 +29,7 @@ function parsed(text: string): unknown {
 }
 
 /** @param cuts beginning of the long array, the commas to cut it at, its end */
-async function parsedInPieces(text: string, cuts: readonly number[]): Promise<unknown> {
+async function parsedInPieces(text: string, cuts: readonly number[], pauses: Pauses): Promise<unknown> {
   const [start = 0, end = 0] = [cuts[0], cuts.at(-1)];
   // Parse the text around the array, with one unique entry in place of its contents.
   const mark = randomUUID();
@@ -36,7 +37,7 @@ async function parsedInPieces(text: string, cuts: readonly number[]): Promise<un
   const array = arrayWith(mark, document);
   array.pop();
   for (const [index, to] of cuts.slice(1).entries()) {
-    await nextTurn();
+    if (pauses.isDue()) await pauses.take();
     const piece = text.slice(index === 0 ? start : (cuts[index] ?? 0) + 1, to);
     // Nothing between two commas would parse as an empty array.
     if (piece.trim() === '') throw notJson();
@@ -246,7 +247,7 @@ function endOfNumber(text: string, start: number): { readonly end: number; reado
 
 const isE = (code: number): boolean => code === LOWER_E || code === UPPER_E;
 
-/** Characters of a long array to parse at once: some milliseconds. */
+/** Characters of a long array to parse before the time is looked at: about a millisecond. */
 const PIECE = 131_072;
 
 /** A double holds any number of this many digits exactly. */

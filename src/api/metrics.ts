@@ -111,6 +111,11 @@ class Counts {
   readonly refused = new Map<`${Kind} ${Refusal}`, number>();
 }
 
+/** Requests of a tenant; `refused` has a status 4xx, `failed` 5xx. */
+export type Lately = { readonly requests: number; readonly refused: number; readonly failed: number };
+const NONE_LATELY: Lately = { requests: 0, refused: 0, failed: 0 };
+const LATELY_MS = 300_000;
+
 /** @returns the names of all tenants */
 type TenantNames = () => Iterable<string>;
 
@@ -123,6 +128,8 @@ export class TenantMetrics {
   /** Recent requests, halved every minute. */
   readonly #recent = new Map<string, number>();
   readonly #synchronized = new Map<string, number>();
+  /** Of the five minutes that began then, and of those before. */
+  #lately = { since: 0, now: new Map<string, Lately>(), before: new Map<string, Lately>() };
   #settledAt: number;
 
   /**
@@ -145,6 +152,32 @@ export class TenantMetrics {
     counts.requestBytes += requestBytes;
     counts.responseBytes += responseBytes;
     this.#recent.set(tenant, (this.#recent.get(tenant) ?? 0) + 1);
+    const { now } = this.#latelyNow();
+    const { requests, refused, failed } = now.get(tenant) ?? NONE_LATELY;
+    now.set(tenant, {
+      requests: requests + 1,
+      refused: refused + (status >= 400 && status < 500 ? 1 : 0),
+      failed: failed + (status >= 500 ? 1 : 0),
+    });
+  }
+
+  /** Answers of this process in the last five to ten minutes. */
+  lately(tenant: string): Lately {
+    const { now, before } = this.#latelyNow();
+    const [one, other] = [now.get(tenant) ?? NONE_LATELY, before.get(tenant) ?? NONE_LATELY];
+    return {
+      requests: one.requests + other.requests,
+      refused: one.refused + other.refused,
+      failed: one.failed + other.failed,
+    };
+  }
+
+  #latelyNow() {
+    const age = this.#now() - this.#lately.since;
+    if (age < LATELY_MS) return this.#lately;
+    const before = age < 2 * LATELY_MS ? this.#lately.now : new Map<string, Lately>();
+    this.#lately = { since: this.#now(), now: new Map(), before };
+    return this.#lately;
   }
 
   appended(tenant: string, events: number): void {

@@ -7,12 +7,14 @@ import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { MAX_WARNING_LOOKUPS } from '../domain/limits.js';
-import { disabledSince, disabledWarning, warningText } from '../domain/order/approval.js';
+import { approvalWarnings, disabledSince, disabledWarning, warningText } from '../domain/order/approval.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
+import { TO_VALIDATE } from '../domain/order/status.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ApiDeps } from './deps.js';
 import * as json from './openapi/schema.js';
+import { type PageText, textsOf } from './pageRecords.js';
 
 const CODES = ['may_be_duplicate', 'no_webhook', 'webhook_disabled'] as const;
 
@@ -78,12 +80,14 @@ async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsO
   return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };
 }
 
-/** Reads the delivery from the log. */
+/** Of an order that is still to be approved: what its approval would warn of now. Otherwise the delivery is read from the log. */
 export async function orderWarnings(
   eventStore: StreamReads,
   tenant: Tenant,
   { status, lastApproval }: Order,
 ): Promise<readonly object[]> {
+  if (TO_VALIDATE.some((each) => each === status))
+    return shownWarnings({ warnings: approvalWarnings(tenant.webhooks.values()) });
   if (status !== 'submitted' || lastApproval === undefined) return [];
   const isOpen: IsOpen = async ({ id }) => {
     const deliveryId = firstDeliveryId(id, lastApproval, KIND);
@@ -93,26 +97,18 @@ export async function orderWarnings(
   return shownWarnings(await warningsNow(tenant, lastApproval, isOpen));
 }
 
-/** The beginning of a record's JSON text. It cannot occur within a value, where quotation marks are escaped. */
-const RECORD = /\{"id":"([0-9a-f-]{36})"/g;
 const SUBMITTED = '"processing_status":"submitted"';
 
 /**
  * Adds `warnings` to the submitted orders of a page that have some.
- * @param page the records' JSON texts, joined by commas
  */
 export async function withWarnings(
   readModels: Pick<ApiDeps['readModels'], 'approvals' | 'delivery'>,
   tenant: Tenant,
-  page: string | Uint8Array,
+  page: PageText,
   cancellation?: Cancellation,
-): Promise<string | Uint8Array> {
-  const text = typeof page === 'string' ? page : Buffer.from(page).toString();
-  const found = [...text.matchAll(RECORD)].map(({ 1: id = '', index }) => ({ id, index }));
-  const records = found.map(({ id, index }, n) => {
-    const next = found[n + 1]?.index;
-    return { id, text: text.slice(index, next === undefined ? undefined : next - 1) };
-  });
+): Promise<PageText> {
+  const records = textsOf(page);
   const submitted = records.filter((each) => each.text.includes(SUBMITTED)).map(({ id }) => id);
   if (submitted.length === 0) return page;
   const approvals = [...(await readModels.approvals(tenant.name, submitted, cancellation))];

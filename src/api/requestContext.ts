@@ -7,7 +7,7 @@ import type { Caller } from '../commands/context.js';
 import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
-import { MAX_LOGGED_PATH } from '../domain/limits.js';
+import { MAX_LOGGED_PATH, MAX_NOTED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
 import { failSpan, startSpan, traceparentOf } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
@@ -48,6 +48,8 @@ export class RequestContext {
   span: Span | undefined;
   /** Called at the end of the request: frees the room that its body took. */
   releaseBody: () => void = () => {};
+  /** Another machine may have answered a write that this process does not know yet. */
+  mayLack = false;
   /** Bytes of the answer's body as sent; 0 before that, and without a body. */
   answerBytes = 0;
   #tenant: Tenant | undefined;
@@ -58,9 +60,11 @@ export class RequestContext {
   /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
   readonly #clientRequestId: string | undefined;
+  readonly #req: Pick<Request, 'method' | 'originalUrl'>;
 
   /** @param timeoutMs time limit of the answer */
-  constructor(req: Pick<Request, 'headers'>, timeoutMs: number) {
+  constructor(req: Pick<Request, 'headers' | 'method' | 'originalUrl'>, timeoutMs: number) {
+    this.#req = req;
     const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
     const given = req.headers['x-request-id'];
@@ -124,20 +128,30 @@ export class RequestContext {
 
   /** The caller, for commands. The request id links all its events. */
   caller(): Caller {
-    const { requestId, deadline, actor } = this;
-    const traceparent = traceparentOf(this.span);
-    return { tenant: this.tenant.name, actor, correlationId: requestId, causationId: requestId, deadline, traceparent };
+    return { ...this.noting(this.actor), deadline: this.deadline };
+  }
+
+  /** A caller for what the service itself notes about the request. */
+  noting(actor: Actor): Caller {
+    const { requestId } = this;
+    const { method } = this.#req;
+    const request = { method, path: pathOf(this.#req, MAX_NOTED_PATH) };
+    const ids = { correlationId: requestId, causationId: requestId, traceparent: traceparentOf(this.span) };
+    return { tenant: this.tenant.name, actor, ...ids, request };
   }
 }
 
 /** Requested every few seconds, so logged at level debug only, and not traced. */
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
-/** The path for the log, without the query: that may hold personal data. */
-export function loggedPath({ originalUrl }: Pick<Request, 'originalUrl'>): string {
+/** The path, cut to so many characters, without the query: that may hold personal data. */
+function pathOf({ originalUrl }: Pick<Request, 'originalUrl'>, most: number): string {
   const query = originalUrl.indexOf('?');
-  return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, MAX_LOGGED_PATH));
+  return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, most));
 }
+
+/** The path for the log. */
+export const loggedPath = (req: Pick<Request, 'originalUrl'>): string => pathOf(req, MAX_LOGGED_PATH);
 
 type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
 

@@ -2,32 +2,47 @@
  * The route table: every operation of the service. The router and the OpenAPI document are made from it, so they always
  * agree.
  */
+import { clientActivity } from './assets/activity.js';
 import { changes } from './assets/changes.js';
+import { compare } from './assets/compare.js';
 import { orderHistory } from './assets/history.js';
 import { ASSETS_PATH, assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
+import { recordHistory } from './assets/recordHistory.js';
 import { records } from './assets/records.js';
+import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
 import { syncs } from './assets/syncs.js';
 import { authenticateClient } from './auth/bearer.js';
 import { discovery } from './auth/discovery.js';
 import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
+import { consolePages } from './console.js';
 import { docs, home } from './docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
+import { installation } from './operator/installation.js';
+import { operatorLog } from './operator/log.js';
+import { operatorProjections } from './operator/projections.js';
+import { operatorQueues } from './operator/queues.js';
+import { authenticateOperator, operatorSessions } from './operator/session.js';
+import { operatorTenants } from './operator/tenants.js';
+import { activity } from './platform/activity.js';
 import { apiClients } from './platform/apiClients.js';
 import { approvals } from './platform/approvals.js';
+import { audit } from './platform/audit.js';
+import { tableSyncs, tableUndos } from './platform/imports.js';
+import { orderQueues } from './platform/orderQueues.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
 import { authenticateUser } from './platform/signedIn.js';
-import { tableSyncs, tables } from './platform/tables.js';
+import { tables } from './platform/tables.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
 import { webhookEvents, webhooks } from './platform/webhooks.js';
 import { countingRefusals, limitCaller, limitNetwork } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
-import { resolveTenant } from './tenantHost.js';
+import { atOperatorHost, resolveTenant } from './tenantHost.js';
 
 const PLATFORM_PATH = '/api/v1/platform';
 
@@ -36,39 +51,90 @@ const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
 
+/** On a log that machines share, a read is answered by what was in the log as it came, or its answer says otherwise. */
+const upToLogEnd: Check = ({ logEnd }, { context }) =>
+  logEnd?.reached().then((isReached) => {
+    context.mayLack = !isReached;
+  });
+
+/** For reads of records, unless machines share the read models, which show each answered write. Writes: see `decidedAgain`. */
+const recordsUpToLogEnd: Check = (api, req, res) =>
+  api.unshown === undefined || (req.method !== 'GET' && req.method !== 'HEAD') ? undefined : upToLogEnd(api, req, res);
+
 /** Error answers of operations that need a tenant and the engines. */
 const COMMON_ERRORS = [404, 429, 500, 503] as const;
 
 /** Needs neither tenant nor token. */
 export const healthArea: Area = { prefix: '', checks: [], errors: [500], resources: [health] };
 
+const OPERATOR_PATH = '/api/v1/operator';
+
+/** At the operator's host alone; elsewhere they are 404 like any unknown path. */
+export const operatorAreas: readonly Area[] = [
+  // Before the rest: it needs no session.
+  {
+    prefix: OPERATOR_PATH,
+    checks: [atOperatorHost, forbidStoring, limitNetwork],
+    errors: COMMON_ERRORS,
+    resources: [operatorSessions],
+  },
+  {
+    prefix: OPERATOR_PATH,
+    checks: [countingRefusals(authenticateOperator)],
+    errors: COMMON_ERRORS,
+    resources: [installation, operatorTenants, operatorProjections, operatorQueues, operatorLog],
+  },
+];
+
 /** The first matching path wins. */
 export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
-    checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
+    checks: [recordsUpToLogEnd, resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, which would match them. The most frequent operations come first.
-    resources: [synchronization, records, assetInfo, operations, syncs, changes, orderHistory],
+    resources: [
+      synchronization,
+      records,
+      assetInfo,
+      operations,
+      syncs,
+      changes,
+      compare,
+      orderHistory,
+      clientReplay,
+      recordHistory,
+      clientActivity,
+    ],
   },
   // Before the rest of the platform: signing in needs no session.
-  { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },
+  {
+    prefix: PLATFORM_PATH,
+    checks: [forbidStoring, upToLogEnd, resolveTenant],
+    errors: COMMON_ERRORS,
+    resources: [session],
+  },
   {
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
     errors: COMMON_ERRORS,
-    // Approvals come before `:id`, which would match them.
+    // Approvals and counts come before `:id`, which would match them.
     resources: [
       approvals,
+      orderQueues,
       orders,
-      tables,
+      // Before `assets/:id`, which would match a batch.
       tableSyncs,
+      tables,
+      tableUndos,
       apiClients,
       webhooks,
       webhookDeliveries,
       webhookEvents,
       users,
       settings,
+      activity,
+      audit,
     ],
   },
   {
@@ -78,7 +144,9 @@ export const areas: readonly Area[] = [
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },
+  ...operatorAreas,
   { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [discovery] },
+  { prefix: '/console', checks: [limitNetwork], errors: [429, 500, 503], resources: [consolePages] },
   { prefix: '/docs', checks: [limitNetwork], errors: [429, 500, 503], resources: [docs] },
   { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi, home] },
   healthArea,

@@ -1,6 +1,8 @@
 /** The HTTP API as one express application. */
 import type { Express, RequestHandler } from 'express';
 import express from 'express';
+import { LRUCache } from 'lru-cache';
+import { MAX_USED_OPERATOR_LINKS } from '../domain/limits.js';
 import {
   AnswersInFlight,
   Backlogs,
@@ -13,16 +15,18 @@ import {
   TokenBuckets,
 } from './admission.js';
 import { Guesses } from './auth/guesses.js';
+import { Refusals } from './auth/refusals.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
 import { Compression } from './jsonAnswer.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
+import { OrderCounts } from './orderCounts.js';
 import { openRequest } from './requestContext.js';
 import { type Area, METHODS } from './routes/operation.js';
 import { areaRouter, optionsOfService } from './routes/router.js';
-import { areas, healthArea } from './routeTable.js';
+import { areas, healthArea, operatorAreas } from './routeTable.js';
 
 /** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
@@ -41,11 +45,15 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     work: new CostlyWork(),
     starts: new RequestStarts(),
     backlogs: new Backlogs(),
+    orderCounts: new OrderCounts(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),
     guesses: new Guesses(),
-    openApi: openApiWriter(served),
+    refusals: new Refusals(deps),
+    operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
+    openApi: openApiWriter(served.filter((area) => !operatorAreas.includes(area))),
+    operatorOpenApi: openApiWriter(operatorAreas),
   };
   showWork(deps.metrics.registry, api.lists, api.work);
   const app = express();
@@ -71,9 +79,11 @@ const EXPOSED = [
   'Allow',
   'ETag',
   'Idempotency-Replayed',
+  'Link',
   'Location',
   'Projection-Pending',
   'Projection-Staleness',
+  'At-Position',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

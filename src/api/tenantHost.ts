@@ -7,7 +7,7 @@ import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 import { TENANT_NAME } from '../domain/streams.js';
 import type { ApiConfig } from './deps.js';
-import { badRequest, notFound, unavailable } from './errors.js';
+import { badRequest, notFound, nothingAt, unavailable } from './errors.js';
 import type { Check } from './routes/operation.js';
 
 /** Longest name (RFC 1035 §2.3.4) with a port. */
@@ -64,7 +64,11 @@ function isFromOtherPage({ origin, 'sec-fetch-site': site }: Request['headers'],
 }
 
 /** The tenant's name in a host; undefined if it has none. The tenant may not exist. */
-export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 'defaultTenant'>): string | undefined {
+export function tenantNameOf(
+  host: string,
+  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'operatorHost'>,
+): string | undefined {
+  if (isOperatorHost(host, config)) return undefined;
   const name = hostName(host);
   const { baseHost, defaultTenant } = config;
   if (name.length > baseHost.length + 1 && name.endsWith(baseHost) && name.at(-baseHost.length - 1) === '.') {
@@ -75,6 +79,15 @@ export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 
   const bare = name === baseHost || !name.includes('.') || isIP(name) !== 0;
   return bare ? defaultTenant : undefined;
 }
+
+/** Whether a host is the operator's: no tenant is served there, and nothing of the operator's anywhere else. */
+export const isOperatorHost = (host: string, { operatorHost }: Pick<ApiConfig, 'operatorHost'>): boolean =>
+  hostName(host) === operatorHost;
+
+/** Answers elsewhere as if the operator's routes did not exist. @throws HttpError 404 */
+export const atOperatorHost: Check = ({ config }, req) => {
+  if (!isOperatorHost(requestHost(req, config), config)) throw nothingAt(req);
+};
 
 /** For programs that cannot resolve names below `localhost`. */
 const TENANT_HEADER = 'x-tenant';
@@ -87,7 +100,7 @@ const TENANT_HEADER = 'x-tenant';
 export function tenantNameIn(
   req: Pick<Request, 'headers' | 'socket'>,
   host: string,
-  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'trustProxy'>,
+  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'operatorHost' | 'trustProxy'>,
 ): string | undefined {
   const ofHost = tenantNameOf(host, config);
   const given = req.headers[TENANT_HEADER];
@@ -95,7 +108,8 @@ export function tenantNameIn(
   const named = String(given).toLowerCase();
   if (named === ofHost) return ofHost;
   const { defaultTenant: _, ...withoutDefault } = config;
-  const isBare = isLoopbackHost(host) && tenantNameOf(host, withoutDefault) === undefined;
+  const isBare =
+    isLoopbackHost(host) && !isOperatorHost(host, config) && tenantNameOf(host, withoutDefault) === undefined;
   if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return named;
   throw badRequest(
     'X-Tenant is only for programs on the machine of the service, at http://localhost or one of its addresses; elsewhere the host name tells the tenant.',

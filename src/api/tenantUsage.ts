@@ -83,19 +83,24 @@ export class TenantUsage {
   /** What is used as far as it is known now; undefined if it is not. Has it looked up again if it is old. */
   known({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
     if (quota === 'openDeliveries') return openOf(name, this.#backlog.latest(QUOTA_LOOKED_UP_EVERY_MS));
-    return this.#inLog(name, quota) ?? this.#figure(name, quota).latest(QUOTA_LOOKED_UP_EVERY_MS);
+    return this.#counted(name, quota) ?? this.#figure(name, quota).latest(QUOTA_LOOKED_UP_EVERY_MS);
   }
 
   /** The same without a look-up. */
   lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
     if (quota === 'openDeliveries') return openOf(name, this.#backlog.value);
-    return this.#inLog(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
+    return this.#counted(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
   }
 
   /** What is used, at most a moment old; undefined while the read models are away. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
     if (quota === 'openDeliveries') return openOf(name, await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS));
-    return this.#inLog(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
+    return this.#counted(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
+  }
+
+  /** What the tenant has in the log. */
+  inLog(tenant: string) {
+    return this.#source.log.tally.of(tenant);
   }
 
   /** The tenant whose log grew most in the last hour, as of a moment ago. */
@@ -108,7 +113,7 @@ export class TenantUsage {
   }
 
   /** Undefined for what the read models know. */
-  #inLog(tenant: string, quota: Quota): number | undefined {
+  #counted(tenant: string, quota: Quota): number | undefined {
     const { tally } = this.#source.log;
     if (quota === 'logBytes') return tally.of(tenant).bytes;
     if (quota === 'settingsPerHour') return tally.inLastHour(tenant, Date.now()).settings;

@@ -4,11 +4,15 @@ import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
+import { auditCommand } from './audit.js';
 import { backupCommand } from './backup.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
+import { consoleCommand } from './console.js';
 import { doctorCommand } from './doctor/command.js';
+import { eraseCommand } from './erase.js';
 import { CliError, report, UsageError, unfitNode } from './errors.js';
+import { keysCommand } from './keys.js';
 import { migrateCommand } from './migrate.js';
 import { withExample } from './output.js';
 import { projectionsCommand } from './projections.js';
@@ -54,12 +58,16 @@ function program(): Command {
     .addCommand(clientCommand())
     .addCommand(userCommand())
     .addCommand(webhookCommand())
+    .addCommand(keysCommand())
     .addCommand(projectionsCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(migrateCommand())
+    .addCommand(eraseCommand())
+    .addCommand(auditCommand())
     .addCommand(doctorCommand())
-    .addCommand(configCommand());
+    .addCommand(configCommand())
+    .addCommand(consoleCommand());
   return withExample(root, 'dynamic-assets start');
 }
 

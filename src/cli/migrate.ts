@@ -9,6 +9,7 @@ import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
 import { endedBefore } from './endedOrders.js';
+import { sealErased, withErasedRemoved } from './erasedCopy.js';
 import { CliError, UsageError } from './errors.js';
 import { type Append, appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
 import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
@@ -19,6 +20,7 @@ type MigrateOptions = JsonOption & {
   readonly without?: readonly string[];
   readonly before?: string;
   readonly archive?: string;
+  readonly erase?: true;
 };
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
@@ -43,12 +45,13 @@ export function migrateCommand(): Command {
       '--before <time>',
       'leave out orders that have ended before this time, with their deliveries; they go into the archive',
     )
-    .option('--archive <directory>', 'data directory for what --before leaves out');
+    .option('--archive <directory>', 'data directory for what --before leaves out')
+    .option('--erase', 'leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy');
   const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
   return withJson(definition, example).action(migrate);
 }
 
-async function migrate({ from, to, without = [], before, archive, ...output }: MigrateOptions): Promise<void> {
+async function migrate({ from, to, without = [], before, archive, erase, ...output }: MigrateOptions): Promise<void> {
   if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
   const time = archiveTime(before, archive, [from, to]);
   if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
@@ -59,12 +62,13 @@ async function migrate({ from, to, without = [], before, archive, ...output }: M
     for (const place of [from, to, ...(archive === undefined ? [] : [archive])].filter((each) => !isUrl(each)))
       uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
     source = await open(from);
+    if (erase) source = await withErasedRemoved(source, true);
     const isCopied = await allBut(source, without);
     if (time === undefined || archive === undefined) {
-      const report = await copyInto(source, to, isCopied);
+      const report = await copyInto(source, to, isCopied, erase);
       printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
     } else {
-      const parts = await copyInParts(source, { to, archive, time, isCopied });
+      const parts = await copyInParts(source, { to, archive, time, isCopied, erase });
       const lines = [...sentences(parts.archived, from, archive), ...sentences(parts.kept, from, to)];
       const whole = `Together they are the ${parts.whole.events} events of the source, whose SHA-256 is ${parts.whole.sha256}`;
       printResult(output, { from: shown(from), to: shown(to), archive, ...parts }, [...lines, whole]);
@@ -99,15 +103,18 @@ type Parting = {
   readonly archive: string;
   readonly time: string;
   readonly isCopied: Selection;
+  readonly erase: true | undefined;
 };
 
 /** @throws CliError if the parts are not the whole */
-async function copyInParts(source: EventStore, { to, archive, time, isCopied }: Parting) {
+async function copyInParts(source: EventStore, { to, archive, time, isCopied, erase }: Parting) {
   const hasEnded = await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
     endedBefore(source, time, (at, head) => onProgress(at, head, { step: 'find ended orders' })),
   );
-  const archived = await copyInto(source, archive, (stream) => isCopied(stream) && hasEnded(stream));
-  const kept = await copyInto(source, to, (stream) => isCopied(stream) && !hasEnded(stream));
+  // Its log does not know what was erased, so what it has must not need to.
+  const toArchive = await withErasedRemoved(source, false);
+  const archived = await copyInto(toArchive, archive, (stream) => isCopied(stream) && hasEnded(stream));
+  const kept = await copyInto(source, to, (stream) => isCopied(stream) && !hasEnded(stream), erase);
   const whole = await proofOf(source, () => undefined, isCopied);
   const isWhole = (['events', 'appends', 'streams'] as const).every(
     (each) => archived[each] + kept[each] === whole[each],
@@ -116,12 +123,16 @@ async function copyInParts(source: EventStore, { to, archive, time, isCopied }: 
   return { kept, archived, whole };
 }
 
-async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
+/** @param erase whether the source is read without what is erased, and the copy is sealed as it is then */
+async function copyInto(source: EventStore, to: string, isSelected: Selection, erase?: true): Promise<CopyReport> {
   const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
   try {
-    return await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
-      copyLog(source, target, (step, at, head) => onProgress(Math.min(at, head), head, { step }), isSelected),
-    );
+    return await withProgressBar('{step} {bar} {percentage}%', async (onProgress) => {
+      const progress: OnProgress = (step, at, head) => onProgress(Math.min(at, head), head, { step });
+      const report = await copyLog(source, target, progress, isSelected);
+      if (erase === undefined) return report;
+      return { ...report, erased: await sealErased(target.log, (at, head) => progress('seal', at, head)) };
+    });
   } finally {
     await target.log.close();
   }
@@ -155,18 +166,26 @@ async function open(place: string): Promise<EventStore> {
   return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
 }
 
-const sentences = ({ copied, events, appends, streams, sha256 }: CopyReport, from: string, to: string): string[] => [
+const sentences = ({ copied, events, appends, streams, sha256, erased }: CopyReport, from: string, to: string) => [
   `${copied} events copied from ${shown(from)} to ${shown(to)}.`,
   `Both hold ${events} events of ${appends} appends in ${streams} streams, in the same order.`,
   `SHA-256 of both: ${sha256}`,
+  ...(erased === undefined
+    ? []
+    : [
+        `Both without erased values: ${erased} events of the copy have lost some. The hashes of their leaves stay, so checkpoints hold.`,
+        'The source, its backups and files of read models beside it still have the values: remove them.',
+      ]),
 ];
 
-type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
+type Step = 'compare' | 'copy' | 'prove source' | 'prove copy' | 'seal';
 type OnProgress = (step: Step, position: Position, head: Position) => void;
 
 type CopyReport = LogProof & {
   /** Events that this run wrote; an earlier run may have written others. */
   readonly copied: number;
+  /** Events of the copy that have lost values; undefined without --erase. */
+  readonly erased?: number;
 };
 
 type CopyTarget = {
@@ -192,10 +211,14 @@ async function copyLog(
   const writer = new Writer(target);
   let copied = 0;
   try {
-    await compare(target.log, appends, (append, last) => {
+    const isFinished = await compare(target.log, appends, (append, last) => {
       writer.revisions.set(append.stream, last.revision);
       onProgress('compare', append.position, head);
     });
+    if (isFinished) {
+      const proof = await proofOf(source, (at) => onProgress('prove source', at, head), isSelected);
+      return { ...proof, copied: 0 };
+    }
     for await (const append of appends) {
       await writer.write(append);
       copied += append.events.length;
@@ -208,15 +231,17 @@ async function copyLog(
   return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
 }
 
-/** Compares the target with the beginning of the source. */
+/** Compares the target with the beginning of the source. @returns whether it is a finished copy without erased values */
 async function compare(
   target: EventStore,
   source: AsyncGenerator<Append, undefined>,
   onSame: (append: Append, last: RecordedEvent) => void,
-): Promise<void> {
+): Promise<boolean> {
   for await (const held of appendsOf(target, await target.head())) {
     const { value: append } = await source.next();
     const last = held.events.at(-1);
+    // The run that made it had ended.
+    if (append === undefined && last?.type === 'ErasedBytesRemoved') return true;
     if (append === undefined || last === undefined || !isSame(append, held)) {
       throw new CliError(
         `The target holds other events than the source: ${last?.type} ${last?.id} in ${held.stream}. ` +
@@ -225,6 +250,7 @@ async function compare(
     }
     onSame(append, last);
   }
+  return false;
 }
 
 const isSame = (one: Append, other: Append): boolean =>

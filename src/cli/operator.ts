@@ -14,14 +14,13 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { logOf } from '../projector/lanes.js';
 import { laneOf } from '../reading/readLanes.js';
-import type { VerifyDeps } from '../rebuild/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openReadModelWriter, openStoredDirectory, readModelFile, settledLanes } from '../service/engines.js';
+import { openStoredDirectory, readModelFile } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
+import { type Lanes, withLanes } from '../service/projectionWork.js';
 import { openReadSide } from '../service/readSide.js';
-import { createSecretBox, installationKeys } from '../service/secretBox.js';
+import { operatorsBox } from '../service/signingKeys.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { UnknownNameError } from './errors.js';
 
@@ -108,7 +107,7 @@ async function allTenants(eventStore: EventStore, config: Config) {
 }
 
 async function toolsOn(eventStore: EventStore, config: Config): Promise<OperatorTools> {
-  const secretBox = createSecretBox(...(await installationKeys(config)));
+  const secretBox = await operatorsBox(config, { eventStore });
   // This process keeps no directory, so nothing has to wait for it.
   const directory = { waitFor: async () => undefined };
   return {
@@ -117,11 +116,11 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
-export type ProjectionTools = Pick<VerifyDeps, 'eventStore'> & {
-  /** One, or on MongoDB several, each with some of the tenants. */
-  readonly lanes: readonly VerifyDeps[];
+export type ProjectionTools = {
+  readonly eventStore: EventStore;
+  readonly lanes: Lanes;
   /** The lane of a tenant; all lanes without one. */
-  readonly lanesOf: (tenant: string | undefined) => readonly VerifyDeps[];
+  readonly lanesOf: (tenant: string | undefined) => Lanes;
   /** Finds a tenant. @throws UnknownNameError */
   readonly tenant: (name: string) => Promise<Tenant>;
 };
@@ -130,40 +129,50 @@ export type ProjectionTools = Pick<VerifyDeps, 'eventStore'> & {
 export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
-    const lanes: VerifyDeps[] = [];
     try {
-      for (const lane of await settledLanes(config)) {
-        const writer = await openReadModelWriter(config, { lane });
-        lanes.push({ eventStore: logOf(lane, eventStore), writer, deliveryLogDays: config.DELIVERY_LOG_DAYS });
-      }
-      return await work({
-        eventStore,
-        lanes,
-        lanesOf: (name) => (name === undefined ? lanes : [laneOf(lanes, name)]),
-        tenant: (name) => mustExist(eventStore, config, name),
-      });
+      return await withLanes(config, eventStore, (lanes) =>
+        work({
+          eventStore,
+          lanes,
+          lanesOf: (name) => (name === undefined ? lanes : [laneOf(lanes, name)]),
+          tenant: (name) => mustExist(eventStore, config, name),
+        }),
+      );
     } catch (error) {
       throw config.MONGODB_URL === undefined ? namingFile(error, config) : error;
-    } finally {
-      for (const { writer } of lanes) await writer.close();
     }
   });
 }
 
+export type ReadTools = { readonly eventStore: EventStore; readonly readModels: ReadModels };
+
 /**
  * Runs `work` with the read models of a tenant that must exist.
+ * @param ofAnyAge also if they are behind the log, as they are while no service runs; standard error says so
  * @throws UnknownNameError, ConfigError; errors of the work
  */
 export function withReadModels<T>(
   tenant: string,
-  work: (tools: { readonly eventStore: EventStore; readonly readModels: ReadModels }) => Promise<T>,
+  work: (tools: ReadTools) => Promise<T>,
+  { ofAnyAge = false }: { readonly ofAnyAge?: boolean } = {},
 ): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
     await mustExist(eventStore, config, tenant);
+    const age = ofAnyAge ? { READ_MAX_STALENESS_SECONDS: Number.MAX_SAFE_INTEGER } : {};
     // One query needs only one reader.
-    const { readModels } = await openReadSide({ ...config, READER_THREADS: 1 }, eventStore);
-    return work({ eventStore, readModels }).finally(() => readModels.close());
+    const { readModels, barrier } = await openReadSide({ ...config, READER_THREADS: 1, ...age }, eventStore);
+    try {
+      const result = await work({ eventStore, readModels });
+      const seconds = barrier.staleness(tenant);
+      if (ofAnyAge && seconds > 0)
+        process.stderr.write(
+          `The read models are ${seconds} s behind the log: what is newer in them is missing here.\n`,
+        );
+      return result;
+    } finally {
+      await readModels.close();
+    }
   });
 }
 

@@ -1,5 +1,4 @@
 /** The commands `projections`: list, verify, rebuild and retry. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { Parked } from '../ports/projectionProgress.js';
@@ -7,8 +6,9 @@ import type { Difference } from '../ports/readModelProof.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import { projectionStatus, projections, statusOfLanes, tenantsBehind } from '../projector/projections.js';
 import { afterFix, behindText, parkedSentence } from '../projector/tenantState.js';
-import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
-import { MAX_DIFFERENCES, type VerifyDeps, type VerifyReport, verifyProjection } from '../rebuild/verify.js';
+import type { RebuildReport } from '../rebuild/rebuild.js';
+import { MAX_DIFFERENCES, type VerifyReport } from '../rebuild/verify.js';
+import { type Follow, type RetryOutcome, rebuildLanes, retryParked, verifyLanes } from '../service/projectionWork.js';
 import { replaceUnreadable } from './damagedReadModels.js';
 import { EXIT_FAILURE, interruptible, UnknownNameError, UsageError } from './errors.js';
 import { type ProjectionTools, withProjections } from './operator.js';
@@ -77,36 +77,19 @@ async function rebuild(options: ScopeOptions): Promise<void> {
     withProjections(async (tools) => {
       const scope = await scopeIn(tools, options);
       for (const projection of names) {
-        const reports: RebuildReport[] = [];
-        for (const lane of tools.lanesOf(options.tenant)) {
-          const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
-          reports.push(
-            await withProgressBar(format, (onProgress) =>
-              rebuildProjection(
-                lane,
-                { projection, ...scope },
-                ({ position, head, ...applied }) => onProgress(position, head, applied),
-                signal,
-              ),
-            ),
-          );
-        }
-        done.push(reports.reduce(together));
+        const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
+        const lanes = tools.lanesOf(options.tenant);
+        done.push(await rebuildLanes(lanes, { projection, ...scope }, withBar(format), signal));
       }
     });
   await interruptible(work, () => leftBy(done, names));
   printResult(options, done, [...(replaced === undefined ? [] : [replaced]), ...done.map(sentence)]);
 }
 
-/** Sums two lanes' reports. */
-const together = (sum: RebuildReport, next: RebuildReport): RebuildReport => ({
-  ...sum,
-  events: sum.events + next.events,
-  records: sum.records + next.records,
-  position: Math.min(sum.position, next.position),
-  behind: Math.max(sum.behind, next.behind),
-  seconds: sum.seconds + next.seconds,
-});
+const withBar =
+  (format: string): Follow =>
+  (work) =>
+    withProgressBar(format, (onProgress) => work(({ done, of, ...values }) => onProgress(done, of, values)));
 
 /** How things stand after an interrupted rebuild. */
 function leftBy(done: readonly RebuildReport[], names: readonly Name[]): string {
@@ -136,10 +119,9 @@ async function verify(options: ScopeOptions): Promise<void> {
       const scope = await scopeIn(tools, options);
       const reports: VerifyReport[] = [];
       for (const projection of names) {
-        const ofLanes: VerifyReport[] = [];
-        for (const lane of tools.lanesOf(options.tenant))
-          ofLanes.push(await verifyOne(lane, { projection, ...scope }, signal));
-        reports.push(ofLanes.reduce(verifiedTogether));
+        const format = `${projection}, {step} {bar} {percentage}% {value}/{total}, {records} records`;
+        const lanes = tools.lanesOf(options.tenant);
+        reports.push(await verifyLanes(lanes, { projection, ...scope }, withBar(format), signal));
       }
       return reports;
     });
@@ -148,35 +130,6 @@ async function verify(options: ScopeOptions): Promise<void> {
   printResult(options, result, linesOf(reports, result));
   if (!result.equal) process.exitCode = EXIT_FAILURE;
 }
-
-/** Sums two lanes' reports. */
-function verifiedTogether(sum: VerifyReport, next: VerifyReport): VerifyReport {
-  const differences = [...sum.differences, ...next.differences];
-  const named = differences.slice(0, MAX_DIFFERENCES);
-  return {
-    ...sum,
-    position: Math.min(sum.position, next.position),
-    parts: sum.parts + next.parts,
-    records: sum.records + next.records,
-    differences: named,
-    more: sum.more + next.more + differences.length - named.length,
-    seconds: sum.seconds + next.seconds,
-  };
-}
-
-const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>
-  withProgressBar(`${scope.projection}, {step} {bar} {percentage}% {value}/{total}, {records} records`, (onProgress) =>
-    verifyProjection(
-      lane,
-      scope,
-      (progress) => {
-        const { step, records } = progress;
-        if (progress.step === 'applying') onProgress(progress.position, progress.head, { step, records });
-        else onProgress(progress.parts, progress.of, { step, records });
-      },
-      signal,
-    ),
-  );
 
 type NamedDifference = Difference & Pick<RebuildScope, 'projection'>;
 
@@ -232,53 +185,18 @@ function retryCommand(): Command {
   return withJson(definition, 'dynamic-assets projections retry --tenant acme').action(retry);
 }
 
-/** `asked`: the retry has not happened yet. */
-type Outcome = { readonly tenant: string; readonly projection: string } & (
-  | { readonly outcome: 'goes on' | 'asked' }
-  | { readonly outcome: 'parked'; readonly parked: Parked }
-);
-
 async function retry(options: RetryOptions): Promise<void> {
   const outcomes = await withProjections(async (tools) => {
     await tools.tenant(options.tenant);
     const lanes = tools.lanesOf(options.tenant);
-    const asked = (await parkedIn(lanes)).filter(
-      ({ tenant, projection }) =>
-        tenant === options.tenant && (options.projection === undefined || projection === options.projection),
-    );
-    for (const each of asked) for (const { writer } of lanes) await writer.askRetry(each);
-    return outcomesOf(lanes, asked);
+    return retryParked(lanes, options.tenant, options.projection === undefined ? NAMES : [options.projection]);
   });
   const lines = outcomes.length === 0 ? [`Nothing of ${options.tenant} is parked there.`] : outcomes.flatMap(sentences);
   printResult(options, outcomes, lines);
   if (outcomes.some(({ outcome }) => outcome === 'parked')) process.exitCode = EXIT_FAILURE;
 }
 
-const WAIT_MS = 10_000;
-const LOOK_MS = 200;
-
-type Lane = ProjectionTools['lanes'][number];
-
-const parkedIn = async (lanes: readonly Lane[]): Promise<readonly Parked[]> =>
-  (await Promise.all(lanes.map(({ writer }) => writer.parked()))).flat();
-
-/** Waits until all outcomes are known, or until the time limit. */
-async function outcomesOf(lanes: readonly Lane[], asked: readonly Parked[]): Promise<readonly Outcome[]> {
-  const until = performance.now() + WAIT_MS;
-  for (;;) {
-    const now = await parkedIn(lanes);
-    const outcomes = asked.map(({ tenant, projection }): Outcome => {
-      const parked = now.find((each) => each.tenant === tenant && each.projection === projection);
-      if (parked === undefined) return { tenant, projection, outcome: 'goes on' };
-      if (parked.retryAsked) return { tenant, projection, outcome: 'asked' };
-      return { tenant, projection, outcome: 'parked', parked };
-    });
-    if (outcomes.every(({ outcome }) => outcome !== 'asked') || performance.now() > until) return outcomes;
-    await delay(LOOK_MS);
-  }
-}
-
-function sentences(outcome: Outcome): readonly string[] {
+function sentences(outcome: RetryOutcome): readonly string[] {
   const { tenant, projection } = outcome;
   switch (outcome.outcome) {
     case 'goes on':

@@ -104,7 +104,7 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
     `  client id      ${client_id}`,
     `  client secret  ${client_secret}`,
     '',
-    'Get a token, then list the items:',
+    `Sign in as the admin at ${address}/console to see the orders. Or get a token, then list the items:`,
     '',
     `TOKEN=$(curl -sS ${address}/oauth/token -H 'Content-Type: application/json' \\`,
     `  -d '${body}' \\`,

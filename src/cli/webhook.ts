@@ -7,6 +7,7 @@ import { parseBody } from '../commands/body.js';
 import { newId, now } from '../commands/clock.js';
 import { NotFoundError } from '../commands/context.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
+import { resealSigningKeys } from '../commands/identity/signingKeys.js';
 import {
   promoteWebhookSecret,
   type ResealReport,
@@ -170,17 +171,18 @@ async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promi
 
 function resealCommand(): Command {
   const definition = new Command('reseal').description(
-    'Seal the signing secrets of all tenants again, under the first key of SECRETS_KEY. The secrets stay the same.',
+    'Seal the signing secrets of all tenants, and the keys that sign tokens, again under the first key of SECRETS_KEY. All of them stay the same.',
   );
   return withJson(definition, 'SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal').action(reseal);
 }
 
 /** @throws CliError listing the secrets that no key opens; all others are sealed again */
 async function reseal(options: JsonOption): Promise<void> {
-  const reports = await withTenants(async (tenants, { commands }) => {
+  const { reports, signingKeys } = await withTenants(async (tenants, { commands }) => {
     const done: ResealReport[] = [];
     for (const { name } of tenants) done.push(await resealWebhookSecrets(commands, operator(name)));
-    return done;
+    // Last: from then on no process starts without the new key.
+    return { reports: done, signingKeys: await resealSigningKeys(commands, operator('').actor) };
   });
   const resealed = reports.reduce((sum, report) => sum + report.resealed, 0);
   const current = reports.reduce((sum, report) => sum + report.current, 0);
@@ -188,11 +190,12 @@ async function reseal(options: JsonOption): Promise<void> {
   const asJson = unopenable.map(({ tenant, webhookId, which }) => ({ tenant, webhook_id: webhookId, secret: which }));
   printResult(
     options,
-    { resealed, current, unopenable: asJson },
+    { resealed, current, unopenable: asJson, signing_keys: signingKeys },
     columns([
       ['sealed again', String(resealed)],
       ['under the first key already', String(current)],
       ['opened by no key', String(unopenable.length)],
+      ['token keys sealed again', String(signingKeys)],
     ]),
   );
   if (unopenable.length === 0) return;

@@ -47,10 +47,11 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   throw new ValidationError(errors.toErrors(), errors.unnamed);
 }
 
-/** A field that has an error already gets no second one. */
+/** A field that has an error gets no second one, and its members are not looked at: there may be thousands. */
 function addUnstorable(errors: FieldErrorList, value: unknown, path: readonly string[]): void {
   const field = path.join('.');
-  if (typeof value === 'string' && !isStorableText(value) && !errors.has(field)) {
+  if (errors.has(field)) return;
+  if (typeof value === 'string' && !isStorableText(value)) {
     errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
   }
   if (typeof value !== 'object' || value === null) return;

@@ -8,7 +8,10 @@ import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js
 import type { RequestDeadline } from './requestDeadline.js';
 
 /** Who asks, and on whose behalf, as the metadata of the resulting events; and how long the command may take. */
-export type Caller = Pick<EventMetadata, 'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent'> & {
+export type Caller = Pick<
+  EventMetadata,
+  'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent' | 'request'
+> & {
   /** Unset for background work: nobody waits for it. */
   readonly deadline?: RequestDeadline;
 };

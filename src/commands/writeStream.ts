@@ -315,12 +315,13 @@ async function append(
 /** Domain events as the log stores them. */
 export function toAppend<Event extends DomainEvent>(
   { newId }: Pick<LogAccess, 'newId'>,
-  { tenant, actor, correlationId, causationId, traceparent }: Caller,
+  { tenant, actor, correlationId, causationId, traceparent, request }: Caller,
   occurredAt: string,
   events: readonly Event[],
 ): readonly Identified<Event>[] {
   const always = { tenant, actor, correlationId, causationId, occurredAt };
-  const metadata = traceparent === undefined ? always : { ...always, traceparent };
+  const traced = traceparent === undefined ? always : { ...always, traceparent };
+  const metadata = request === undefined ? traced : { ...traced, request };
   return events.map((event) => {
     const schemaVersion = currentVersion(eventTypes, event.type);
     if (schemaVersion === undefined) throw new Error(`${event.type} is missing in domain/eventTypes.ts.`);

@@ -1,6 +1,6 @@
 /**
- * The tenants in memory, kept current from the log. Each process has its own directory, so tokens are checked and
- * commands decided without a read model. A start continues from the stored directory.
+ * The tenants, and the keys that sign tokens, in memory, kept current from the log. Each process has its own directory, so tokens are checked and
+ * commands decided without a read model. A start continues from the stored directory; the keys are few, and read anew.
  */
 
 import {
@@ -9,7 +9,8 @@ import {
   type StreamEnds,
   type Tenant,
 } from '../domain/identity/directory.js';
-import { parseStream } from '../domain/streams.js';
+import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../domain/identity/signingKeys.js';
+import { parseStream, SIGNING_KEYS_STREAM } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import {
@@ -28,6 +29,13 @@ import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
+/** `revision`: of the last event of their stream that they show. */
+type KnownKeys = { readonly keys: StoredSigningKeys; readonly revision: number };
+
+const NO_KEYS: KnownKeys = { keys: [], revision: -1 };
+
+const FOLLOWED = [...DIRECTORY_STREAM_PREFIXES, SIGNING_KEYS_STREAM];
+
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
 export type DirectoryKeeping = {
@@ -42,6 +50,7 @@ export class Directory {
   readonly #stopping = new AbortController();
   readonly #onParked: (parked: Parked) => void;
   #known: KnownTenants = { tenants: new Map(), ends: new Map(), place: { position: 0 } };
+  #keys: KnownKeys = NO_KEYS;
   readonly #parked = new Map<string, Parked>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
   #completeUntil: EventPosition | undefined;
@@ -58,6 +67,7 @@ export class Directory {
    * @param onError called at each interruption; the directory continues by itself
    * @param keeping where the directory is stored between starts; default: nowhere
    * @param onParked called for each tenant that is parked
+   * @param onReading called once with a function that tells how far the start has read, and to what position it reads
    * @throws what the event store throws
    */
   static async start(
@@ -65,12 +75,16 @@ export class Directory {
     onError: (error: unknown) => void,
     keeping?: DirectoryKeeping,
     onParked: (parked: Parked) => void = () => undefined,
+    onReading: (reached: () => { readonly position: Position; readonly of: Position }) => void = () => undefined,
   ): Promise<Directory> {
     const stored = keeping && new StoredDirectory(keeping.store, keeping.onError);
     const directory = new Directory(stored, onParked);
     try {
       if (stored !== undefined) directory.#known = await stored.load(eventStore);
       const head = await eventStore.head();
+      // They are not stored with the directory.
+      directory.#keys = (await eventStore.readStream(SIGNING_KEYS_STREAM)).reduce(withKeyEvent, NO_KEYS);
+      onReading(() => ({ position: directory.position, of: head }));
       let isStarting = true;
       directory.#running = directory.#keepUp(eventStore, (error) => {
         // No retry would succeed.
@@ -115,6 +129,11 @@ export class Directory {
     return this.#known.tenants.get(name)?.deleted ?? false;
   }
 
+  /** Another object after each change. */
+  get signingKeys(): StoredSigningKeys {
+    return this.#keys.keys;
+  }
+
   /** True if there never was a tenant. */
   get isEmpty(): boolean {
     return this.#known.tenants.size === 0;
@@ -152,10 +171,11 @@ export class Directory {
     // The log was replaced by an older copy: nothing known is valid.
     if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
       this.#known = this.#stored.reset();
+      this.#keys = NO_KEYS;
       this.#parked.clear();
       this.#completeUntil = undefined;
     }
-    const options = { after: this.position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
+    const options = { after: this.position, streamPrefixes: FOLLOWED, signal };
     for await (const slice of eventStore.subscribe(options)) {
       succeeded();
       this.#evolve(slice);
@@ -172,6 +192,10 @@ export class Directory {
     const writable = copiedOnce();
     const changed = new Set<string>();
     for (const event of events) {
+      if (event.stream === SIGNING_KEYS_STREAM) {
+        this.#keys = withKeyEvent(this.#keys, event);
+        continue;
+      }
       const { tenant } = parseStream(event.stream);
       // A deletion ends it.
       if (event.type === 'TenantDeleted') this.#parked.delete(tenant);
@@ -209,6 +233,17 @@ export class Directory {
     this.#failure = error;
     for (const waiter of this.#waiters) waiter.reject(error);
     this.#waiters.clear();
+  }
+}
+
+/** Events that are known already change nothing, nor does one that cannot be applied: it must not stop all tenants. */
+function withKeyEvent(known: KnownKeys, { type, data, metadata, revision }: RecordedEvent): KnownKeys {
+  if (revision <= known.revision) return known;
+  try {
+    const keys = evolveSigningKeys(known.keys, { type, data } as SigningKeyEvent, metadata.occurredAt);
+    return { keys, revision };
+  } catch {
+    return { ...known, revision };
   }
 }
 

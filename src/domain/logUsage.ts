@@ -37,6 +37,9 @@ const OF_LOG = 'log';
 const OF_SETTINGS: readonly string[] = ['tenant', 'users', 'clients', 'webhooks'];
 const REPLAYS: readonly string[] = ['WebhookBackfillRequested', 'WebhookEnabled'];
 
+/** Only the operator sets quotas, and erases. */
+const OF_OPERATOR: readonly string[] = ['QuotasChanged', 'DataErased'];
+
 const plus = (one: Growth, other: Growth): Growth => ({
   bytes: one.bytes + other.bytes,
   settings: one.settings + other.settings,
@@ -45,8 +48,7 @@ const plus = (one: Growth, other: Growth): Growth => ({
 
 function growthBy({ type, bytes }: CountedEvent, category: string): Growth {
   const isReplay = REPLAYS.includes(type);
-  // The operator sets quotas.
-  const isSetting = !isReplay && OF_SETTINGS.includes(category) && type !== 'QuotasChanged';
+  const isSetting = !isReplay && OF_SETTINGS.includes(category) && !OF_OPERATOR.includes(type);
   return { bytes, settings: Number(isSetting), replays: Number(isReplay) };
 }
 
@@ -71,7 +73,8 @@ export class LogTally {
   /** A deleted tenant has nothing any more: what it had stays in the log, and nobody's quota counts it. */
   #count(event: CountedEvent): void {
     const { category, tenant } = parseStream(event.stream);
-    if (category === OF_LOG) return;
+    // Strangers cause it, and must not use up a quota.
+    if (category === OF_LOG || event.type === 'SignInRefused') return;
     if (event.type === 'TenantDeleted') {
       this.#tenants.delete(tenant);
       return;

@@ -2,6 +2,12 @@
 
 /** Its first event is the id of the log. */
 export const LOG_STREAM = 'log-identity';
+/** The keys that sign access tokens. */
+export const SIGNING_KEYS_STREAM = 'log-keys';
+/** What the log no longer shows. */
+export const ERASURES_STREAM = 'log-erasures';
+/** One stream for each link to the operator's console, so that it opens one session. */
+export const operatorLinkStream = (linkId: string): string => `log-operator.${linkId}`;
 
 export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
 export const usersStream = (tenant: string): string => `users-${tenant}`;
@@ -9,6 +15,8 @@ export const clientsStream = (tenant: string): string => `clients-${tenant}`;
 /** One stream for each API client, so that noting its use reads nothing of the others. */
 export const clientUseStream = (tenant: string, clientId: string): string => `client-${tenant}.${clientId}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
+/** Sign-ins, and what was refused to people. */
+export const accessStream = (tenant: string): string => `access-${tenant}`;
 /** One stream for each session that was ended, so that it ends once. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
@@ -21,7 +29,16 @@ export const partIdStream = (tenant: string, partId: string): string => `part-${
 export const requestStream = (tenant: string, hash: string): string => `request-${tenant}.${hash}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
-export const STREAM_PREFIXES = { table: 'table-', order: 'order-', delivery: 'delivery-' } as const;
+export const STREAM_PREFIXES = {
+  table: 'table-',
+  sync: 'sync-',
+  order: 'order-',
+  delivery: 'delivery-',
+  access: 'access-',
+} as const;
+
+/** Of streams of which a tenant has one; the names of all others go on after a dot. */
+export const SINGLE_STREAM_PREFIXES: readonly string[] = ['tenant-', 'users-', 'clients-', 'webhooks-', 'access-'];
 
 export type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
 
@@ -35,6 +52,12 @@ export function parseStream(stream: string): StreamName {
     rest: dot < 0 ? '' : stream.slice(dot + 1),
   };
 }
+
+/** What people of the tenant may see as it is stored. Events of users, API clients and webhooks hold secrets. */
+const SHOWN_CATEGORIES: readonly string[] = ['tenant', 'table', 'sync', 'order', 'part', 'delivery'];
+
+/** Whether an auditor of the tenant may see the stream's events to the byte, as a proof has them. */
+export const isProvable = (stream: string): boolean => SHOWN_CATEGORIES.includes(parseStream(stream).category);
 
 /** Tenant names are host labels (RFC 1123), at most 40 characters. */
 export const TENANT_NAME = /^(?=.{1,40}$)[a-z0-9](-?[a-z0-9])*$/;

@@ -7,6 +7,8 @@ import type { ProjectionProgress } from './projectionProgress.js';
 export type DeliveryAttempt = {
   readonly attempt: number;
   readonly url: string;
+  /** SHA-256 of the body in hex; absent if none was sent, and in attempts of earlier releases. */
+  readonly bodySha256?: string;
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly durationMs: number | null;
@@ -65,6 +67,19 @@ export type DeliveryQuery = {
   readonly limit: number;
 };
 
+/** Where a delivery is among those about its order: by the event that it tells of, then by its request. */
+export type OrderDeliveryPlace = Pick<DeliveryLogEntry, 'sequence' | 'position'>;
+
+/** Deliveries about events of an order, to any webhook. */
+export type OrderDeliveryQuery = {
+  readonly orderId: string;
+  /** Continues behind this place. */
+  readonly behind: OrderDeliveryPlace;
+  /** Up to the event of this revision. */
+  readonly to: Revision;
+  readonly limit: number;
+};
+
 /** Open deliveries of one webhook. */
 export type DeliveryBacklog = {
   readonly tenant: string;
@@ -85,6 +100,12 @@ export interface DeliveryLog extends Pick<ProjectionProgress, 'waitFor'> {
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
   /** A page of a webhook's entries. Cancellable like lists of records. */
   deliveries(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]>;
+  /** A page of the entries about an order, in the order of their places. Cancellable like lists of records. */
+  deliveriesOfOrder(
+    tenant: string,
+    query: OrderDeliveryQuery,
+    cancellation?: Cancellation,
+  ): Promise<readonly DeliveryLogEntry[]>;
   /** Open deliveries by webhook, of all tenants; webhooks without any are left out. */
   deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
   webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;

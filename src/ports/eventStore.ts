@@ -5,6 +5,8 @@
  * adapter: `test/contract/eventStore.ts`.
  */
 
+import type { Erasures } from '../domain/erasure.js';
+
 /** An event's place in the order of all events. Grows with each commit; 0 is before the first event. */
 export type Position = number;
 
@@ -48,6 +50,13 @@ export type EventMetadata = {
   readonly schemaVersion: number;
   /** W3C Trace Context of the span that made the event; set if that span is sampled (`ports/tracing.ts`). */
   readonly traceparent?: string | undefined;
+  /** The HTTP request that caused it; unset for other causes, and in events of earlier releases. */
+  readonly request?: { readonly method: string; readonly path: string } | undefined;
+  /**
+   * Set where "migrate --erase" has removed values: the hash of the event's leaf in the Merkle tree as it was before, in
+   * base64.
+   */
+  readonly erasedLeaf?: string | undefined;
 };
 
 export type EventToAppend = {
@@ -113,6 +122,13 @@ export type SubscribeOptions = {
   readonly signal: AbortSignal;
 };
 
+/** Events of the log in descending order of their positions. May begin and end inside an append. */
+export type BackwardSlice = {
+  readonly events: readonly RecordedEvent[];
+  /** Where the read goes on: its new `before`. Undefined: the log has nothing before these events. */
+  readonly next?: Position | undefined;
+};
+
 export const DEFAULT_SLICE_COUNT = 500;
 
 /** Both revisions are inclusive. */
@@ -160,6 +176,13 @@ export interface EventStore {
    */
   readSlice(stream: string, range: SliceRange): Promise<StreamSlice>;
 
+  /**
+   * The last events of the log before a position: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, and
+   * perhaps none where other programs, or abandoned appends, have all of them.
+   * @param before exclusive; default: behind the last event
+   */
+  readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice>;
+
   /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
 
@@ -178,11 +201,22 @@ export interface EventStore {
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
 
+  /**
+   * Position of the last event that is not after this time (ISO 8601, UTC, six digits); 0 if there is none. Undefined:
+   * the engine cannot find it without reading the log.
+   */
+  readonly positionAt?: (time: string) => Promise<Position>;
+
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
 
   /** Whether the log still has this event there. Otherwise it was replaced by an older copy, or is another log. */
   holds(place: EventPosition): Promise<boolean>;
+
+  /** What this store leaves out of the events that it reads; undefined: it reads events as they are stored. */
+  readonly erasures?: Erasures;
+  /** Reads those that were recorded since. This store does so by itself, twice a second. */
+  readonly readErasures?: () => Promise<void>;
 
   /** @throws EventStoreUnavailableError when the log cannot be reached or is known to accept no appends */
   ping(): Promise<void>;
@@ -198,10 +232,14 @@ export const storeWith = (store: EventStore, own: Partial<EventStore>): EventSto
   append: (...args) => store.append(...args),
   readStream: (...args) => store.readStream(...args),
   readSlice: (...args) => store.readSlice(...args),
+  readBackwards: (...args) => store.readBackwards(...args),
   lastAppend: (stream) => store.lastAppend(stream),
   subscribe: (options) => store.subscribe(options),
   sizes: (options) => store.sizes(options),
   head: () => store.head(),
+  ...(store.positionAt && { positionAt: store.positionAt }),
+  ...(store.erasures && { erasures: store.erasures }),
+  ...(store.readErasures && { readErasures: store.readErasures }),
   identity: () => store.identity(),
   holds: (place) => store.holds(place),
   ping: () => store.ping(),
@@ -274,7 +312,8 @@ export class EventLogDamagedError extends EventStoreUnavailableError {
  * state in memory made from the log are void; open a new store.
  */
 export class LogReplacedError extends EventStoreUnavailableError {
-  constructor(options?: ErrorOptions) {
-    super('The event log is not the one from before: it was put back to an older copy, or is another one.', options);
+  /** @param places where events were read before, and what is there now, as a sentence */
+  constructor(readonly places: string) {
+    super(`The event log is not the one from before: it was put back to an older copy, or is another one. ${places}`);
   }
 }

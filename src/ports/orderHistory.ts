@@ -1,11 +1,10 @@
 /** The history of orders in the read models, for auditors. */
-import type { FieldValue } from '../domain/assetTypes/fieldTypes.js';
-import type { ExportWarning, Repeat } from '../domain/order/events.js';
+import type { ToldOfOrder } from '../domain/order/differences.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Position, Revision } from './eventStore.js';
 
 /** One line of an order's history, for auditors. */
-export type HistoryEntry = {
+export type HistoryEntry = ToldOfOrder & {
   readonly position: Position;
   readonly revision: Revision;
   readonly eventId: string;
@@ -14,22 +13,6 @@ export type HistoryEntry = {
   readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
   readonly correlationId: string;
   readonly causationId: string;
-  /** Status before and after; `statusFrom` is null for the creation; equal if unchanged. */
-  readonly statusFrom: string | null;
-  readonly statusTo: string;
-  readonly reasons: readonly string[];
-  /** Only on repeated approvals: earlier exports that may have arrived. */
-  readonly repeats?: readonly Repeat[];
-  /** Only on approvals and held exports: why the export is not sent. */
-  readonly warnings?: readonly ExportWarning[];
-  /** Changed fields with old and new value, of the order or one of its parts. */
-  readonly changes: readonly {
-    readonly table: string;
-    readonly id: string;
-    readonly field: string;
-    readonly from: FieldValue;
-    readonly to: FieldValue;
-  }[];
 };
 
 /** `changes` are JSON text, as stored: they may be megabytes. */

@@ -1,13 +1,13 @@
 /** A projection: evolves a read model event by event. */
-import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
-import { tenantStream } from '../domain/streams.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { SINGLE_STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from './eventStore.js';
 import type { ReadModelWriter, RebuildScope } from './readModelWriter.js';
 
 /** The methods that projections write with; a rebuild passes those of a hidden copy. */
 export type ProjectionTarget = Pick<
   ReadModelWriter,
-  'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery' | 'dropTenant'
+  'defineTable' | 'applyToTable' | 'addHistory' | 'addActivity' | 'delivery' | 'putDelivery' | 'dropTenant'
 >;
 
 export type Projection = {
@@ -24,6 +24,6 @@ export type Projection = {
 export function streamsOf(projection: Projection, tenant?: string): readonly string[] {
   if (tenant === undefined) return projection.streamPrefixes;
   return projection.streamPrefixes.map((prefix) =>
-    prefix === TENANT_STREAM_PREFIX ? tenantStream(tenant) : `${prefix}${tenant}.`,
+    SINGLE_STREAM_PREFIXES.includes(prefix) ? `${prefix}${tenant}` : `${prefix}${tenant}.`,
   );
 }

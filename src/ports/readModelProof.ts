@@ -3,8 +3,6 @@
  * copy filled from the log stands for the log; see `ReadModelRebuild`.
  */
 
-import type { Position } from './eventStore.js';
-
 /** The unit of comparison: a table, or (table null) a tenant's order histories, or its delivery log. */
 export type ProofPart = { readonly tenant: string; readonly table: string | null };
 
@@ -37,10 +35,8 @@ export type ProofSlice = {
   /** Records compared. */
   readonly records: number;
   readonly differences: readonly Difference[];
-  /** Both sides were read at the same position. If false, differences may only come from that. */
+  /** Both sides were read at the same position, of whole commits. If false, differences may only come from that. */
   readonly exact: boolean;
-  /** Set if a commit was interrupted: the served data has some changes beyond its checkpoint, up to here. */
-  readonly until?: Position | undefined;
   /** Only from `structure`: the record count in the catalog, if it has one. */
   readonly counted?: number | undefined;
   /** Cursor of the next slice; undefined after the last. */

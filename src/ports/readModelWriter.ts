@@ -6,6 +6,7 @@
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
+import type { ActivityEntry } from './activity.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { LogAnchor, Position, Revision } from './eventStore.js';
 import type { HistoryEntry } from './orderHistory.js';
@@ -29,16 +30,14 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
    */
   defineTable(table: TableRef, assetType: AssetType): Promise<void>;
   /**
-   * Applies changes in order; `revision`, `at` and `position` are those of the event they come from.
+   * Applies changes in order, and notes that the event concerns the records that are inserted, patched or deleted.
    * @throws MismatchError, here or at the commit
    */
-  applyToTable(
-    table: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
-  ): Promise<void>;
+  applyToTable(table: TableRef, changes: readonly RecordChange[], event: AppliedEvent): Promise<void>;
   /** Adds history entries; an existing one (same order and revision) stays unchanged. */
   addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
+  /** Adds entries of the activity; an existing one (same place) stays unchanged. */
+  addActivity(tenant: string, entries: readonly ActivityEntry[]): Promise<void>;
   /** An entry of the delivery log, as this transaction sees it. */
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
   /** Adds or replaces the entry, unless the stored one has the same or a later revision. */
@@ -57,8 +56,8 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   clearDropped(): Promise<boolean>;
   /**
    * Merges some segments of text indexes, since every read visits each segment. Takes some milliseconds, more only if
-   * nearly all records have the same text. Uses its own transaction: call it with none open. @returns whether more may
-   * be left
+   * nearly all records have the same text. Uses its own transaction: call it with none open. An engine that builds indexes
+   * beside its transactions begins to, and does not wait. @returns whether more may be left
    */
   mergeIndexes(): Promise<boolean>;
   /** Deletes everything a projection wrote, with its checkpoint and parked parts. */
@@ -103,9 +102,25 @@ export interface StepwiseWriter {
       readonly limit: number;
       readonly after?: number | undefined;
     },
-    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
+    event: AppliedEvent,
   ): Promise<number | undefined>;
 }
+
+/** The event that changes come from. */
+export type AppliedEvent = {
+  /** The table has it from now on. */
+  readonly revision: Revision;
+  readonly at: string;
+  readonly position?: Position;
+  /** What is noted of the records that it concerns, for their history. Unset: nothing. */
+  readonly noted?: Noted;
+};
+
+/**
+ * In the stream of a reference table: the event's revision, also while the table has only some of its pieces. In that of an
+ * order: the order, which is noted once, with the insertion of a part.
+ */
+export type Noted = Revision | { readonly order: string };
 
 /** What a change does not fit: a tenant's part of a projection, or one table of it. */
 export type Mismatch = {
@@ -114,19 +129,26 @@ export type Mismatch = {
   readonly table?: string | undefined;
   /** Position of the change's event; undefined if unknown. */
   readonly position?: Position | undefined;
+  /** The record or entry that the engine cannot store, as one that is too large; undefined if the stored data is the cause. */
+  readonly refused?: string | undefined;
 };
 
 /**
- * A change does not fit the stored data, which differs from the log. The engine works, and the same change fails again.
- * All other errors of a writer's methods are the engine's.
+ * A change does not fit the stored data, which differs from the log, or it makes a record that the engine cannot store. The
+ * engine works, and the same change fails again. All other errors of a writer's methods are the engine's.
  */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
   readonly mismatch: Mismatch;
 
   constructor(mismatch: Mismatch, options: ErrorOptions) {
-    const { tenant, projection, table = projection } = mismatch;
-    super(`Read model ${tenant}/${table} does not fit the log; rebuild its ${projection}.`, options);
+    const { tenant, projection, table = projection, refused } = mismatch;
+    super(
+      refused === undefined
+        ? `Read model ${tenant}/${table} does not fit the log; rebuild its ${projection}.`
+        : `Read model ${tenant}/${table} cannot store the ${refused}.`,
+      options,
+    );
     this.mismatch = mismatch;
   }
 }
@@ -149,7 +171,7 @@ export class RebuildInProgressError extends Error {
 
 /** The extent of a rebuild: a whole projection, one tenant's part, or one table. */
 export type RebuildScope = {
-  readonly projection: 'records' | 'order_history' | 'deliveries';
+  readonly projection: 'records' | 'order_history' | 'deliveries' | 'activity';
   readonly tenant?: string;
   readonly table?: string;
 };
@@ -165,6 +187,7 @@ export interface ReadModelRebuild {
     | 'defineTable'
     | 'applyToTable'
     | 'addHistory'
+    | 'addActivity'
     | 'delivery'
     | 'putDelivery'
     | 'dropTenant'

@@ -34,7 +34,8 @@ type Unparsed = {
   inBatch(batchId: string | null): StoredRecord;
 };
 
-export type Filter =
+/** A test of one field. */
+export type FieldFilter =
   /** The field's text contains one of these, ignoring case. Values are literal text. */
   | { readonly kind: 'contains'; readonly field: string; readonly anyOf: readonly string[] }
   /** The field equals one of these exactly. */
@@ -43,7 +44,14 @@ export type Filter =
   | { readonly kind: 'differs'; readonly field: string; readonly anyOf: readonly FilterValue[] }
   /** Compares in the order of lists: text ignores case. Null matches neither way. */
   | { readonly kind: 'compares'; readonly field: string; readonly is: Comparison; readonly value: string | number }
-  | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean };
+  | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean }
+  /** The id's text begins with this, ignoring case. */
+  | { readonly kind: 'begins'; readonly field: 'id'; readonly with: string };
+
+export type Filter =
+  | FieldFilter
+  /** At least one of these holds. */
+  | { readonly kind: 'any'; readonly anyOf: readonly FieldFilter[] };
 
 /** The stored form: dates and times as normalised text. */
 export type FilterValue = string | number | boolean;
@@ -51,7 +59,7 @@ export type FilterValue = string | number | boolean;
 export const COMPARISONS = ['gt', 'gte', 'lt', 'lte'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 
-/** Number of values in the filter. */
+/** Number of values in the filter, or of its alternatives. */
 export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.anyOf.length : 1);
 
 export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
@@ -106,6 +114,12 @@ export type RecordsById = {
   readonly records: readonly (RecordJson | null)[];
 };
 
+export type CleanedUpRecord = {
+  /** Of the clean-up. */
+  readonly revision: Revision;
+  readonly fields: Fields;
+};
+
 /** Field names in order. Pass the same array again where possible: identity is compared, not content. */
 export type FieldOrder = readonly { readonly name: string }[];
 
@@ -126,6 +140,16 @@ export interface RecordReads {
    * 9110 §8.8.3). Undefined before the first record, and where comparing the answers is cheaper.
    */
   tableState(table: TableRef): Promise<string | undefined>;
+  /**
+   * How many records have each of these values in the field, in the order of the values, at one moment. The cost is that of
+   * an index over the records with these values, if the field can be sorted by.
+   */
+  counts(
+    table: TableRef,
+    field: string,
+    values: readonly FilterValue[],
+    cancellation?: Cancellation,
+  ): Promise<readonly number[]>;
   /** Figures of the tables that exist. The cost does not depend on the number of records. */
   tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]>;
   /**
@@ -134,6 +158,20 @@ export interface RecordReads {
    * @throws ReadModelsWithheldError as `list` does
    */
   listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind>;
+  /**
+   * Which events of the table's stream created, changed or deleted a record, that exists or existed: their revisions, the
+   * latest first. Events that only saw it again are none of them. A malformed id has none.
+   */
+  recordEvents(
+    table: TableRef,
+    id: string,
+    page: { readonly before?: Revision | undefined; readonly limit: number },
+    cancellation?: Cancellation,
+  ): Promise<readonly Revision[]>;
+  /** Id of the order that a part belongs to, or belonged to before it was removed. */
+  orderOfPart(table: TableRef, id: string): Promise<string | undefined>;
+  /** The record as the last clean-up that deleted it found it; undefined if there was none, or it is forgotten by now. */
+  cleanedUpRecord(table: TableRef, id: string): Promise<CleanedUpRecord | undefined>;
   /** Current records by id: as many of the first as fit in MAX_PAGE_BYTES, at least one. */
   byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById>;
   /** Ids, sorted, that the clean-up at this revision deleted, and no later one deleted again. */

@@ -1,4 +1,5 @@
 /** All reads of the read models: the ports together, one table of their methods, and one way to decorate them. */
+import type { ActivityReads } from './activity.js';
 import type { DecisionReads } from './decisionReads.js';
 import type { DeliveryLog } from './deliveryLog.js';
 import type { LogAnchor, Position } from './eventStore.js';
@@ -8,7 +9,13 @@ import type { RecordReads, TableRef } from './readModels.js';
 import type { RebuildScope } from './readModelWriter.js';
 
 /** What an adapter opens. Callers depend on one of the small ports. */
-export interface ReadModels extends RecordReads, HistoryReads, DecisionReads, DeliveryLog, ProjectionProgress {
+export interface ReadModels
+  extends RecordReads,
+    HistoryReads,
+    ActivityReads,
+    DecisionReads,
+    DeliveryLog,
+    ProjectionProgress {
   close(): Promise<void>;
 }
 
@@ -53,7 +60,11 @@ export const READ_METHODS: { readonly [Method in ReadMethod]: Description<Method
   listBehind: record,
   byIds: record,
   cleanedUpIds: record,
+  recordEvents: record,
+  orderOfPart: record,
+  cleanedUpRecord: record,
   tableState: record,
+  counts: record,
   find: record,
   snapshot: decision,
   countOutsideBatch: decision,
@@ -62,8 +73,10 @@ export const READ_METHODS: { readonly [Method in ReadMethod]: Description<Method
   tableFigures: { projection: 'records', subjectOf: ofAll, join: flat },
   history,
   approvals: history,
+  activity: { projection: 'activity', subjectOf: ofTenant, waits: true },
   delivery,
   deliveries: delivery,
+  deliveriesOfOrder: delivery,
   webhookHealth: delivery,
   deliveryBacklog: { projection: 'deliveries', subjectOf: ofAll, join: flat },
   checkpoint: { subjectOf: ofAll, join: (positions) => Math.min(...positions) },

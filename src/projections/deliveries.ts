@@ -8,7 +8,7 @@ import type { Projection } from '../ports/projection.js';
 
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
-  version: 1,
+  version: 2,
   streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.delivery],
   async apply(event, tenant, target) {
     const { category, rest: id } = parseStream(event.stream);
@@ -77,9 +77,10 @@ function changed(
   }
 }
 
-const begun = ({ attempt, url }: { readonly attempt: number; readonly url: string }, at: string): DeliveryAttempt => ({
-  attempt,
-  url,
+type Started = Extract<DeliveryEvent, { type: 'DeliveryAttemptStarted' }>['data'];
+
+const begun = (started: Started, at: string): DeliveryAttempt => ({
+  ...started,
   startedAt: at,
   endedAt: null,
   durationMs: null,
@@ -91,5 +92,5 @@ const begun = ({ attempt, url }: { readonly attempt: number; readonly url: strin
 const ended = (
   attempts: readonly DeliveryAttempt[],
   attempt: number,
-  outcome: Omit<DeliveryAttempt, 'attempt' | 'url' | 'startedAt'>,
+  outcome: Omit<DeliveryAttempt, 'attempt' | 'url' | 'bodySha256' | 'startedAt'>,
 ): readonly DeliveryAttempt[] => attempts.map((each) => (each.attempt === attempt ? { ...each, ...outcome } : each));

@@ -8,27 +8,31 @@ import { checkChange, type RecordChange, tableChanges } from '../domain/referenc
 import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { Projection, ProjectionTarget } from '../ports/projection.js';
+import type { AppliedEvent } from '../ports/readModelWriter.js';
 
 export const recordsProjection: Projection = {
   name: 'records',
-  version: 1,
+  version: 2,
   streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.table, STREAM_PREFIXES.order],
   async apply(event, tenant, target) {
     const { category, rest } = parseStream(event.stream);
     const typed = { type: event.type, data: event.data };
     const { revision, position, metadata } = event;
     const at = metadata.occurredAt;
-    const change = async (table: string, changes: readonly RecordChange[]): Promise<void> => {
+    const applied = { revision, at, position };
+    const change = async (table: string, changes: readonly RecordChange[], of: AppliedEvent): Promise<void> => {
       changes.forEach(checkChange);
       // Another release may have created the table. Costs nothing if it is up to date.
       await define(table, tenant, target);
-      await target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });
+      await target.applyToTable({ tenant: tenant.name, table }, changes, of);
     };
     if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
-    else if (category === 'table') await change(rest, tableChanges(typed as ReferenceTableEvent, at));
-    else if (category === 'order') {
+    else if (category === 'table') {
+      await change(rest, tableChanges(typed as ReferenceTableEvent, at), { ...applied, noted: revision });
+    } else if (category === 'order') {
       for (const each of orderChanges(typed as OrderEvent, tenant.orderModel, rest, at)) {
-        await change(each.table, each.changes);
+        const isPart = each.table !== tenant.orderModel;
+        await change(each.table, each.changes, isPart ? { ...applied, noted: { order: rest } } : applied);
       }
     }
   },
@@ -56,6 +60,7 @@ function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>,
     case 'RateLimitRemoved':
     case 'CleanUpGuardChanged':
     case 'QuotasChanged':
+    case 'DataErased':
       return [];
   }
 }

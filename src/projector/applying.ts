@@ -39,6 +39,7 @@ export class EventApplier {
       defineTable: (...args) => noticing(writer.defineTable(...args)),
       applyToTable: (...args) => noticing(writer.applyToTable(...args)),
       addHistory: (...args) => noticing(writer.addHistory(...args)),
+      addActivity: (...args) => noticing(writer.addActivity(...args)),
       delivery: (...args) => noticing(writer.delivery(...args)),
       putDelivery: (...args) => noticing(writer.putDelivery(...args)),
       dropTenant: (...args) => noticing(writer.dropTenant(...args)),

@@ -39,6 +39,7 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
       await keep((target) => target.applyToTable(table, [], of));
     },
     addHistory: (...args) => keep((target) => target.addHistory(...args)),
+    addActivity: (...args) => keep((target) => target.addActivity(...args)),
     putDelivery: (...args) => keep((target) => target.putDelivery(...args)),
     dropTenant: (...args) => keep((target) => target.dropTenant(...args)),
     delivery: () => Promise.reject(new Error(`${event.type} cannot be applied in pieces.`)),

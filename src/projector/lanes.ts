@@ -1,5 +1,5 @@
 /**
- * Lanes partition the read models on MongoDB by tenant, so that several processes share the work: each lane has its own
+ * Lanes divide the read models on MongoDB by tenant, so that several processes share the work: each lane has its own
  * read models, kept current by one projector that reads only its tenants' events. So each lane has its own checkpoints,
  * parked tenants, rebuilds and proofs. Embedded read models have a single lane.
  */
@@ -14,7 +14,7 @@ export const ONLY_LANE: Lane = { index: 0, of: 1 };
 
 export const lanesOf = (of: number): readonly Lane[] => Array.from({ length: of }, (_, index) => ({ index, of }));
 
-/** Version of the rule below: read models partitioned by another version are rebuilt. */
+/** Version of the rule below: read models divided by another version are rebuilt. */
 export const LANE_RULE = 2;
 
 /**

@@ -2,13 +2,19 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import type { OutOfOrder, ProjectionProgress } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { activityProjection } from '../projections/activity.js';
 import { deliveriesProjection } from '../projections/deliveries.js';
 import { orderHistoryProjection } from '../projections/orderHistory.js';
 import { recordsProjection } from '../projections/records.js';
 import { BehindSearch, firstUnapplied, fullyApplied, NOTABLE_SECONDS, type TenantsBehind } from './lag.js';
 
 /** Every projection the service keeps. */
-export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
+export const projections: readonly Projection[] = [
+  recordsProjection,
+  orderHistoryProjection,
+  deliveriesProjection,
+  activityProjection,
+];
 
 /** Position and parked parts of each projection; `behind` counts the positions up to the head of the log. */
 export async function projectionStatus(deps: {
@@ -68,6 +74,9 @@ export type ProjectionLag = { readonly name: string; readonly behind: number; re
 
 type Seen = { readonly position: Position; readonly since: number };
 
+/** Between two reports of a catch-up, in milliseconds. */
+const PROGRESS_MS = 500;
+
 /** Watches the projections from outside: how far behind they are, and whether one is stuck. */
 export class ProjectionWatch {
   readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
@@ -87,12 +96,23 @@ export class ProjectionWatch {
     this.#now = now;
   }
 
-  /** Waits until every projection has reached the current head of the log. False after `timeoutMs`. */
-  async catchUp(timeoutMs: number): Promise<boolean> {
+  /**
+   * Waits until every projection has reached the current head of the log. False after `timeoutMs`.
+   * @param onProgress called now and then with the position of the last projection, and that of the head
+   */
+  async catchUp(
+    timeoutMs: number,
+    onProgress: (reached: { readonly position: Position; readonly of: Position }) => void = () => undefined,
+  ): Promise<boolean> {
     const head = await this.#eventStore.head();
-    const reached = await Promise.all(projections.map(({ name }) => this.#readModels.waitFor(name, head, timeoutMs)));
-    this.#currentOnce ||= reached.every((each) => each);
-    return this.#currentOnce;
+    for (let leftMs = timeoutMs; ; leftMs -= PROGRESS_MS) {
+      const waitMs = Math.min(leftMs, PROGRESS_MS);
+      const reached = await Promise.all(projections.map(({ name }) => this.#readModels.waitFor(name, head, waitMs)));
+      this.#currentOnce ||= reached.every((each) => each);
+      if (this.#currentOnce || leftMs <= PROGRESS_MS) return this.#currentOnce;
+      const positions = await Promise.all(projections.map(({ name }) => this.#readModels.checkpoint(name)));
+      onProgress({ position: Math.min(...positions), of: head });
+    }
   }
 
   /** How far each projection is behind the head of the log. @throws what an engine throws */

@@ -37,6 +37,7 @@ const SHOWN_AS = {
   records: 'The records of this tenant are',
   order_history: 'The history of orders of this tenant is',
   deliveries: 'The delivery log of this tenant is',
+  activity: 'The activity of this tenant is',
 } as const satisfies { readonly [projection in RebuildScope['projection']]: string };
 
 /** Why reads are refused in this state, as a sentence for callers; undefined if they are answered. */

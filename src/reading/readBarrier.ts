@@ -1,6 +1,6 @@
 /**
- * Stands between reads and the read models. A read waits for answered writes to its subject that are not shown yet, and is
- * refused while the read models do not match the log: while they are filled, parked or too stale. `admit` decides both.
+ * Stands between reads and the read models. A read waits for answered writes to its subject that are not shown yet, of this
+ * process or of other machines, and is refused while the read models do not match the log: while they are filled, parked or too stale. `admit` decides both.
  */
 import { ReadModelsWithheldError } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
@@ -13,29 +13,45 @@ import {
   type ReadSubject,
   type Reads,
 } from '../ports/readSide.js';
+import type { OthersWrites } from './othersWrites.js';
 import { ORDERS, PendingWrites } from './pendingWrites.js';
 import type { ReadGate } from './readGate.js';
 import type { Behind } from './staleness.js';
 
-/** Set where writes are answered before they are shown. */
-export type AnsweredEarly = {
+export type WaitRule = {
   /** A read waits at most this long for a write, counted from the write's answer. */
   readonly longestReadMs: number;
   /** Which writes a read of the table waits for; see `waitScopeOf`. */
   readonly scopeOf: (tenant: string, table: string) => string;
 };
 
+/** What reads wait for. */
+export type UnshownWrites = Pick<PendingWrites, 'isPending' | 'untilShown' | 'requireShown' | 'isLate'> &
+  Partial<Pick<OthersWrites, 'lastOf'>>;
+
 export class ReadBarrier {
   readonly #gate: ReadGate;
-  readonly #scopeOf: AnsweredEarly['scopeOf'];
+  readonly #scopeOf: WaitRule['scopeOf'];
   /** Undefined where each write's own answer waits. */
   readonly pendingWrites: PendingWrites | undefined;
+  /** Set where other machines have read models of their own. */
+  readonly othersWrites: OthersWrites | undefined;
 
-  constructor(gate: ReadGate, answeredEarly?: AnsweredEarly) {
+  /**
+   * @param rule set where writes are answered before reads show them: by this process, or by those of `othersWrites`
+   */
+  constructor(gate: ReadGate, rule?: WaitRule, othersWrites?: OthersWrites) {
     this.#gate = gate;
-    this.#scopeOf = answeredEarly?.scopeOf ?? (() => ORDERS);
-    this.pendingWrites =
-      answeredEarly && new PendingWrites(answeredEarly.longestReadMs, (tenant) => gate.isCurrent(tenant));
+    this.#scopeOf = rule?.scopeOf ?? (() => ORDERS);
+    this.othersWrites = othersWrites;
+    const isEarly = rule !== undefined && othersWrites === undefined;
+    this.pendingWrites = isEarly
+      ? new PendingWrites(rule.longestReadMs, (tenant) => gate.isCurrent(tenant))
+      : undefined;
+  }
+
+  get unshown(): UnshownWrites | undefined {
+    return this.pendingWrites ?? this.othersWrites;
   }
 
   /**
@@ -57,8 +73,9 @@ export class ReadBarrier {
   }
 
   #untilShown({ tenant, table }: ReadSubject): Promise<void> | undefined {
-    if (tenant === undefined || this.pendingWrites?.isPending(tenant) !== true) return undefined;
-    return this.pendingWrites.untilShown(tenant, table === undefined ? ORDERS : this.#scopeOf(tenant, table));
+    const { unshown } = this;
+    if (tenant === undefined || unshown?.isPending(tenant) !== true) return undefined;
+    return unshown.untilShown(tenant, table === undefined ? ORDERS : this.#scopeOf(tenant, table));
   }
 
   /** The read models behind this barrier. */
@@ -66,7 +83,9 @@ export class ReadBarrier {
     const reads: Reads = models;
     return {
       ...interceptReads(<Method extends ReadMethod>(method: Method): Read<Method> => {
-        const { projection, subjectOf, waits = false } = READ_METHODS[method];
+        const { projection, subjectOf, waits: isShownToAll = false } = READ_METHODS[method];
+        // Decisions know the pending writes of this process alone.
+        const waits = isShownToAll || (this.othersWrites !== undefined && projection === 'records');
         const read: Read<Method> = reads[method];
         if (projection === undefined) return read;
         return async (...args) => {
@@ -80,8 +99,7 @@ export class ReadBarrier {
           return answer;
         };
       }),
-      waitFor: (...args) => this.#gate.waitFor(args[0], args[3], () => models.waitFor(...args)),
-      waitForEvent: (...args) => this.#gate.waitFor(args[0], args[3], () => models.waitForEvent(...args)),
+      ...this.#gate.waitsOf(models),
       close: () => models.close(),
     };
   }

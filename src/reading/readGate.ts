@@ -124,6 +124,14 @@ export class ReadGate {
     return isReached;
   }
 
+  /** The waits for projections of these read models, each as above. */
+  waitsOf(models: Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>): typeof models {
+    return {
+      waitFor: (...args) => this.waitFor(args[0], args[3], () => models.waitFor(...args)),
+      waitForEvent: (...args) => this.waitFor(args[0], args[3], () => models.waitForEvent(...args)),
+    };
+  }
+
   #forgetReplaced(): void {
     const replaced = this.#progress.replaced?.() ?? 0;
     if (replaced === this.#replaced) return;

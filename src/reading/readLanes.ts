@@ -13,8 +13,16 @@ import type { ReadBarrier } from './readBarrier.js';
 /** Read models, and the barrier that reads of them have passed. */
 export type ReadSide = {
   readonly readModels: ReadModels;
-  readonly barrier: Pick<ReadBarrier, 'pendingWrites' | 'staleness' | 'withheld' | 'behind'>;
+  readonly barrier: Pick<
+    ReadBarrier,
+    'pendingWrites' | 'othersWrites' | 'unshown' | 'staleness' | 'withheld' | 'behind'
+  >;
+  /** How far each lane is. */
+  readonly lanes: () => Promise<readonly Pick<ReadModels, 'checkpoints'>[]>;
 };
+
+/** Where processes share the read models, each write is answered when they show it. */
+export const ALL_ARE_SHOWN = { pendingWrites: undefined, othersWrites: undefined, unshown: undefined } as const;
 
 /** @param lanes something of each lane, in their order */
 export function laneOf<Part>(lanes: readonly Part[], tenant: string): Part {
@@ -30,6 +38,7 @@ export function readLanes(lanes: readonly ReadSide[]): ReadSide {
   const lanesOfReads: readonly Reads[] = lanes.map(({ readModels }) => readModels);
   const barriers = lanes.map(({ barrier }) => barrier);
   return {
+    lanes: async () => lanes.map(({ readModels }) => readModels),
     readModels: {
       ...interceptReads(<Method extends ReadMethod>(method: Method): Read<Method> => {
         const { subjectOf, join } = READ_METHODS[method];
@@ -45,7 +54,7 @@ export function readLanes(lanes: readonly ReadSide[]): ReadSide {
       },
     },
     barrier: {
-      pendingWrites: undefined,
+      ...ALL_ARE_SHOWN,
       staleness: (tenant) => laneOf(barriers, tenant).staleness(tenant),
       async withheld() {
         return (await Promise.all(barriers.map((each) => each.withheld()))).find((reason) => reason !== undefined);

@@ -35,12 +35,19 @@ const RECORDS_AT_ONCE = 1_000;
 /** Well within the time after which a silent rebuild is considered dead. */
 const SIGN_OF_LIFE_MS = 5_000;
 
+export type ReplayOptions = {
+  readonly signal: AbortSignal;
+  readonly passOver: ReadonlySet<string>;
+  /** The copy has the events up to here already; 0 by default. */
+  readonly after?: Position;
+};
+
 /** Feeds the copy from the log up to given positions, never beyond the live read model. */
 export class Replay {
   readonly #eventStore: EventStore;
   readonly #projection: Projection;
   readonly #scope: RebuildScope;
-  readonly #copy: ReadModelRebuild;
+  readonly #copy: Pick<ReadModelRebuild, 'writer'>;
   readonly #signal: AbortSignal;
   /** Tenants whose events are skipped. */
   readonly #passOver: ReadonlySet<string>;
@@ -57,8 +64,8 @@ export class Replay {
     eventStore: EventStore,
     projection: Projection,
     scope: RebuildScope,
-    copy: ReadModelRebuild,
-    { signal, passOver }: { readonly signal: AbortSignal; readonly passOver: ReadonlySet<string> },
+    copy: Pick<ReadModelRebuild, 'writer'>,
+    { signal, passOver, after = 0 }: ReplayOptions,
   ) {
     this.#eventStore = eventStore;
     this.#tenants = new ProjectedTenants(eventStore);
@@ -67,6 +74,7 @@ export class Replay {
     this.#copy = copy;
     this.#signal = signal;
     this.#passOver = passOver;
+    this.#position = after;
     this.#target = copyTarget(copy.writer, scope.table, (records) => {
       this.#records += records;
     });
@@ -182,6 +190,10 @@ function copyTarget(
     addHistory(tenant, orderId, entries) {
       onRecords(entries.length);
       return target.addHistory(tenant, orderId, entries);
+    },
+    addActivity(tenant, entries) {
+      onRecords(entries.length);
+      return target.addActivity(tenant, entries);
     },
     putDelivery(tenant, entry) {
       onRecords(1);

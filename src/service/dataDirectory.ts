@@ -11,15 +11,19 @@ export const IN_USE = 'in-use';
 export const LAST_BACKUP_FILE = 'last-backup';
 /** What each tenant has in the log (`logUsage.ts`). */
 export const USAGE_FILE = 'usage.json';
-/** Databases, and the files that SQLite keeps beside them. */
-const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
-const KEYS = 'keys';
+/** Copies of tables as they were (`pastTables.ts`); nothing in it outlives the processes that use it. */
+export const PAST_TABLES = 'past-tables';
+/** Databases, and what is kept beside them: files of SQLite, and locks. */
+const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
+export const KEYS = 'keys';
+/** The Merkle tree over the log, and the last checkpoint. Made from the log. */
+export const AUDIT = 'audit';
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, USAGE_FILE, KEYS].includes(name);
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, USAGE_FILE, KEYS, AUDIT].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {
@@ -59,7 +63,7 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
 async function ownPaths(directory: string): Promise<readonly string[]> {
   // Files of others are left alone.
   const files = (await readdir(directory)).filter((name) => isOwnEntry(name) && name !== KEYS);
-  const within = await Promise.all([KEYS, IN_USE].map((name) => pathsIn(directory, name)));
+  const within = await Promise.all([KEYS, IN_USE, PAST_TABLES].map((name) => pathsIn(directory, name)));
   return [directory, ...[...files, ...within.flat()].map((name) => join(directory, name))];
 }
 

@@ -34,6 +34,8 @@ const description = z.object({
 type Description = z.output<typeof description>;
 
 export type DirectoryUser = {
+  /** Of a service that listens: `http://127.0.0.1:3000`. */
+  readonly address?: string;
   /** No other process may use the directory meanwhile. */
   readonly alone: boolean;
   /** "a service with all roles (process 4711 on erp-1, http://localhost:3000, since 2026-11-25T09:00:00.000Z)" */
@@ -138,20 +140,20 @@ function livingUsers(directory: string): DirectoryUser[] {
   return locks.flatMap((name) => {
     const path = join(directory, IN_USE, name.slice(0, -LOCK.length));
     const free = holdAlone(`${path}${LOCK}`);
-    if (free === undefined) return [{ alone: name.startsWith(ALONE), shown: shownUser(path) }];
+    if (free === undefined) return [{ alone: name.startsWith(ALONE), ...describedUser(path) }];
     remove(path);
     free();
     return [];
   });
 }
 
-function shownUser(path: string): string {
+function describedUser(path: string): Pick<DirectoryUser, 'shown' | 'address'> {
   try {
     const { what, pid, host, address, since } = description.parse(JSON.parse(readFileSync(`${path}.json`, 'utf8')));
     const about = [`process ${pid} on ${host}`, ...(address === undefined ? [] : [address]), `since ${since}`];
-    return `${what} (${about.join(', ')})`;
+    return { shown: `${what} (${about.join(', ')})`, ...(address === undefined ? {} : { address }) };
   } catch {
-    return 'a process that does not say what it is';
+    return { shown: 'a process that does not say what it is' };
   }
 }
 

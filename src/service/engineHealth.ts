@@ -182,6 +182,23 @@ export function registerQueueMetrics(
 
 const LOG_FILES = ['events.db', 'events.db-wal'];
 
+/** Size of the embedded event log with its write-ahead log. */
+export async function logFileBytes(directory: string): Promise<number> {
+  const sizes = LOG_FILES.map((name) =>
+    stat(join(directory, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/** Size of the disk of a directory. */
+export async function diskBytes(directory: string): Promise<number> {
+  const { blocks, bsize } = await statfs(directory);
+  return blocks * bsize;
+}
+
 /** Metrics of the data directory: free space, size of the embedded log, and the last backup. */
 export function registerDiskMetrics(
   registry: Registry,
@@ -202,20 +219,11 @@ export function registerDiskMetrics(
   register('data_directory_free_bytes', 'What the service may still write on the disk of DATA_DIR.', () =>
     freeBytes(DATA_DIR),
   );
-  register('data_directory_size_bytes', 'Size of the disk of DATA_DIR.', async () => {
-    const { blocks, bsize } = await statfs(DATA_DIR);
-    return blocks * bsize;
-  });
+  register('data_directory_size_bytes', 'Size of the disk of DATA_DIR.', () => diskBytes(DATA_DIR));
   if (EVENTSTORE_URL === undefined)
-    register('event_log_bytes', 'Size of the embedded event log with its write-ahead log.', async () => {
-      const sizes = LOG_FILES.map((name) =>
-        stat(join(DATA_DIR, name)).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      );
-      return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-    });
+    register('event_log_bytes', 'Size of the embedded event log with its write-ahead log.', () =>
+      logFileBytes(DATA_DIR),
+    );
   register(
     'backup_last_timestamp_seconds',
     'When "dynamic-assets backup" was last done with this DATA_DIR, in seconds since 1970; 0 where it never was.',

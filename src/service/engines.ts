@@ -8,6 +8,7 @@ import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
 import { withUpcasting } from '../adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
+import { withoutErased } from '../adapters/eventstore/withoutErased.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/write/writer.js';
 import type { Config } from '../config.js';
@@ -38,7 +39,7 @@ type LogUse = Pick<SqliteEventStoreSettings, 'appendsSoon'>;
 export async function openEventStore(config: EngineConfig, use: LogUse = {}): Promise<EventStore> {
   const store = await openStoredLog(config, use);
   try {
-    return await withUpcasting(store, eventTypes);
+    return await withoutErased(await withUpcasting(store, eventTypes));
   } catch (error) {
     await store.close();
     throw error;
@@ -67,7 +68,7 @@ export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Dir
 export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'readmodels.db');
 
 /**
- * The names of a lane's collections on MongoDB begin with it. It names count and rule, so that read models partitioned
+ * The names of a lane's collections on MongoDB begin with it. It names count and rule, so that read models divided
  * otherwise are never read; a single lane has none, as before there were lanes.
  */
 export const collectionPrefix = ({ index, of }: Lane): string =>

@@ -12,8 +12,8 @@ export type RunningParts = {
   close(): Promise<void>;
 };
 
-/** @param onReplaced call it when the log is not the one that was opened */
-export type OpenParts<P extends RunningParts> = (onReplaced: () => void) => Promise<P>;
+/** @param onReplaced call it, with what was found where, when the log is not the one that was opened */
+export type OpenParts<P extends RunningParts> = (onReplaced: (places: string) => void) => Promise<P>;
 
 /** Answers requests while there are no parts. */
 export type Meanwhile = {
@@ -42,7 +42,7 @@ export class Restartable<P extends RunningParts> {
   /** Call it once. @throws what opening throws. Later restarts are retried until one succeeds. */
   async start(): Promise<void> {
     let opened: P | undefined;
-    opened = await this.#open(() => opened && this.#replaced(opened));
+    opened = await this.#open((places) => opened && this.#replaced(opened, places));
     this.#running = { parts: opened, isOpen: true };
   }
 
@@ -64,11 +64,12 @@ export class Restartable<P extends RunningParts> {
     if (this.#running?.isOpen) await this.#running.parts.close();
   }
 
-  #replaced(parts: P): void {
+  #replaced(parts: P, places: string): void {
     const { signal } = this.#stopping;
     if (signal.aborted || !this.#running?.isOpen || parts !== this.#running.parts) return;
     this.#running = { parts, isOpen: false };
     this.#log.error(
+      { places },
       'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it',
     );
     this.#restart = this.#openAgain(parts, signal);
@@ -80,7 +81,7 @@ export class Restartable<P extends RunningParts> {
     while (!signal.aborted) {
       try {
         let opened: P | undefined;
-        opened = await this.#open(() => opened && this.#replaced(opened));
+        opened = await this.#open((places) => opened && this.#replaced(opened, places));
         this.#running = { parts: opened, isOpen: true };
         return;
       } catch (err) {

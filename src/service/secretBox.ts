@@ -11,6 +11,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** Names the format, so that it can change. */
 const PREFIX = 'v1.';
+const KEY_FILE = 'secrets.key';
 
 /**
  * AES-256-GCM (NIST SP 800-38D) with a random nonce: `v1.` and base64url of nonce, tag and cipher text. The key is not
@@ -61,19 +62,27 @@ function unsealed(key: Uint8Array, sealed: string): string | undefined {
   }
 }
 
+type KeyConfig = Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>;
+type InstallationKeys = readonly [Uint8Array, ...Uint8Array[]];
+
 /**
  * The keys of SECRETS_KEY, then the one kept in the data directory, which is created if there is no other. The first
  * seals, all open: so an installation can move from the stored key to SECRETS_KEY.
  * @throws Error when the file holds no key
  */
-export async function installationKeys(
-  config: Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>,
-): Promise<readonly [Uint8Array, ...Uint8Array[]]> {
+export async function installationKeys(config: KeyConfig): Promise<InstallationKeys> {
   const directory = join(config.DATA_DIR, 'keys');
-  const file = join(directory, 'secrets.key');
-  const kept = await readKey(file);
-  const [first, ...others] = [...(config.SECRETS_KEY ?? []), ...(kept === undefined ? [] : [kept])];
-  return first === undefined ? [await makeKey(directory, file)] : [first, ...others];
+  return (await knownInstallationKeys(config)) ?? [await makeKey(directory, join(directory, KEY_FILE))];
+}
+
+/** The same; undefined if there are none. @throws Error when the file holds no key */
+export async function knownInstallationKeys({
+  DATA_DIR,
+  SECRETS_KEY,
+}: KeyConfig): Promise<InstallationKeys | undefined> {
+  const kept = await readKey(join(DATA_DIR, 'keys', KEY_FILE));
+  const [first, ...others] = [...(SECRETS_KEY ?? []), ...(kept === undefined ? [] : [kept])];
+  return first === undefined ? undefined : [first, ...others];
 }
 
 async function readKey(file: string): Promise<Uint8Array | undefined> {

@@ -144,7 +144,7 @@ export const countAppends = (log: EventStore, metrics: () => TenantMetrics | und
     async append(stream, events, ...options) {
       const result = await log.append(stream, events, ...options);
       const tenant = events[0]?.metadata.tenant;
-      if (tenant !== undefined) metrics()?.appended(tenant, events.length);
+      if (tenant) metrics()?.appended(tenant, events.length);
       return result;
     },
   });

@@ -214,11 +214,13 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
   if (permit === undefined) return { kind: 'circuit-open' };
   let result: AttemptResult | undefined;
   try {
-    const post = await prepareAttempt(parts, target.tenant, target.webhook, loaded);
+    const { post, bodySha256 } = await prepareAttempt(parts, target.tenant, target.webhook, loaded);
     const { url } = target.webhook;
     const number = loaded.delivery.started + 1;
     // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
-    const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
+    const start = await writeDelivery(commands, loaded, (current) =>
+      startAttempt(current, number, { url, bodySha256 }),
+    );
     if (!start.appended) return { kind: 'outdated', current: start.written };
     begun();
     result = await traceAttempt(tracer, loaded, target.webhook, () => post(transport));

@@ -24,7 +24,12 @@ export class DeliveryCache {
     fetchMethod: (_key, _stale, { context: make }) => make(),
   });
 
-  constructor(eventStore: Pick<EventStore, 'readStream'>) {
+  readonly #eventStore: Pick<EventStore, 'readStream' | 'erasures'>;
+  #erasures: number | undefined;
+
+  constructor(eventStore: Pick<EventStore, 'readStream' | 'erasures'>) {
+    this.#eventStore = eventStore;
+    this.#erasures = eventStore.erasures?.count;
     this.#events = new LRUCache({
       maxSize: MAX_EVENT_CHARACTERS,
       sizeCalculation: ({ data }) => charactersOf(data),
@@ -42,6 +47,7 @@ export class DeliveryCache {
 
   /** Undefined if there is none. Concurrent callers share one read. @throws what the event store throws */
   event(ref: EventRef): Promise<RecordedEvent | undefined> {
+    this.#forgetErased();
     return this.#events.fetch(eventKey(ref), { context: ref });
   }
 
@@ -51,8 +57,18 @@ export class DeliveryCache {
    * @throws what `make` throws
    */
   async document(key: string, make: () => Promise<Document>, keptMs = 0): Promise<Document> {
+    this.#forgetErased();
     // Only what is being removed while it is made is undefined.
     return (await this.#documents.fetch(key, { context: make, ttl: keptMs })) ?? make();
+  }
+
+  /** What is erased since may be in all of it. */
+  #forgetErased(): void {
+    const count = this.#eventStore.erasures?.count;
+    if (count === this.#erasures) return;
+    this.#erasures = count;
+    this.#events.clear();
+    this.#documents.clear();
   }
 
   keepRequested(requested: LoadedDelivery): void {

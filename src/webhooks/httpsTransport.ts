@@ -64,7 +64,7 @@ const MAX_INTERIM_ANSWERS = 20;
 /** Limit for reading an answer's body to its end, so that the connection can be used again. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Limit for the part of the body that is kept. */
-const KEPT_ANSWER_BYTES = 1024;
+const KEPT_ANSWER_BYTES = 4096;
 /** A reason may quote a certificate, which may say anything at any length, such as all its names. */
 const MAX_REASON_CHARACTERS = 300;
 
@@ -120,7 +120,7 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   const progress = { isBegun: false };
   try {
     const { status, retryAfter, body } = await exchange(request, client, signal, progress);
-    const responseBody = await firstKilobyte(body);
+    const responseBody = await beginningOf(body);
     if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
     const asked = retryAfterMs(retryAfter, Date.now());
     const failed = { ok: false, reason: reasonOf(status), status, durationMs: durationMs(), responseBody } as const;
@@ -261,10 +261,10 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
 }
 
 /**
- * The first KiB of the body as text, for the delivery log. Only the status line decides: a body that ends early or
+ * The beginning of the body as text, for the delivery log. Only the status line decides: a body that ends early or
  * never does not turn the answer into a failure.
  */
-async function firstKilobyte(body: IncomingMessage): Promise<string> {
+async function beginningOf(body: IncomingMessage): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;
   try {

@@ -33,7 +33,7 @@ import {
   type ResumeJob,
 } from './queue.js';
 import { RelayCheckpoint, relayedAnchor } from './relayCheckpoint.js';
-import { RelayLanes } from './relayLanes.js';
+import { RelayPartitions } from './relayPartitions.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
@@ -54,13 +54,13 @@ const SLICE_EVENTS = 250;
 const REMEMBERED_ORDERS = 50_000;
 
 /**
- * Runs until the signal ends it. Several relays may run side by side: their writes are the same.
+ * Runs until the signal ends it. Two relays may run side by side for a moment: their writes are the same.
  * @throws OtherLogError
  */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
   const { eventStore } = deps.commands;
   const checkpoint = new RelayCheckpoint(deps.broker, await eventStore.identity());
-  const lanes = new RelayLanes(eventStore, checkpoint, signal);
+  const partitions = new RelayPartitions(eventStore, checkpoint, signal);
   try {
     const kept = await relayedAnchor(deps.broker);
     const found = await findLog(eventStore, kept);
@@ -70,30 +70,30 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
       deps.onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
       position = await startOver(deps, checkpoint, signal);
     }
-    while (position !== undefined) position = await relayFrom(deps, position, lanes);
+    while (position !== undefined) position = await relayFrom(deps, position, partitions);
   } finally {
-    await lanes.end();
+    await partitions.end();
     checkpoint.stop();
   }
-  lanes.throwIfFailed();
+  partitions.throwIfFailed();
 }
 
 /**
- * Reads the log, and leaves what is to be relayed to the lanes, until other streams have to be read. Returns the position
- * to continue from with those; undefined if the lanes have ended.
+ * Reads the log, and leaves what is to be relayed to the partitions, until other streams have to be read. Returns the
+ * position to continue from with those; undefined if the partitions have ended.
  *
  * Orders and tables are read only while some webhook subscribes to them, so that unwanted batches of a table cost
  * nothing. Nothing is missed: the subscriptions at `after` are known when the streams are chosen, and each later change
  * is in a `webhooks-` stream, which is always read. When a change needs other streams, its slice is read again with
  * those; events before that slice are older than the subscription.
  */
-async function relayFrom(deps: RelayDeps, after: Position, lanes: RelayLanes): Promise<Position | undefined> {
+async function relayFrom(deps: RelayDeps, after: Position, partitions: RelayPartitions): Promise<Position | undefined> {
   const { eventStore, directory } = deps.commands;
-  const { signal } = lanes;
+  const { signal } = partitions;
   await directory.waitFor(after);
   const streamPrefixes = wantedStreams(directory);
   const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
-  lanes.begin(after, (events) => relayTurn(deps, events, sequence));
+  partitions.begin(after, (events) => relayTurn(deps, events, sequence));
   let position = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
     const change = slice.events.findLast(isAboutWebhook);
@@ -103,7 +103,7 @@ async function relayFrom(deps: RelayDeps, after: Position, lanes: RelayLanes): P
       if (wantedStreams(directory).join() !== streamPrefixes.join()) return position;
     }
     await publishRequested(deps, slice.events);
-    lanes.add(
+    partitions.add(
       slice,
       slice.events.filter((event) => kindsOf(event).length > 0),
     );

@@ -65,7 +65,12 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     });
   const onReset = (reason: string): void => logger.warn(reason);
   const running = [
-    keep('webhook relay', () => runRelay({ commands, broker, cache, tracer, acceptLog, onReset }, signal)),
+    // Each process that relays would publish all messages again, and append all requests.
+    keep('webhook relay', () =>
+      broker.lead('webhook-relay', signal, (leading) =>
+        runRelay({ commands, broker, cache, tracer, acceptLog, onReset }, leading),
+      ),
+    ),
     keep('webhook replays', () => runReplays({ commands, broker, cache }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),

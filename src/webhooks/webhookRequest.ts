@@ -1,7 +1,7 @@
 /**
  * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
  */
-import { createHmac, type Hmac } from 'node:crypto';
+import { createHash, createHmac, type Hmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
@@ -34,9 +34,15 @@ export type RequestParts = {
   readonly settings: { readonly version: string };
 };
 
+export type PreparedAttempt = {
+  /** Of the body; kept with the attempt, so that a body made again can be proved to be the one that was sent. */
+  readonly bodySha256?: string;
+  readonly post: (transport: WebhookTransport) => Promise<AttemptResult>;
+};
+
 /**
  * Prepares an attempt, signed with the current secrets and time. If its body would be too large, the attempt fails with
- * that reason, without a call.
+ * that reason, without a call, and has no hash.
  * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
  */
 export async function prepareAttempt(
@@ -44,17 +50,29 @@ export async function prepareAttempt(
   tenant: Tenant,
   webhook: Webhook,
   { delivery: { subject }, deliveryId }: LoadedDelivery,
-): Promise<(transport: WebhookTransport) => Promise<AttemptResult>> {
+): Promise<PreparedAttempt> {
   try {
     const body = await payloadOf(parts, tenant, webhook, subject);
     const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
     const request = await signedRequest(parts.commands, webhook, sent, parts.settings.version);
-    return (transport) => transport.post(request);
+    return { bodySha256: await sha256Of(body), post: (transport) => transport.post(request) };
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
     const { message: reason } = error;
-    return async () => ({ ok: false, reason, status: null, durationMs: 0, responseBody: null, notSent: true });
+    const failed = { ok: false, reason, status: null, durationMs: 0, responseBody: null, notSent: true } as const;
+    return { post: async () => failed };
   }
+}
+
+/** SHA-256 in lower-case hex (FIPS 180-4). */
+export async function sha256Of(body: Body): Promise<string> {
+  const hash = createHash('sha256');
+  const pauses = new Pauses();
+  for (const piece of piecesOf(body)) {
+    hash.update(piece);
+    if (pauses.isDue()) await pauses.take();
+  }
+  return hash.digest('hex');
 }
 
 type Sent = {
@@ -105,7 +123,7 @@ export async function signedRequest(
 export async function payloadOf(
   parts: Pick<RequestParts, 'commands' | 'cache'>,
   tenant: Tenant,
-  { customData }: Webhook,
+  { customData }: Pick<Webhook, 'customData'>,
   subject: DeliverySubject,
 ): Promise<Body> {
   const { kind, orderId } = subject;

@@ -58,10 +58,13 @@ export class Schemas {
   }
 
   /** Errors of an answer against what the operation says of its status. */
-  errorsOf(method: string, path: string, { status, body }: Pick<Answer, 'status' | 'body'>): unknown {
+  errorsOf(method: string, path: string, answer: Pick<Answer, 'status' | 'body'> & Partial<Answer>): unknown {
+    const { status, body, headers } = answer;
     const found = this.#response(method, path, status);
     if (found === undefined) return [`${status} is not in the document`];
-    if (found.response.content?.['application/json'] === undefined) return [];
+    const { content = {} } = found.response;
+    const isHtml = content['text/html'] !== undefined && headers?.['content-type']?.startsWith('text/html') === true;
+    if (content['application/json'] === undefined || isHtml) return [];
     const validate = this.at(...found.where, 'content', 'application/json', 'schema');
     return validate(body) ? [] : validate.errors;
   }

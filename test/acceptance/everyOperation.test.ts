@@ -3,6 +3,7 @@
  * RabbitMQ. Contract tests prove the engines; `npm run test:engines` repeats the other acceptance tests on them.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
 import { ENGINE_START_MS } from '../engines/mongodb.js';
 import {
   describeProductionEngines,
@@ -12,6 +13,7 @@ import {
 import { operationsOf, Schemas } from './apiDocument.js';
 import { quickDelivery, validatedOrder } from './export.js';
 import type { Answer } from './http.js';
+import { Operator } from './operator.js';
 import { Receiver } from './receiver.js';
 import { type Service, startService } from './service.js';
 import { ASSETS, PLATFORM, type RequestOptions } from './tenant.js';
@@ -29,14 +31,16 @@ type Step = {
   /** What the path's parameters are, where it is not what `ids` says. */
   readonly at?: { readonly [parameter: string]: string };
   readonly body?: () => unknown;
+  /** Behind the path's `?`. */
+  readonly query?: () => string;
   /** Resolves when the request can be made. */
   readonly after?: () => Promise<unknown>;
   /** The parameter of later paths that the answer's `data` names. */
   readonly names?: string;
   /** The property of `data` with that name; `id` by default. */
   readonly by?: string;
-  /** `signed in`: the user whom the story adds. Default: an admin for the platform, a client for all else. */
-  readonly who?: 'nobody' | 'signed in';
+  /** `auditing`: an API client that audits. `signed in`: the user whom the story adds. Default: an admin for the platform, a client for all else. */
+  readonly who?: 'nobody' | 'signed in' | 'auditing';
 };
 
 const step = (operation: string, more: Omit<Step, 'operation'> = {}): Step => ({ operation, ...more });
@@ -51,6 +55,7 @@ const OPEN: readonly Step[] = [
   '/metrics',
   '/',
   '/docs',
+  '/console',
   '/openapi.json',
   '/.well-known/jwks.json',
   '/.well-known/oauth-authorization-server',
@@ -62,6 +67,8 @@ describeProductionEngines(() => {
   let receiver: Receiver;
   let service: Service;
   let schemas: Schemas;
+  /** A moment of the tenant before the story. */
+  let madeAt: string;
   /** Of the user whom the story adds. */
   let session: string;
   const done = new Set<string>();
@@ -69,8 +76,9 @@ describeProductionEngines(() => {
 
   beforeAll(async () => {
     [engines, receiver] = await Promise.all([startProductionEngines(), Receiver.start()]);
-    const env = { ...quickDelivery(receiver), ...engines.env };
+    const env = { ...quickDelivery(receiver), ...engines.env, CHECKPOINT_MINUTES: '1' };
     service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
+    madeAt = new Date().toISOString();
     schemas = new Schemas((await acme().send('GET', '/openapi.json')).body);
   }, ENGINE_START_MS);
   afterAll(async () => {
@@ -91,13 +99,37 @@ describeProductionEngines(() => {
     const path = `/webhooks/${ids.webhook_id}/deliveries/${ids.delivery_id}`;
     while (!(await acme().platform('GET', path)).text.includes('"state":"succeeded"')) await wait(20);
   };
+  const twoMoments = () => `from=${madeAt}&to=${new Date().toISOString()}`;
+  /** EventStoreDB finds no time among all orders. */
+  const orderChanged = async () => {
+    const { text } = await acme().send('GET', `${ASSETS}/dyn_stock_order/assets/${ids.order_id}/history`);
+    ids.position = /"position":(\d+)/.exec(text)?.[1] ?? '';
+  };
+  const twoPositions = () => `from=${ids.position}&to=${ids.position}`;
   const signedIn = async (password: string) => {
     session = await acme().signIn({ email: USER.email, password });
+  };
+
+  const entry = async () => {
+    const { body } = await acme().platform('GET', '/activity?kind=table.batch&limit=1');
+    const [{ id = '' } = {}] = z.object({ data: z.array(z.object({ id: z.string() })) }).parse(body).data;
+    ids.entry_id = id;
+  };
+  /** An early event, as soon as a checkpoint covers it. */
+  const proved = async () => {
+    const { body } = await acme().platform('GET', '/activity?table=dyn_item&limit=100');
+    const { data } = z.object({ data: z.array(z.object({ event_id: z.string() })) }).parse(body);
+    ids.event_id = data.at(-1)?.event_id ?? '';
+    while ((await acme().platform('GET', `/audit/proof?event=${ids.event_id}`)).status >= 400) await wait(100);
+  };
+  const auditing = async () => {
+    session = await acme().auditToken();
   };
 
   const STORY: readonly Step[] = [
     ...OPEN,
     step('GET /docs/{page}', { at: { page: 'getting-started' }, who: 'nobody' }),
+    step('GET /console/{page}', { at: { page: 'orders' }, who: 'nobody' }),
     step('POST /oauth/token', {
       who: 'nobody',
       body: () => ({
@@ -112,6 +144,7 @@ describeProductionEngines(() => {
     assets('POST /dyn_item/assets', { body: () => ({ external_id: 'I0', name: 'Tea' }), names: 'item_id' }),
     assets('GET /dyn_item/assets/{asset_id}', { at: { asset_id: 'item_id' } }),
     assets('PUT /dyn_item/assets/{asset_id}', { at: { asset_id: 'item_id' }, body: () => ({ name: 'Green tea' }) }),
+    assets('GET /dyn_item/assets/{asset_id}/history', { at: { asset_id: 'item_id' } }),
     assets('POST /dyn_item/assets/batch', {
       body: () => ({ items: [item(1), item(2)] }),
       names: 'operation_id',
@@ -119,6 +152,7 @@ describeProductionEngines(() => {
     }),
     assets('GET /dyn_item/assets'),
     assets('GET /dyn_item/changes'),
+    assets('GET /dyn_item/compare', { query: twoMoments }),
     assets('GET /dyn_item/operations'),
     assets('POST /dyn_item/operations/{operation_id}/undo', { body: () => ({}) }),
     assets('POST /dyn_item/assets/batch', { body: () => ({ items: [item(1), item(3)] }) }),
@@ -148,14 +182,33 @@ describeProductionEngines(() => {
     }),
     assets('GET /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
     assets('PUT /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' }, body: () => ({ quantity: 3 }) }),
+    assets('GET /dyn_order_line/assets/{asset_id}/history', { at: { asset_id: 'line_id' } }),
     assets('GET /dyn_order_line/assets'),
+    assets('GET /dyn_stock_order/compare', { after: orderChanged, query: twoPositions }),
+    assets('GET /dyn_order_line/compare', { query: twoPositions }),
     assets('DELETE /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
 
     platform('GET /tables/{table}/info', { at: { table: 'dyn_item' } }),
     platform('GET /tables/{table}/assets', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/compare', { at: { table: 'dyn_item' }, query: twoMoments }),
     platform('GET /tables/{table}/operations', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/assets/{asset_id}/history', { at: { table: 'dyn_item', asset_id: 'item_id' } }),
     platform('GET /tables/{table}/syncs', { at: { table: 'dyn_item' } }),
     platform('GET /tables/{table}/syncs/{sync_id}', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/assets.csv', { at: { table: 'dyn_item' } }),
+    platform('POST /tables/{table}/assets/batch', {
+      at: { table: 'dyn_item' },
+      body: () => ({ items: [{ ...item(4), name: 'Imported' }] }),
+      names: 'operation_id',
+      by: 'operation_id',
+    }),
+    platform('POST /tables/{table}/operations/{operation_id}/undo', { at: { table: 'dyn_item' }, body: () => ({}) }),
+    platform('POST /tables/{table}/syncs', { at: { table: 'dyn_item' }, names: 'sync_id' }),
+    platform('POST /tables/{table}/syncs/{sync_id}/commit', {
+      at: { table: 'dyn_item' },
+      body: () => ({ records: 0, clean_up: false }),
+    }),
+    platform('POST /tables/{table}/syncs/{sync_id}/undo', { at: { table: 'dyn_item' }, body: () => ({}) }),
     platform('POST /tables/{table}/assets', {
       at: { table: 'dyn_order_line' },
       body: () => ({ order_id: ids.order_id, quantity: 1 }),
@@ -185,6 +238,7 @@ describeProductionEngines(() => {
     platform('POST /webhooks/{webhook_id}/enable'),
 
     platform('GET /orders'),
+    platform('GET /orders/counts'),
     platform('PUT /orders/{order_id}', { body: () => ({ customer_reference: 'PO 1' }) }),
     platform('GET /orders/{order_id}'),
     platform('POST /orders/{order_id}/reject', {
@@ -193,8 +247,10 @@ describeProductionEngines(() => {
     }),
     platform('POST /orders/{order_id}/approve', { after: () => newOrder('order_id'), body: () => ({}) }),
     platform('GET /orders/{order_id}/history'),
+    platform('GET /orders/{order_id}/replay'),
     platform('GET /webhooks/{webhook_id}/deliveries', { after: delivered }),
     platform('GET /webhooks/{webhook_id}/deliveries/{delivery_id}'),
+    platform('GET /webhooks/{webhook_id}/deliveries/{delivery_id}/body'),
     platform('POST /orders/approve', { after: () => newOrder('order_id'), body: () => ({ ids: [ids.order_id] }) }),
     platform('POST /webhooks/{webhook_id}/test', {
       after: () => receiver.received('/orders', 2),
@@ -209,6 +265,14 @@ describeProductionEngines(() => {
     }),
     platform('POST /webhooks/{webhook_id}/backfill', { body: () => ({ from: LONG_AGO }) }),
     platform('DELETE /webhooks/{webhook_id}', { after: () => receiver.received('/orders', 6) }),
+
+    platform('GET /activity'),
+    platform('GET /activity.csv'),
+    platform('GET /activity/{entry_id}/differences', { after: entry }),
+    assets('GET /activity', { after: () => auditing(), who: 'auditing' }),
+    assets('GET /dyn_stock_order/assets/{asset_id}/replay', { at: { asset_id: 'order_id' }, who: 'auditing' }),
+    assets('GET /activity.csv', { who: 'auditing' }),
+    assets('GET /activity/{entry_id}/differences', { who: 'auditing' }),
 
     platform('GET /asset-types'),
     platform('POST /asset-types', {
@@ -247,12 +311,16 @@ describeProductionEngines(() => {
       body: () => ({ old_password: PASSWORD, new_password: 'staple the battery' }),
     }),
     platform('DELETE /session', { after: () => signedIn('staple the battery'), who: 'signed in' }),
+    platform('GET /orders/{order_id}/export', { after: proved }),
+    platform('GET /audit/proof', { after: proved, query: () => `event=${ids.event_id}` }),
+
     platform('POST /users/{user_id}/password'),
     platform('DELETE /users/{user_id}'),
   ];
 
-  async function ask(method: string, template: string, { at = {}, body, who }: Step): Promise<Answer> {
-    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[at[name] ?? name] ?? at[name] ?? name);
+  async function ask(method: string, template: string, { at = {}, body, query, who }: Step): Promise<Answer> {
+    const named = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[at[name] ?? name] ?? at[name] ?? name);
+    const path = query === undefined ? named : `${named}?${query()}`;
     const options: RequestOptions = body === undefined ? {} : { body: body() };
     if (who !== undefined) return acme().send(method, path, { ...options, token: who === 'nobody' ? null : session });
     if (!path.startsWith(PLATFORM)) return acme().send(method, path, options);
@@ -276,5 +344,23 @@ describeProductionEngines(() => {
     const others = /\/dyn_(?!item\/|order_line\/|stock_order\/)\w+\//;
     const all = operationsOf(schemas.document).map(({ method, path }) => `${method} ${path}`);
     expect(all.filter((operation) => !others.test(operation) && !done.has(operation))).toEqual([]);
+  });
+
+  it("and all of the operator's, at the host of their own", async () => {
+    const operator = await Operator.of(service);
+    for (const route of ['overview', 'tenants', 'projections', 'parked', 'queues', 'receivers', 'machine', 'settings'])
+      await operator.data(`/${route}`);
+    await operator.data('/checks');
+    await operator.data('/tenants/{tenant}', { at: 'acme' });
+    const until = encodeURIComponent(new Date().toISOString());
+    const [made] = await operator.data('/log', { query: `kind=TenantCreated&tenant=acme&until=${until}` });
+    const place = { query: `stream=${made.stream}&revision=${made.revision}` };
+    expect((await operator.data('/log/event', place)).data).toMatchObject({ name: 'acme' });
+    const verified = await operator.ended(await operator.begin({ kind: 'verify', tenant: 'acme' }));
+    expect(verified.reports.map(({ outcome }) => outcome)).toEqual(Array(4).fill('equal'));
+    await operator.data('/jobs');
+    await operator.call('DELETE', '/jobs/{id}', { at: await operator.begin({ kind: 'verify' }) });
+    const ids = operationsOf(operator.document).map(({ operation }) => operation.operationId);
+    expect([...operator.called].sort()).toEqual([...ids].sort());
   });
 });

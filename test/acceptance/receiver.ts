@@ -13,13 +13,19 @@ export type Call = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
 };
 
 /** What to answer to the nth call (from 1) of a path; undefined: nothing, ever. */
-export type Reply = (
-  nth: number,
-) =>
-  | { readonly status: number; readonly headers?: { readonly [name: string]: string }; readonly body?: string }
+export type Reply = (nth: number) =>
+  | {
+      readonly status: number;
+      readonly headers?: { readonly [name: string]: string };
+      readonly body?: string;
+      /** How long the receiver takes. */
+      readonly afterMs?: number;
+    }
   | undefined;
 
 export class Receiver {
@@ -59,8 +65,11 @@ export class Receiver {
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
         const { method = '', url = '', headers } = incoming;
-        const reply = receiver.#record({ method, path: url, headers, body: Buffer.concat(chunks) });
-        if (reply !== undefined) answer.writeHead(reply.status, reply.headers).end(reply.body ?? '{}');
+        const reply = receiver.#record({ method, path: url, headers, body: Buffer.concat(chunks), at: Date.now() });
+        if (reply === undefined) return;
+        const end = () => answer.writeHead(reply.status, reply.headers).end(reply.body ?? '{}');
+        if (reply.afterMs === undefined) end();
+        else setTimeout(end, reply.afterMs);
       });
     });
     server.listen(0, '127.0.0.1');

@@ -42,6 +42,7 @@ const cleanUpEnvelope = z.strictObject({
 });
 const syncEnvelope = z.object({ data: z.looseObject({ id: z.string() }) });
 const tokenBody = z.looseObject({ access_token: z.string() });
+const createdClient = z.object({ client_id: z.string(), client_secret: z.string() });
 const sessionEnvelope = z.object({ data: z.looseObject({ token: z.string() }) });
 const dataEnvelope = z.object({ data: z.unknown() });
 
@@ -70,6 +71,7 @@ export class TenantClient {
   readonly #service: Service;
   readonly #tokens = new Map<string, Promise<string>>();
   #session: Promise<string> | undefined;
+  #audit: Promise<string> | undefined;
   #people = 0;
 
   constructor(service: Service, created: CreatedTenant, orderModel: OrderModel) {
@@ -104,6 +106,21 @@ export class TenantClient {
       client_secret,
       ...(scope === undefined ? {} : { scope }),
     });
+    return tokenBody.parse(expected(answer, 200)).access_token;
+  }
+
+  /** The token of somebody who may call the operations at a path: an admin, an auditing client, or the first client. */
+  tokenFor(path: string): Promise<string> {
+    if (path.startsWith(PLATFORM)) return this.signIn();
+    if (!path.startsWith(`${ASSETS}/activity`) && !path.endsWith('/replay')) return this.token();
+    this.#audit ??= this.auditToken();
+    return this.#audit;
+  }
+
+  /** A token of a new client that audits. */
+  async auditToken(scopes: readonly string[] = ['read:audit']): Promise<string> {
+    const made = createdClient.parse(await this.platformData('POST', '/api-clients', { name: 'Audit', scopes }));
+    const answer = await this.requestToken({ grant_type: 'client_credentials', ...made });
     return tokenBody.parse(expected(answer, 200)).access_token;
   }
 

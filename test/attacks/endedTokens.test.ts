@@ -1,12 +1,11 @@
 /** Tokens that somebody kept: they end with the secret, the client, the session or the user that they were made for (spec §5). */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../acceptance/people.js';
 import { expectRefused } from '../acceptance/refusals.js';
 import { PLATFORM } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { serviceKey } from './serviceKey.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
@@ -71,12 +70,10 @@ describe("a client's token", () => {
   });
 
   it('of the release that did not tie tokens to secrets is good until its time is over', async () => {
-    const directory = join(run.service.dataDir, 'keys');
-    const [file = ''] = readdirSync(directory).filter((name) => name.endsWith('.pem'));
     const good = jwt.decode(await acme().token(), { complete: true });
     const { credential, ...claims } = z.looseObject({ credential: z.string() }).parse(good?.payload);
     const header = { alg: 'ES256' as const, typ: 'at+jwt', kid: String(good?.header.kid) };
-    const key = readFileSync(join(directory, file), 'utf8');
+    const key = await serviceKey(run.service.dataDir);
     const token = jwt.sign(claims, key, { algorithm: 'ES256', header, noTimestamp: true });
     expect((await list(token)).status).toBe(200);
   });

@@ -131,7 +131,7 @@ async function prepared(tenant: TenantClient, model: keyof typeof MODELS, bodies
     '{order_id}': whole.id,
     '{webhook_id}': (await addWebhook(tenant, 'https://127.0.0.1:9/')).id,
     '{user_id}': '1',
-    '{sync_id}': await tenant.sync('dyn_party'),
+    '{sync_id}': await tenant.sync(SYNCHRONIZED),
     '{operation_id}': '0',
   };
   return { ids, partTable };
@@ -139,6 +139,9 @@ async function prepared(tenant: TenantClient, model: keyof typeof MODELS, bodies
 
 const without = (value: object, names: readonly string[]): Fields =>
   JSON.parse(JSON.stringify(value, (name, member) => (names.includes(name) ? undefined : member)));
+
+/** A table of both models. */
+const SYNCHRONIZED = 'dyn_party';
 
 /** Beside what the document shows as an example. */
 const MORE: { readonly [path: string]: object } = {
@@ -180,15 +183,22 @@ describe.each(['stock', 'transport'] as const)('of the %s model', (model) => {
       const { operationId, requestBody } = operation;
       if (requestBody === undefined || path === '/oauth/token') continue;
       const table = /\/dyn\/(\w+)\/assets\/\{asset_id\}/.exec(path)?.[1] ?? partTable;
-      const isPart = path.startsWith(`${PLATFORM}/tables/`);
+      const isPart = /\/platform\/tables\/\{table\}\/assets(?:\/\{asset_id\})?$/.test(path);
       const { schema, example } = requestBody.content['application/json'];
       const called = path
         .replace('{asset_id}', ids[table] ?? '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10')
-        .replace('{table}', isPart ? partTable : 'dyn_item')
+        .replace('{table}', isPart ? partTable : SYNCHRONIZED)
         .replaceAll(/\{\w+\}/g, (name) => ids[name] ?? 'x');
       const token = path.startsWith(PLATFORM) ? await tenant.signIn() : await tenant.token();
       const before = await run.service.logHead();
-      for (const place of bodies.places(isPart ? bodies.ofRecord(method, partTable) : schema, {
+      // The platform's document names no fields of tables: those are as in the paths of clients.
+      const batch = document.paths[`${ASSETS}/${SYNCHRONIZED}/assets/batch`].post.requestBody.content;
+      const ofTable = isPart
+        ? bodies.ofRecord(method, partTable)
+        : path.endsWith('/{table}/assets/batch')
+          ? batch['application/json'].schema
+          : schema;
+      for (const place of bodies.places(ofTable, {
         ...example,
         ...MORE[path],
       })) {

@@ -18,6 +18,8 @@ const LONGEST_TURN_MS = scaled(25);
 
 /** An approval of many more is over the limit of one event. */
 const PARTS = 2_000;
+/** Orders with the most parts that one request gives, beside the first. */
+const SUMMARIZED = 7;
 /** Lines that are added to an order at once. */
 const AT_ONCE = 50;
 
@@ -97,10 +99,23 @@ it('no request takes a long turn', async () => {
     await note('see an order', () => acme().platform('GET', path));
     await note('see a history', () => acme().platform('GET', `${path}/history`));
   }
+  const many = Array.from({ length: MAX_REQUEST_PARTS }, (_, n) => ({ quantity: -n, item_id: item }));
+  for (const _ of Array.from({ length: SUMMARIZED })) await acme().create('dyn_stock_order', { lines: many });
+  for (const _ of [1, 2]) {
+    await note('list orders with summaries', () =>
+      acme().platform('GET', '/orders', { query: { include: 'summary' } }),
+    );
+  }
   await acme().platform('PUT', path, { body: { processing_status: 'validated' } });
   await note('be refused an approval', () => acme().platform('POST', `${path}/approve`), 422);
   const override = { override: true, reason: 'So be it.' };
   await note('approve an order', () => acme().platform('POST', `${path}/approve`, { body: override }));
+
+  await note('replay an order', () => acme().platform('GET', `${path}/replay`));
+  // The tree over the log is made some seconds after the start.
+  const exported = () => acme().platform('GET', `${path}/export`);
+  while ((await exported()).status === 503) await wait(200);
+  await note('export an order', exported);
 
   const made = await note(
     'create a record',
@@ -133,6 +148,16 @@ it('no request takes a long turn', async () => {
   );
   await note('undo a batch', () => acme().postUndo('dyn_item', operation));
   await note('see changes', () => acme().send('GET', `${table}/changes`, { query: { after } }));
+  await note('see the activity as CSV', () => acme().platform('GET', '/activity.csv'));
+  const query = { kind: 'table.batch', limit: '1' };
+  const activity = await note('see the activity', () => acme().platform('GET', '/activity', { query }));
+  const [entry] = z.object({ data: z.array(z.looseObject({ id: z.string() })) }).parse(activity.body).data;
+  await note('see what a batch did', () => acme().platform('GET', `/activity/${entry?.id}/differences`));
+
+  const { data: recent } = await acme().list('dyn_item', { perPage: '25', sort: '-created_at' });
+  await note('see the history of a record', () =>
+    acme().platform('GET', `/tables/dyn_item/assets/${recent[0]?.id}/history`),
+  );
 
   expect([...found].filter(([, ms]) => ms > LONGEST_TURN_MS)).toEqual([]);
 });

@@ -1,22 +1,14 @@
 /**
  * Tokens signed with the service's own key, as an attacker never has it, and false in one respect only (spec §5.4, §5.5).
- * The key is read from the data directory.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { expectRefused } from '../acceptance/refusals.js';
 import { useService } from '../acceptance/useService.js';
+import { serviceKey } from './serviceKey.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
-
-function signingKey(): string {
-  const directory = join(run.service.dataDir, 'keys');
-  const [file = ''] = readdirSync(directory).filter((name) => name.endsWith('.pem'));
-  return readFileSync(join(directory, file), 'utf8');
-}
 
 type Changes = { readonly [name: string]: unknown };
 
@@ -24,11 +16,15 @@ type Changes = { readonly [name: string]: unknown };
 async function signed(changes: Changes, header: Changes = {}): Promise<string> {
   const good = jwt.decode(await acme().token(), { complete: true });
   const all = Object.entries({ ...Object(good?.payload), ...changes });
-  return jwt.sign(Object.fromEntries(all.filter(([, value]) => value !== undefined)), signingKey(), {
-    algorithm: 'ES256',
-    header: { alg: 'ES256', typ: 'at+jwt', kid: good?.header.kid, ...header },
-    noTimestamp: true,
-  });
+  return jwt.sign(
+    Object.fromEntries(all.filter(([, value]) => value !== undefined)),
+    await serviceKey(run.service.dataDir),
+    {
+      algorithm: 'ES256',
+      header: { alg: 'ES256', typ: 'at+jwt', kid: good?.header.kid, ...header },
+      noTimestamp: true,
+    },
+  );
 }
 
 const now = () => Math.floor(Date.now() / 1000);

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { REPOSITORY } from './cli.js';
@@ -12,9 +12,14 @@ const FILES = {
   'src/cli/index.ts': "export const said: string = 'first';\n",
   'src/other.ts': 'export const other = 1;\n',
   'docs/guides/page.md': '# A page\n',
+  ...Object.fromEntries(['mjs', 'py', 'go'].map((ending) => [`docs/snippets/proof.${ending}`, '\n'])),
   'docs/site/build.mjs': `
     import { cpSync } from 'node:fs';
     cpSync('docs/guides', 'dist/site', { recursive: true });`,
+  'console/src/main.tsx': 'export const page = 1;\n',
+  'console/build.mjs': `
+    import { cpSync } from 'node:fs';
+    cpSync('console/src', 'dist/console', { recursive: true });`,
   [LIST_OF_NPM]: '{}',
 };
 /** The first word of a build, and all that one with nothing to do says. */
@@ -45,14 +50,23 @@ async function build(...args: string[]): Promise<{ readonly code: number | null;
 const builds = async (): Promise<void> => expect(await build()).toEqual({ code: 0, output: BUILDS });
 const isUpToDate = async (): Promise<void> => expect(await build()).toEqual({ code: 0, output: NOTHING });
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'build-test-'));
+let built: string;
+
+beforeAll(async () => {
+  built = await mkdtemp(join(tmpdir(), 'build-test-'));
+  directory = built;
   for (const file of ['build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
     await cp(join(REPOSITORY, file), at(file));
   for (const [file, text] of Object.entries(FILES)) await put(file, text);
-  for (const name of ['typescript', '@typescript', '@types', 'undici-types'])
+  for (const name of ['typescript', '@typescript', '@types', 'undici-types', 'rolldown'])
     await symlink(join(REPOSITORY, 'node_modules', name), at(`node_modules/${name}`));
   await builds();
+});
+afterAll(() => rm(built, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'build-test-'));
+  await cp(built, directory, { recursive: true, verbatimSymlinks: true });
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
@@ -69,6 +83,7 @@ it.each([
   ['a new source', 'src/new.ts', 'export {};\n'],
   ['a guide', 'docs/guides/page.md', '# Another\n'],
   ['a new guide', 'docs/guides/new.md', '# New\n'],
+  ['a page of the console', 'console/src/main.tsx', 'export const page = 2;\n'],
   ['how the site is made', 'docs/site/build.mjs', FILES['docs/site/build.mjs'].replace('guides', 'site')],
   [
     'the settings of the compiler',
@@ -82,6 +97,14 @@ it.each([
   await utimes(at(file), new Date(0), new Date(0));
   await builds();
   await isUpToDate();
+});
+
+it('a part of dist that reads nothing of what changed stays as it was made', async () => {
+  const { ino } = await stat(at('dist/other.js'));
+  await put('docs/guides/page.md', '# Another\n');
+  await builds();
+  expect(await readFile(at('dist/site/page.md'), 'utf8')).toContain('Another');
+  expect((await stat(at('dist/other.js'))).ino).toBe(ino);
 });
 
 it('builds when it has changed itself', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingRows } from '#app/cli/config.js';
+import { settingRows } from '#app/config.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import { REPOSITORY, Workplace } from './cli.js';
 

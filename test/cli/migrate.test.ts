@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
@@ -174,4 +174,35 @@ test('no password is printed', async () => {
     stdout: expect.stringContaining(`from data to ${double.url}.`),
   });
   expect(stdout + stderr).not.toContain('changeit');
+});
+
+test('--erase: the copies on each engine have the same tree, and no erased value', async () => {
+  const record = (name: string) => event({ id: 'r', fields: { name, country: 'NL' } }, 'RecordCreated');
+  const [stream, fields] = ['table-acme.dyn_party', { name: 'erased' }];
+  const erasure = { tenant: 'acme', table: 'dyn_party', id: 'r', stream, until: 0, fields };
+  const { code } = await workplace.run(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  expect(code).toBe(0);
+  await withLog(await inDirectory('data'), async (log) => {
+    await log.append(stream, [record('Jansen')], 'no-stream');
+    await log.append(stream, [record('Later')], 0);
+    await log.append('log-erasures', [event(erasure, 'ErasureRecorded')], 'no-stream');
+  });
+  const { stdout: note } = await workplace.run(['audit', 'checkpoint']);
+  await writeFile(join(workplace.directory, 'kept'), note);
+  for (const [from, to] of [
+    ['data', double.url],
+    [double.url, 'back'],
+    ['data', 'erased'],
+  ] as const)
+    expect(await workplace.json(['migrate', '--from', from, '--to', to, '--erase'])).toMatchObject({ erased: 1 });
+  const back = JSON.stringify(await withLog(await inDirectory('back'), contents));
+  expect(JSON.stringify(await withLog(await openEventStoreDb({ url: double.url }), contents))).toBe(back);
+  expect(back).not.toContain('Jansen');
+  expect(back).toContain('Later');
+  expect((await readFile(join(workplace.directory, 'erased', 'events.db'))).includes('Jansen')).toBe(false);
+  for (const copy of ['back', 'erased']) {
+    await cp(join(workplace.directory, 'data', 'keys'), join(workplace.directory, copy, 'keys'), { recursive: true });
+    const verified = await workplace.run(['audit', 'verify', '--checkpoint', 'kept'], { DATA_DIR: copy });
+    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('Of these, 1 have lost erased values') });
+  }
 });

@@ -166,6 +166,7 @@ describe('while the service runs', () => {
       { projection: 'records' },
       { projection: 'order_history' },
       { projection: 'deliveries' },
+      { projection: 'activity' },
     ]);
     const [report] = Array.isArray(reports) ? reports : [];
     expect(report).toEqual({
@@ -182,7 +183,7 @@ describe('while the service runs', () => {
 
     const status = await workplace.json(['projections', 'list']);
     expect(status).toEqual(
-      ['records', 'order_history', 'deliveries'].map((name) => ({
+      ['records', 'order_history', 'deliveries', 'activity'].map((name) => ({
         name,
         position: expect.any(Number),
         head: expect.any(Number),

@@ -81,18 +81,31 @@ describe('webhook reseal', () => {
 
   it.each([['without a service'], ['beside a service']])('%s: all secrets stay, under the new key', async (how) => {
     const { secrets } = await makeWebhooks(withKeys(OLD));
+    await workplace.json(['keys', 'rotate'], withKeys(OLD));
     if (how === 'beside a service') await workplace.start(withKeys(NEW, OLD));
     const { code, stdout, stderr } = await workplace.run(RESEAL, withKeys(NEW, OLD));
     expect(stdout.split('\n')).toEqual([
       'sealed again                 4',
       'under the first key already  0',
       'opened by no key             0',
+      'token keys sealed again      1',
       '',
     ]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
     await expect(secretsIn(createSecretBox(keyOf(OLD)))).rejects.toThrow('it was sealed under another key');
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 4, unopenable: [] });
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
+      resealed: 0,
+      current: 4,
+      unopenable: [],
+      signing_keys: 0,
+    });
+    // The old key is that of the log no longer.
+    const refused = await workplace.run(['keys', 'rotate'], withKeys(OLD));
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No key of this process opens the key/) });
+    const lost = await workplace.json(['keys', 'rotate', '--lost-secrets-key'], withKeys(LOST));
+    expect(lost).toMatchObject({ revoked: [expect.any(String)] });
+    expect(await workplace.json(['keys', 'list'])).toMatchObject([{ signs: true, verifies_until: null }]);
   });
 
   it('a secret that no key opens is named, with exit code 1; all others are sealed again, and none is shown', async () => {
@@ -110,6 +123,7 @@ describe('webhook reseal', () => {
         { tenant: 'acme', webhook_id: lost.id, secret: 'primary' },
         { tenant: 'other', webhook_id: regenerated.id, secret: 'staged' },
       ],
+      signing_keys: 0,
     });
     expect(stderr).toMatch(
       new RegExp(`^No key opens these; .*\n.*\nacme +${lost.id} +primary\nother +${regenerated.id} +staged\n$`),
@@ -122,7 +136,7 @@ describe('webhook reseal', () => {
     const words = await workplace.run(RESEAL, withKeys(NEW, OLD));
     expect(words).toMatchObject({ code: 1, stdout: expect.stringMatching(/^opened by no key +2$/m), stderr });
     const all = withKeys(NEW, OLD, LOST);
-    expect(await workplace.json(RESEAL, all)).toEqual({ resealed: 2, current: 5, unopenable: [] });
+    expect(await workplace.json(RESEAL, all)).toEqual({ resealed: 2, current: 5, unopenable: [], signing_keys: 0 });
   });
 
   it('an installation moves from the key file to SECRETS_KEY', async () => {
@@ -130,16 +144,31 @@ describe('webhook reseal', () => {
     const { secrets } = await makeWebhooks({ ...withKeys(), SECRETS_KEY: '' });
     const kept = Buffer.from(await readFile(file, 'utf8'), 'base64');
     expect(await secretsIn(createSecretBox(kept))).toEqual(secrets);
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 4, current: 0, unopenable: [] });
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
+      resealed: 4,
+      current: 0,
+      unopenable: [],
+      signing_keys: 0,
+    });
     await rm(file);
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 4, unopenable: [] });
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
+      resealed: 0,
+      current: 4,
+      unopenable: [],
+      signing_keys: 0,
+    });
     expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
     expect(existsSync(file)).toBe(false);
   });
 
   it('where there is no tenant yet, there is nothing to do', async () => {
     await rm(join(workplace.directory, 'data'), { recursive: true });
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 0, unopenable: [] });
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
+      resealed: 0,
+      current: 0,
+      unopenable: [],
+      signing_keys: 0,
+    });
   });
 });
 

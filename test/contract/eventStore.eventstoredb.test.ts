@@ -9,6 +9,7 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { anyEventStoreDb, eventStoreDbMissing } from '../engines/eventstoredb.js';
 import { describeEventStore, type LogUnderTest } from './eventStore.js';
+import { describeSizes, describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test, on the server with this URL. */
 async function logAt(url: string, dispose: () => Promise<void> = async () => undefined): Promise<LogUnderTest> {
@@ -32,6 +33,18 @@ async function logAt(url: string, dispose: () => Promise<void> = async () => und
     },
   };
 }
+
+describe('the event store contract over a protocol double in the dialect of KurrentDB 25.0, where it differs', () => {
+  let log: LogUnderTest;
+  beforeAll(async () => {
+    const double = await EventStoreDouble.start('25.0');
+    log = await logAt(double.url, () => double.kill());
+  });
+  afterAll(() => log.close());
+
+  describeSubscriptions(() => log.store);
+  describeSizes(() => log.store);
+});
 
 describeEventStore('eventstoredb, over a protocol double, not a real server', async () => {
   const double = await EventStoreDouble.start();

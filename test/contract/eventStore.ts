@@ -65,6 +65,23 @@ function describeStreams(store: () => EventStore): void {
       expect(read.map(({ metadata }) => metadata)).toStrictEqual([plain.metadata, traced.metadata]);
     });
 
+    test('the request that caused an event is read back where it has one, traced or not', async () => {
+      const stream = `order-${randomUUID()}`;
+      const { metadata } = event();
+      const request = { method: 'PUT', path: '/api/v1/dynamic-assets/dyn/dyn_item/assets/batch' };
+      const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+      const given = [
+        { ...metadata, request },
+        { ...metadata, traceparent, request },
+      ];
+      await store().append(
+        stream,
+        given.map((each) => ({ ...event(), metadata: each })),
+        'no-stream',
+      );
+      expect((await store().readStream(stream)).map((read) => read.metadata)).toStrictEqual(given);
+    });
+
     test('the last append to a stream can be asked for, as it was answered', async () => {
       const stream = `order-${randomUUID()}`;
       expect(await store().lastAppend(stream)).toBeUndefined();
@@ -132,6 +149,30 @@ function describeStreams(store: () => EventStore): void {
         expect(counts).toEqual(backwards ? [2, 3, 2] : [3, 3, 1]);
       },
     );
+
+    test('the log is read from its end back in slices of a few events or a megabyte, also inside an append', async () => {
+      const stream = `order-${randomUUID()}`;
+      await store().append(`order-${randomUUID()}`, events(1), 'no-stream');
+      const from = await store().head();
+      await store().append(stream, [...events(3), event({ text: 'x'.repeat(600_000) })], 'no-stream');
+      const whole = [event({ text: 'y'.repeat(600_000) }), event({ text: 'z'.repeat(600_000) }), ...events(2)];
+      await store().append(stream, whole, 3);
+      const read: RecordedEvent[] = [];
+      for (let before: number | undefined; ; ) {
+        const slice = await store().readBackwards(3, before);
+        expect(slice.events.length).toBeLessThanOrEqual(3);
+        read.push(...slice.events);
+        before = slice.next;
+        if (before === undefined || before <= from) break;
+      }
+      const stored = await store().readStream(stream);
+      const found = read.filter((each) => each.stream === stream);
+      expect(ids(found)).toEqual(ids(stored.toReversed()));
+      expect(found.map(({ data, revision }) => [revision, data])).toEqual(
+        stored.toReversed().map(({ data, revision }) => [revision, data]),
+      );
+      expect(await store().readBackwards(3, 0)).toEqual({ events: [] });
+    });
 
     test('text of any script survives', async () => {
       const stream = `order-${randomUUID()}`;

@@ -3,12 +3,24 @@ import { MongoClient } from 'mongodb';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
-import { ProjectorLeaseHeldError } from '#app/ports/readModelWriter.js';
+import { MismatchError, ProjectorLeaseHeldError, type ReadModelWriter } from '#app/ports/readModelWriter.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { describeReadModels } from './readModels.js';
-import { acmePlaces, at, fill, found, id, insert, write } from './readModelsFixture.js';
+import {
+  acmePlaces,
+  activityEntry,
+  at,
+  delivery,
+  failed,
+  fill,
+  found,
+  historyEntry,
+  id,
+  insert,
+  write,
+} from './readModelsFixture.js';
 import { grown } from './readModelsLayouts.js';
 
 describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing(), () => {
@@ -24,6 +36,8 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
       readModels: await openMongoReadModels({ url }),
       writer: await openMongoReadModelWriter({ url }),
       anotherWriter: () => openMongoReadModelWriter({ url }),
+      // Beyond the size of a document.
+      refusedNotes: () => 'x'.repeat(17_000_000),
     };
   });
 
@@ -63,17 +77,17 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
     await Promise.all([readModels, next, other, lost].map((each) => each.close()));
   });
 
-  test('a database of a release that kept no layouts is read, and takes fields in the middle', async () => {
+  test('a database of a release with asset types in the catalog, and no layouts, is read and takes fields in the middle', async () => {
     const url = mongoDb.freshUrl();
     const earlier = await openMongoReadModelWriter({ url });
     await fill(earlier, [insert(1, { name: 'Ghent', notes: 'kept' })]);
     await earlier.close();
     const client = await MongoClient.connect(url);
-    await client
-      .db()
-      .collection('catalog')
-      .updateMany({}, { $unset: { layout: '' } });
-    await client.close();
+    const [catalog, definitions] = [client.db().collection('catalog'), client.db().collection('definitions')];
+    const definition = await definitions.findOne({});
+    const ofTables = { kind: 'records' };
+    await catalog.updateMany(ofTables, { $set: { assetType: definition?.assetType }, $unset: { definition: '' } });
+    await definitions.deleteMany({});
 
     const writer = await openMongoReadModelWriter({ url });
     const readModels = await openMongoReadModels({ url });
@@ -85,9 +99,42 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
     expect(await shown()).toMatchObject({ name: 'Ghent', notes: 'kept', kind: null });
     const sort = [{ field: 'kind', direction: 'desc' }] as const;
     expect((await found(readModels, { sort })).records).toEqual(['C2', 'C1']);
-    await readModels.close();
-    await writer.close();
+    expect(await catalog.distinct('assetType', ofTables)).toEqual([]);
+    await Promise.all([readModels, writer, client].map((each) => each.close()));
   });
+
+  test.each([
+    [
+      { projection: 'order_history', position: 12 },
+      (writer: ReadModelWriter, details: string) =>
+        writer.addHistory('acme', id(1), [historyEntry(0), historyEntry(2, { reasons: [details] })]),
+    ],
+    [
+      { projection: 'deliveries' },
+      async (writer: ReadModelWriter, details: string) => {
+        await writer.putDelivery('acme', delivery(1));
+        await writer.putDelivery('acme', failed(2, 3, { reason: details }));
+      },
+    ],
+    [
+      { projection: 'activity', position: 2 },
+      (writer: ReadModelWriter, details: string) =>
+        writer.addActivity('acme', [activityEntry(1), activityEntry(2, { details: { details } })]),
+    ],
+  ])(
+    'an entry of %j that the server refuses is of its tenant, as a record is, and others are stored',
+    async (part, add) => {
+      const url = mongoDb.freshUrl();
+      const writer = await openMongoReadModelWriter({ url });
+      const refused = write(writer, () => add(writer, 'x'.repeat(17_000_000)));
+      await expect(refused).rejects.toThrow(MismatchError);
+      await expect(refused).rejects.toMatchObject({ mismatch: { tenant: 'acme', ...part } });
+      await expect(refused).rejects.toThrow(/cannot store the entry /);
+      await writer.rollback();
+      await write(writer, () => add(writer, 'short'));
+      await writer.close();
+    },
+  );
 
   test('both sides open while the server is away, and say so when they are used', async () => {
     const url = `mongodb://127.0.0.1:${await freePort()}/`;

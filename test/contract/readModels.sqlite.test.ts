@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
@@ -22,8 +23,27 @@ const openWith = (options: { readonly smallRows?: number }) => async () => {
     readModels: await openSqliteReadModels({ file, readers: 1 }),
     writer: await openSqliteReadModelWriter({ file, ...options }),
     anotherWriter: () => openSqliteReadModelWriter({ file, ...options }),
+    refusedNotes: () => refusedNotes(file),
   };
 };
+
+/** SQLite's own limit on the size of a row is beyond what a test can write. */
+function refusedNotes(file: string): string {
+  const db = openSqlite(file);
+  const tables = db
+    .prepare<[], string>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'd[0-9]*' OR name = 'small_docs')",
+    )
+    .pluck()
+    .all();
+  for (const table of tables)
+    for (const change of ['INSERT', 'UPDATE'])
+      db.exec(`CREATE TRIGGER refuse_${change}_${table} BEFORE ${change} ON ${table}
+        WHEN instr(new.doc, 'too large') BEGIN SELECT RAISE(ABORT, 'too large'); END`);
+  db.close();
+  return 'too large';
+}
+
 const open = openWith({ smallRows: 0 });
 
 describeReadModels('SQLite', open);

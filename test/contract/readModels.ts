@@ -6,6 +6,7 @@ import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { HistoryEntry } from '#app/ports/orderHistory.js';
 import { MismatchError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { describeActivity } from './readModelsActivity.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
 import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
 import { describeDropTenant } from './readModelsDropTenant.js';
@@ -29,6 +30,7 @@ import { describeLists } from './readModelsLists.js';
 import { describeParked } from './readModelsParked.js';
 import { describeProof } from './readModelsProof.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
+import { describeRecordEvents } from './readModelsRecordEvents.js';
 import { describeSizes } from './readModelsSizes.js';
 
 const NO_HISTORY = { entries: [], before: 0, pages: 0, total: 0 };
@@ -426,5 +428,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
   describeProof(name, open);
   describeDropTenant(name, open);
   describeDeliveries(name, open);
+  describeActivity(name, open);
+  describeRecordEvents(name, open);
   describeDeliveryRebuilds(name, open);
 }

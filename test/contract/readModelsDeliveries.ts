@@ -1,4 +1,4 @@
-import type { DeliveryLogEntry, DeliveryQuery } from '#app/ports/deliveryLog.js';
+import type { DeliveryLogEntry, DeliveryQuery, OrderDeliveryQuery } from '#app/ports/deliveryLog.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { at, attempt, delivery, failed, id, type OpenReadModels, succeeded, write } from './readModelsFixture.js';
@@ -156,6 +156,52 @@ export function describeDeliveries(name: string, open: OpenReadModels): void {
         expect(await page({ since: `${second}Z` })).toHaveLength(5);
         expect(await page({ until: `${second}Z` })).toEqual([]);
         expect(await page({ until: `${second}.001+00:00` })).toHaveLength(5);
+      });
+    });
+
+    describe('pages about an order', () => {
+      const orderPage = async (more: Partial<OrderDeliveryQuery> = {}, tenant = 'acme') =>
+        (
+          await readModels.deliveriesOfOrder(tenant, {
+            orderId: id(1),
+            behind: { sequence: 0, position: -1 },
+            to: 100,
+            limit: 100,
+            ...more,
+          })
+        ).map(({ position }) => position);
+
+      beforeEach(async () => {
+        await put([
+          delivery(30, { sequence: 2 }),
+          succeeded(10, 11, { sequence: 5 }),
+          delivery(20, { sequence: 2, webhookId: 'other' }),
+          failed(40, 45, { sequence: 0, webhookId: 'other' }),
+          delivery(50, { sequence: 2, orderId: id(2) }),
+          delivery(60, { sequence: 2, orderId: null, table: 'places' }),
+        ]);
+        await put([delivery(70, { sequence: 2 })], 'other');
+      });
+
+      test('are those to all webhooks, by the event that they tell of, then by their request', async () => {
+        expect(await orderPage()).toEqual([40, 20, 30, 10]);
+        expect(await orderPage({ orderId: id(2) })).toEqual([50]);
+        expect(await orderPage({ orderId: id(3) })).toEqual([]);
+        expect(await orderPage({}, 'other')).toEqual([70]);
+        expect(await orderPage({}, 'nobody')).toEqual([]);
+      });
+
+      test('go on behind a place, and end with an event', async () => {
+        expect(await orderPage({ limit: 2 })).toEqual([40, 20]);
+        expect(await orderPage({ behind: { sequence: 2, position: 20 } })).toEqual([30, 10]);
+        expect(await orderPage({ behind: { sequence: 1, position: -1 }, to: 2 })).toEqual([20, 30]);
+        expect(await orderPage({ behind: { sequence: 2, position: 30 }, to: 4 })).toEqual([]);
+      });
+
+      test('have whole entries', async () => {
+        const entry = succeeded(10, 11, { sequence: 5 });
+        const query = { orderId: id(1), behind: { sequence: 5, position: -1 }, to: 5, limit: 10 };
+        expect(await readModels.deliveriesOfOrder('acme', query)).toEqual([entry]);
       });
     });
 

@@ -1,7 +1,8 @@
-/** What is left of a tenant that was deleted: nothing, of all three projections, and only of that tenant. */
+/** What is left of a tenant that was deleted: nothing, of all projections, and only of that tenant. */
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import {
   acmePlaces,
+  activityEntry,
   at,
   contains,
   delivery,
@@ -17,6 +18,7 @@ import {
 
 const otherPlaces = { tenant: 'other', table: 'places' };
 const wholeHistory = { page: 1, perPage: 10 };
+const wholeActivity = { filters: {}, limit: 10 };
 
 export function describeDropTenant(name: string, open: OpenReadModels): void {
   describe(`read models, a tenant dropped: ${name}`, () => {
@@ -25,6 +27,7 @@ export function describeDropTenant(name: string, open: OpenReadModels): void {
       await writer.dropTenant('records', 'acme');
       await writer.dropTenant('order_history', 'acme');
       await writer.dropTenant('deliveries', 'acme');
+      await writer.dropTenant('activity', 'acme');
     };
     const clearAll = async (writer: ReadModelWriter) => {
       while (await writer.clearDropped());
@@ -38,6 +41,7 @@ export function describeDropTenant(name: string, open: OpenReadModels): void {
         for (const tenant of ['acme', 'other']) {
           await writer.addHistory(tenant, id(1), [historyEntry(0)]);
           await writer.putDelivery(tenant, delivery(1));
+          await writer.addActivity(tenant, [activityEntry(1)]);
         }
         await writer.defineTable(otherPlaces, places);
         await writer.applyToTable(otherPlaces, [insert(3, {})], { revision: 0, at: at(3) });
@@ -53,6 +57,8 @@ export function describeDropTenant(name: string, open: OpenReadModels): void {
       expect(await readModels.get(acmePlaces, id(1))).toBeUndefined();
       expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 0 });
       expect(await readModels.delivery('acme', delivery(1).id)).toBeUndefined();
+      expect(await readModels.activity('acme', wholeActivity)).toEqual({ entries: [] });
+      expect(await readModels.activity('other', wholeActivity)).toEqual({ entries: [activityEntry(1)] });
       expect(await readModels.get(otherPlaces, id(3))).toContain('"code":"C3"');
       expect(await readModels.history('other', id(1), wholeHistory)).toMatchObject({ total: 1 });
       expect(await readModels.delivery('other', delivery(1).id)).toMatchObject({ id: delivery(1).id });
@@ -86,6 +92,7 @@ export function describeDropTenant(name: string, open: OpenReadModels): void {
         await writer.applyToTable(acmePlaces, [insert(5, {})], { revision: 7, at: at(7) });
         await writer.addHistory('acme', id(5), [historyEntry(1)]);
         await writer.putDelivery('acme', delivery(5));
+        await writer.addActivity('acme', [activityEntry(5)]);
         await drop(writer);
       });
       await expectDropped();

@@ -1,6 +1,7 @@
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
+import type { ActivityEntry } from '#app/ports/activity.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import type { HistoryEntry } from '#app/ports/orderHistory.js';
 import type { RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
@@ -14,6 +15,8 @@ export type OpenReadModels = () => Promise<{
   readonly writer: ReadModelWriter & RebuildableReadModels;
   /** Another writer on the same read models, as another process would open it. */
   readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
+  /** A value of `notes` that the engine refuses to store from now on. Tables must have their first record. */
+  readonly refusedNotes: () => string;
 }>;
 
 export const places: AssetType = {
@@ -78,6 +81,23 @@ export const historyEntry = (revision: number, more: Partial<HistoryEntry> = {})
   statusTo: 'saved',
   reasons: [],
   changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: 'now' }],
+  ...more,
+});
+
+/** The nth entry of an activity: a client changed a record at `at(n)`. */
+export const activityEntry = (n: number, more: Partial<ActivityEntry> = {}): ActivityEntry => ({
+  kind: 'record.changed',
+  table: 'dyn_item',
+  subject: { kind: 'record', id: id(n) },
+  fields: ['name'],
+  at: at(n),
+  position: n,
+  revision: n,
+  eventId: id(n),
+  actor: { kind: 'client', id: id(1), name: 'ERP' },
+  correlationId: id(n),
+  causationId: id(n),
+  request: { method: 'PUT', path: '/api/v1/dynamic-assets/dyn/dyn_item/assets' },
   ...more,
 });
 

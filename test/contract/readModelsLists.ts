@@ -1,5 +1,5 @@
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import type { CreationKey } from '#app/ports/readModels.js';
+import type { CreationKey, FieldFilter } from '#app/ports/readModels.js';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
@@ -222,6 +222,40 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await equal('notes', 'n3')).toBe('C3');
       expect(await equal('code', 'c3')).toBe('');
       expect(await equal('code', 'C3')).toBe('C3');
+    });
+
+    test('find what one of several filters finds, each once, and all others as well', async () => {
+      await fill(
+        writer,
+        ['Rotterdam', 'Amsterdam', 'Dam', null, 'Delft'].map((name, n) => insert(n, { name, size: n, open: n > 0 })),
+      );
+      const one = async (...anyOf: readonly FieldFilter[]) =>
+        (await found(readModels, { filters: [{ kind: 'any', anyOf }] })).records.join(' ');
+      const dam = { kind: 'contains', field: 'name', anyOf: ['DAM'] } as const;
+      const size = (...anyOf: number[]) => ({ kind: 'equals', field: 'size', anyOf }) as const;
+      const code = { kind: 'contains', field: 'code', anyOf: ['C3'] } as const;
+      const begins = (text: string) => ({ kind: 'begins', field: 'id', with: text }) as const;
+      expect(await one(dam, code)).toBe('C0 C1 C2 C3');
+      expect(await one(dam, size(2, 4))).toBe('C0 C1 C2 C4');
+      expect(await one(size(9), size(3))).toBe('C3');
+      expect(await one(size(9), begins(id(4)))).toBe('C4');
+      expect(await one(begins(id(1).slice(0, 30).toUpperCase()), code)).toBe('C0 C1 C2 C3 C4');
+      expect(await one(begins('0198c1f2-1'), begins('dam'), size(9))).toBe('');
+      expect(await one(size(9), { kind: 'null', field: 'name', isNull: true })).toBe('C3');
+      const open = { kind: 'equals', field: 'open', anyOf: [true] } as const;
+      const filters = [open, { kind: 'any', anyOf: [dam, size(3)] } as const];
+      expect(await found(readModels, { filters, limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 3 });
+      expect(await found(readModels, { filters: [begins(id(3))] })).toEqual({ records: ['C3'], total: 1 });
+    });
+
+    test('tell how many records have each value of a field', async () => {
+      expect(await readModels.counts(unknown, 'open', [true])).toEqual([0]);
+      await fill(
+        writer,
+        ['a', 'A', 'b', null].map((name, n) => insert(n, { name, open: n > 0 })),
+      );
+      expect(await readModels.counts(acmePlaces, 'open', [true, false])).toEqual([3, 1]);
+      expect(await readModels.counts(acmePlaces, 'name', ['a', 'nowhere', 'b'])).toEqual([1, 0, 1]);
     });
 
     test('end with the reason when they are cancelled; the next is answered', async () => {

@@ -10,6 +10,7 @@ import {
   id,
   insert,
   type OpenReadModels,
+  places,
   write,
 } from './readModelsFixture.js';
 
@@ -31,9 +32,10 @@ export function describeParked(name: string, open: OpenReadModels): void {
     let readModels: ReadModels;
     let writer: ReadModelWriter & RebuildableReadModels;
     let anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
+    let refusedNotes: () => string;
 
     beforeEach(async () => {
-      ({ readModels, writer, anotherWriter } = await open());
+      ({ readModels, writer, anotherWriter, refusedNotes } = await open());
       await fill(writer, [insert(1, {})]);
     });
     afterEach(async () => {
@@ -123,6 +125,35 @@ export function describeParked(name: string, open: OpenReadModels): void {
       );
       expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
     });
+
+    test.each([
+      ['insert', () => insert(2, { notes: refusedNotes() })],
+      ['patch', () => ({ kind: 'patch', id: id(1), at: at(9), set: { notes: refusedNotes() } }) as const],
+    ])(
+      'a record that the engine cannot store after an %s is named, with the event, and others are stored',
+      async (_, change) => {
+        const other = { ...acmePlaces, tenant: 'other' };
+        const refused = change();
+        const ofBoth = async () => {
+          await writer.defineTable(other, places);
+          await writer.applyToTable(other, [insert(1, {})], { revision: 0, at: at(4), position: 11 });
+          await writer.applyToTable(acmePlaces, [insert(3, {}), refused], { revision: 5, at: at(9), position: 12 });
+          await writer.applyToTable(acmePlaces, [insert(4, {})], { revision: 6, at: at(9), position: 13 });
+        };
+        const both = write(writer, ofBoth, { records: 13 });
+        const record = `record ${refused.kind === 'insert' ? id(2) : id(1)}`;
+        await expect(both).rejects.toBeInstanceOf(MismatchError);
+        await expect(both).rejects.toMatchObject({ mismatch: { ...acmePlaces, position: 12, refused: record } });
+        await writer.rollback();
+        const ofOther = async () => {
+          await writer.defineTable(other, places);
+          await writer.applyToTable(other, [insert(1, {})], { revision: 0, at: at(4), position: 11 });
+          await writer.park(parkedAt(12));
+        };
+        await write(writer, ofOther, { records: 13 });
+        expect((await found(readModels, {}, other)).records).toEqual(['C1']);
+      },
+    );
 
     test('a change that did not fit does not fit when it is tried again after others of its commit were written', async () => {
       const patch = { kind: 'patch', id: id(99), at: at(9), set: { name: 'x' } } as const;

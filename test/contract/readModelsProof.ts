@@ -9,6 +9,7 @@ import type {
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
   acmePlaces,
+  activityEntry,
   at,
   delivery,
   failed,
@@ -23,7 +24,10 @@ import {
 } from './readModelsFixture.js';
 import { grown } from './readModelsLayouts.js';
 
-type Target = Pick<ReadModelWriter, 'begin' | 'commit' | 'defineTable' | 'applyToTable' | 'addHistory' | 'putDelivery'>;
+type Target = Pick<
+  ReadModelWriter,
+  'begin' | 'commit' | 'defineTable' | 'applyToTable' | 'addHistory' | 'addActivity' | 'putDelivery'
+>;
 
 /** Everything that a copy's proof finds, and how many records it looked at. */
 export async function proven(
@@ -50,7 +54,7 @@ export async function proven(
 /** Many kinds of change: what is stored at the end came about in several ways. */
 export async function fillWithAll(target: Target): Promise<void> {
   const apply = (revision: number, ...changes: RecordChange[]) =>
-    target.applyToTable(acmePlaces, changes, { revision, at: at(revision) });
+    target.applyToTable(acmePlaces, changes, { revision, at: at(revision), noted: revision });
   await write(target, async () => {
     await target.defineTable(acmePlaces, places);
     await target.defineTable({ tenant: 'acme', table: 'empty' }, places);
@@ -89,6 +93,8 @@ export async function fillWithAll(target: Target): Promise<void> {
     },
     { deliveries: 7 },
   );
+  const activity = [activityEntry(1), activityEntry(2, { orderId: id(9) }), activityEntry(3)];
+  await write(target, () => target.addActivity('acme', activity), { activity: 7 });
 }
 
 /** As a replay does: nothing outside of the projection. */
@@ -98,6 +104,7 @@ const onlyOf = (copy: ReadModelRebuild['writer'], projection: RebuildScope['proj
   defineTable: async (...asked) => (projection === 'records' ? copy.defineTable(...asked) : undefined),
   applyToTable: async (...asked) => (projection === 'records' ? copy.applyToTable(...asked) : undefined),
   addHistory: async (...asked) => (projection === 'order_history' ? copy.addHistory(...asked) : undefined),
+  addActivity: async (...asked) => (projection === 'activity' ? copy.addActivity(...asked) : undefined),
   putDelivery: async (...asked) => (projection === 'deliveries' ? copy.putDelivery(...asked) : undefined),
 });
 
@@ -130,6 +137,7 @@ export function describeProof(name: string, open: OpenReadModels): void {
       ['records', 31],
       ['order_history', 4],
       ['deliveries', 3],
+      ['activity', 3],
     ] as const)('%s that are what the log says do not differ, and fit themselves', async (projection, count) => {
       copy = await filledCopy(writer, projection);
       const own = await proven(copy, 'copy');

@@ -14,7 +14,7 @@ export type CrowdRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers: { readonly [name: string]: string };
-  readonly body?: string | undefined;
+  readonly body?: string | Buffer | undefined;
 };
 
 const waits = z.object({ count: z.number(), p50: z.number(), p99: z.number(), longest: z.number() });
@@ -50,7 +50,8 @@ export async function crowd(
       ...rest,
       ...(body === undefined ? {} : { body: bodies.indexOf(body) }),
     }));
-    await writeFile(file, JSON.stringify({ port: service.port, bodies, requests: sharing, leaveAfterMs }));
+    const given = { port: service.port, bodies: bodies.map(inBase64), requests: sharing, leaveAfterMs };
+    await writeFile(file, JSON.stringify(given));
     const looking = program('bystanders.js', String(service.port), other.host, `Bearer ${await other.token()}`);
     const memory = watchMemory(service.pid);
     await wait(200);
@@ -63,6 +64,8 @@ export async function crowd(
     await rm(directory, { recursive: true });
   }
 }
+
+const inBase64 = (body: string | Buffer): string => Buffer.from(body).toString('base64');
 
 async function untilNoWork(service: Service): Promise<number> {
   const began = performance.now();

@@ -1,19 +1,22 @@
 /** A tenant as large as the limits allow in each direction, and requests of every operation to it. */
 import { z } from 'zod';
 import { routesOf } from '#app/api/routes/operation.js';
-import { areas } from '#app/api/routeTable.js';
+import { areas, operatorAreas } from '#app/api/routeTable.js';
 import { ASSETS, type AssetRecord, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
 import type { CrowdRequest } from './crowd.js';
 
-const all = areas.flatMap((area) =>
+/** No tenant reaches the operator's: few people have its link, and each answer has a limit (docs/limits.md). */
+const areasOfTenants = areas.filter((area) => !operatorAreas.includes(area));
+const all = areasOfTenants.flatMap((area) =>
   routesOf(area).map(({ method, path, operation }) => ({ name: `${method} ${area.prefix}${path}`, operation })),
 );
-/** Method and path, as in the route table. */
-export const OPERATIONS = all.map(({ name }) => name);
+/** Method and path, as in the route table. Orders and other records have histories of their own at one path. */
+export const OPERATIONS = [...new Set(all.map(({ name }) => name))];
 /** Reads that are made of many records or events. */
-export const COSTLY_READS = all
-  .filter(({ name, operation }) => name.startsWith('GET ') && (operation.work ?? 'none') !== 'none')
-  .map(({ name }) => name);
+export const COSTLY_READS = OPERATIONS.filter(
+  (one) =>
+    one.startsWith('GET ') && all.some(({ name, operation }) => name === one && (operation.work ?? 'none') !== 'none'),
+);
 
 /** Parts of the large order. Each names one item, whose text makes the order's document 12 MB. */
 const LINES = 2_500;
@@ -59,7 +62,11 @@ const newTable = (n: number) => ({
 });
 
 /** What differs from the operation's template, and from the headers of its area. */
-type Given = { readonly path?: string; readonly body?: (n: number) => unknown; readonly by?: 'nobody' | 'leaver' };
+type Given = {
+  readonly path?: string;
+  readonly body?: (n: number) => unknown;
+  readonly by?: 'nobody' | 'leaver' | 'auditor';
+};
 
 const at = (path: string, table: string): string => path.replace(':table', table);
 
@@ -67,6 +74,8 @@ export type LargeTenant = {
   readonly operations: readonly string[];
   /** The requests of an operation, all legal. */
   readonly requests: (operation: string) => readonly CrowdRequest[];
+  /** Host and token of a caller of the path. */
+  readonly headersOf: (path: string) => CrowdRequest['headers'];
 };
 
 /** @returns its id; it has a delivery that waits */
@@ -94,6 +103,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       'dyn_wide',
       Array.from({ length: 300 }, (_, m) => ({ external_id: `${n} ${m}`, ...wideRecord })),
     );
+  const earliest = new Date().toISOString();
   const records: AssetRecord[] = [];
   for (let n = 0; n < LARGE_RECORDS; n++)
     records.push(await tenant.create('dyn_unit_code', { code: `C${n}`, ...largeRecord(n) }));
@@ -112,6 +122,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     'dyn_item',
     largeBatch('synchronised').items.map((each) => ({ ...each, _batch_id: sync })),
   );
+  const [synchronised] = (await tenant.list('dyn_item', { 'filter[external_id]': 'B999', perPage: '25' })).data;
   const webhook = await addWebhookOf(tenant);
   const user = z.object({ id: z.number() }).parse(await tenant.platformData('POST', '/users', newUser('first')));
   const addClient = async () =>
@@ -125,11 +136,23 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
   const clientHeaders = { host: tenant.host, authorization: `Bearer ${await tenant.token()}` };
   const personHeaders = { host: tenant.host, authorization: `Bearer ${await tenant.signIn()}` };
   const leaverHeaders = { ...personHeaders, authorization: `Bearer ${await tenant.signIn(tenant.admin)}` };
+  const auditorHeaders = { host: tenant.host, authorization: `Bearer ${await tenant.auditToken()}` };
+  const entries = z.object({ data: z.array(z.object({ id: z.string(), event_id: z.string() })).min(1) });
+  const { body: activity } = await tenant.platform('GET', '/activity?kind=table.batch&limit=1');
+  const entry = entries.parse(activity).data[0];
+  const ofActivity = (path: string, by?: 'auditor'): readonly [string, Given][] => [
+    [`GET ${path}`, { path: `${path}?table=dyn_item&limit=100`, ...(by && { by }) }],
+    [`GET ${path}.csv`, { path: `${path}.csv?from=${LONG_AGO}`, ...(by && { by }) }],
+    [`GET ${path}/:id/differences`, { path: `${path}/${entry?.id}/differences`, ...(by && { by }) }],
+  ];
   const { client_id, client_secret } = tenant.client;
   const wholeOrder = (n: number) => ({ customer_reference: `PO ${n}`, lines: lines(1_000) });
+  // From the first change of the table to the moment before the requests.
+  const compared = { from: earliest, to: new Date().toISOString() };
   const inTable = (path: string): readonly [string, Given][] => [
     [`GET ${path}/info`, { path: `${at(path, 'dyn_wide')}/info` }],
     [`GET ${path}/assets`, { path: `${at(path, 'dyn_unit_code')}/assets?filter[text_0]=7&sort=-code&perPage=25` }],
+    [`GET ${path}/compare`, { path: `${at(path, 'dyn_item')}/compare?from=${compared.from}&to=${compared.to}` }],
     [`GET ${path}/operations`, { path: `${at(path, 'dyn_item')}/operations` }],
     [`GET ${path}/syncs`, { path: `${at(path, 'dyn_item')}/syncs` }],
     [`GET ${path}/syncs/:id`, { path: `${at(path, 'dyn_item')}/syncs/${sync}` }],
@@ -142,6 +165,19 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
   const ofUser = `${PLATFORM}/users/${user.id}`;
   // Each changes all records again, as they take turns.
   const batches = Array.from({ length: 4 }, (_, n) => largeBatch(`${n}`));
+  const writing = (path: string): readonly [string, Given][] => {
+    const table = at(path, 'dyn_item');
+    return [
+      [`POST ${path}/assets/batch`, { path: `${table}/assets/batch`, body: (n) => batches[n % batches.length] }],
+      [`POST ${path}/operations/:id/undo`, { path: `${table}/operations/${undone}/undo?dry_run=true` }],
+      [`POST ${path}/syncs`, { path: `${table}/syncs` }],
+      [`POST ${path}/syncs/:id/undo`, { path: `${table}/syncs/${sync}/undo?dry_run=true` }],
+      [
+        `POST ${path}/syncs/:id/commit`,
+        { path: `${table}/syncs/${sync}/commit?dry_run=true`, body: () => ({ records: 1_000 }) },
+      ],
+    ];
+  };
   const given = new Map<string, Given>([
     ...inTable(`${ASSETS}/:table`),
     [
@@ -154,27 +190,31 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     ],
     [`GET ${ASSETS}/`, {}],
     [
-      `POST ${ASSETS}/:table/assets/batch`,
-      { path: `${ASSETS}/dyn_item/assets/batch`, body: (n) => batches[n % batches.length] },
-    ],
-    [
       `POST ${ASSETS}/:table/assets/clean-up`,
       { path: `${ASSETS}/dyn_item/assets/clean-up?dry_run=true`, body: () => ({ batch_id: 'none' }) },
     ],
-    [
-      `POST ${ASSETS}/:table/operations/:id/undo`,
-      { path: `${ASSETS}/dyn_item/operations/${undone}/undo?dry_run=true` },
-    ],
-    [`POST ${ASSETS}/:table/syncs`, { path: `${ASSETS}/dyn_item/syncs` }],
-    [`POST ${ASSETS}/:table/syncs/:id/undo`, { path: `${ASSETS}/dyn_item/syncs/${sync}/undo?dry_run=true` }],
-    [
-      `POST ${ASSETS}/:table/syncs/:id/commit`,
-      { path: `${ASSETS}/dyn_item/syncs/${sync}/commit?dry_run=true`, body: () => ({ records: 1_000 }) },
-    ],
+    ...writing(`${ASSETS}/:table`),
     [`GET ${ASSETS}/:table/changes`, { path: `${ASSETS}/dyn_item/changes` }],
     [`GET ${ASSETS}/:table/assets/:id/history`, { path: `${ASSETS}/dyn_stock_order/assets/${changed.id}/history` }],
+    [
+      `GET ${ASSETS}/:table/assets/:id/replay`,
+      { path: `${ASSETS}/dyn_stock_order/assets/${changed.id}/replay`, by: 'auditor' },
+    ],
 
+    ...ofActivity(`${ASSETS}/activity`, 'auditor'),
+    ...ofActivity(`${PLATFORM}/activity`),
+    [`GET ${PLATFORM}/audit/proof`, { path: `${PLATFORM}/audit/proof?event=${entry?.event_id}` }],
     ...inTable(`${PLATFORM}/tables/:table`),
+    ...writing(`${PLATFORM}/tables/:table`),
+    [
+      `GET ${PLATFORM}/tables/:table/assets.csv`,
+      { path: `${PLATFORM}/tables/dyn_unit_code/assets.csv?filter[text_0]=7` },
+    ],
+    // One of those that each batch changed.
+    [
+      `GET ${PLATFORM}/tables/:table/assets/:id/history`,
+      { path: `${PLATFORM}/tables/dyn_item/assets/${synchronised?.id}/history?limit=100` },
+    ],
     [
       `POST ${PLATFORM}/tables/:table/assets`,
       { path: `${PLATFORM}/tables/dyn_order_line/assets`, body: (n) => ({ order_id: changed.id, quantity: n }) },
@@ -190,10 +230,13 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     ],
     [`GET ${PLATFORM}/session`, {}],
     [`POST ${PLATFORM}/orders/approve`, { body: () => ({ ids: [order.id, changed.id] }) }],
-    [`GET ${PLATFORM}/orders`, {}],
+    [`GET ${PLATFORM}/orders`, { path: `${PLATFORM}/orders?include=summary&search=PO&problems=only` }],
+    [`GET ${PLATFORM}/orders/counts`, {}],
     [`GET ${PLATFORM}/orders/:id`, { path: ofOrder }],
     [`PUT ${PLATFORM}/orders/:id`, { path: ofOrder, body: wholeOrder }],
     [`GET ${PLATFORM}/orders/:id/history`, { path: `${PLATFORM}/orders/${changed.id}/history` }],
+    [`GET ${PLATFORM}/orders/:id/export`, { path: `${PLATFORM}/orders/${changed.id}/export` }],
+    [`GET ${PLATFORM}/orders/:id/replay`, { path: `${PLATFORM}/orders/${changed.id}/replay` }],
     [`POST ${PLATFORM}/orders/:id/approve`, { path: `${ofOrder}/approve` }],
     [`POST ${PLATFORM}/orders/:id/reject`, { path: `${ofOrder}/reject`, body: () => ({ reasons: ['Why'] }) }],
     [`GET ${PLATFORM}/api-clients`, {}],
@@ -214,6 +257,10 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`DELETE ${PLATFORM}/webhooks/:id/secret/staged`, { path: `${ofWebhook}/secret/staged` }],
     [`GET ${PLATFORM}/webhooks/:id/deliveries`, { path: `${ofWebhook}/deliveries` }],
     [`GET ${PLATFORM}/webhooks/:id/deliveries/:deliveryId`, { path: `${ofWebhook}/deliveries/${delivery?.id}` }],
+    [
+      `GET ${PLATFORM}/webhooks/:id/deliveries/:deliveryId/body`,
+      { path: `${ofWebhook}/deliveries/${delivery?.id}/body` },
+    ],
     [
       `POST ${PLATFORM}/webhooks/:id/deliveries/:deliveryId/resend`,
       { path: `${ofWebhook}/deliveries/${delivery?.id}/resend` },
@@ -255,7 +302,9 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     ['GET /.well-known/oauth-protected-resource', { by: 'nobody' }],
     ['GET /.well-known/jwks.json', { by: 'nobody' }],
     ['GET /docs/', { by: 'nobody' }],
-    ['GET /docs/:page', { by: 'nobody', path: '/docs/synchronise-a-table' }],
+    ['GET /docs/*page', { by: 'nobody', path: '/docs/synchronise-a-table' }],
+    ['GET /console/', { by: 'nobody' }],
+    ['GET /console/*page', { by: 'nobody', path: '/console/orders' }],
     ['GET /openapi.json', {}],
     ['GET /', { by: 'nobody' }],
     ['GET /health/live', { by: 'nobody' }],
@@ -264,13 +313,15 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`DELETE ${PLATFORM}/session`, { by: 'leaver' }],
   ]);
 
+  const headersOf = (path: string) => (path.startsWith(PLATFORM) ? personHeaders : clientHeaders);
   return {
     operations: [...given.keys()],
+    headersOf,
     requests(operation) {
       const { path, body, by } = given.get(operation) ?? {};
       const [method = '', template = ''] = operation.split(' ');
-      const ofArea = template.startsWith(PLATFORM) ? personHeaders : clientHeaders;
-      const headers = by === 'nobody' ? { host: tenant.host } : by === 'leaver' ? leaverHeaders : ofArea;
+      const special = { nobody: { host: tenant.host }, leaver: leaverHeaders, auditor: auditorHeaders };
+      const headers = by === undefined ? headersOf(template) : special[by];
       const texts = new Map<unknown, string>();
       const text = (n: number) => {
         const value = body?.(n);

@@ -4,8 +4,9 @@
  */
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import { ServerCredentials, status } from '@grpc/grpc-js';
-import { DoubleLog } from './doubleLog.js';
+import { DoubleLog, type DoubleRecord } from './doubleLog.js';
 import { failure } from './doubleRefusal.js';
+import type { Dialect } from './doubleSubscription.js';
 import { EventStoreDouble } from './eventStoreDouble.js';
 import { TcpProxy } from './tcpProxy.js';
 
@@ -21,16 +22,20 @@ export class ClusterDouble {
   #leader: ClusterNode | undefined;
   /** Nodes that the others know to be away. */
   readonly #missing = new Set<ClusterNode>();
+  /** The node that takes itself for the leader, and is not. */
+  #deposed: ClusterNode | undefined;
 
   readonly #certificate: Certificate | undefined;
+  readonly #dialect: Dialect | undefined;
 
-  private constructor(certificate: Certificate | undefined) {
+  private constructor(certificate: Certificate | undefined, dialect: Dialect | undefined) {
     this.#certificate = certificate;
+    this.#dialect = dialect;
   }
 
   /** @param certificate of the nodes, in PEM; without one they speak no TLS */
-  static async start(certificate?: Certificate): Promise<ClusterDouble> {
-    const cluster = new ClusterDouble(certificate);
+  static async start(certificate?: Certificate, dialect?: Dialect): Promise<ClusterDouble> {
+    const cluster = new ClusterDouble(certificate, dialect);
     for (let count = 0; count < 3; count++) cluster.nodes.push(await cluster.#startNode());
     cluster.elect(cluster.nodes[0]);
     return cluster;
@@ -66,6 +71,18 @@ export class ClusterDouble {
     for (const node of missing) this.#missing.add(node);
   }
 
+  /**
+   * The node takes itself for the leader, as one does that hung during an election. It shows an older copy of the log,
+   * and stores nothing, since no other follows it.
+   * @param copy undefined once it knows better
+   */
+  depose(node: ClusterNode, copy: readonly DoubleRecord[] | undefined): void {
+    this.#deposed = copy && node;
+    node.double.log = copy === undefined ? this.log : new DoubleLog();
+    if (copy !== undefined) node.double.log.restore(copy);
+    node.double.appends.frozen = copy !== undefined;
+  }
+
   async dispose(): Promise<void> {
     for (const { double, proxy } of this.nodes) {
       await double.dispose();
@@ -75,10 +92,11 @@ export class ClusterDouble {
 
   async #startNode(): Promise<ClusterNode> {
     const membership = {
-      gossip: () => this.#gossip(),
-      refusal: () => (double === this.#leader?.double ? undefined : this.#notLeader()),
+      gossip: () => this.#gossip(double === this.#deposed?.double ? this.#deposed : this.#leader),
+      refusal: () =>
+        double === this.#leader?.double || double === this.#deposed?.double ? undefined : this.#notLeader(),
     };
-    const double: EventStoreDouble = new EventStoreDouble(this.log, membership, this.#credentials());
+    const double: EventStoreDouble = new EventStoreDouble(this.log, membership, this.#credentials(), this.#dialect);
     await double.start();
     return { double, proxy: await TcpProxy.start(double.port) };
   }
@@ -89,14 +107,14 @@ export class ClusterDouble {
     return ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(cert), private_key: Buffer.from(key) }]);
   }
 
-  #gossip() {
+  #gossip(leader: ClusterNode | undefined) {
     const members = this.nodes.map((node) => {
       const endPoint = new gossip.EndPoint().setAddress('127.0.0.1').setPort(node.proxy.port);
-      const state = node === this.#leader ? VNodeState.LEADER : VNodeState.FOLLOWER;
+      const state = node === leader ? VNodeState.LEADER : VNodeState.FOLLOWER;
       return new gossip.MemberInfo()
         .setHttpEndPoint(endPoint)
-        .setIsAlive(!this.#missing.has(node))
-        .setState(this.#leader === undefined ? VNodeState.UNKNOWN : state);
+        .setIsAlive(node === leader || !this.#missing.has(node))
+        .setState(leader === undefined ? VNodeState.UNKNOWN : state);
     });
     return new gossip.ClusterInfo().setMembersList(members);
   }

@@ -1,12 +1,15 @@
-/** A filtered subscription to `$all`, as the server (version 23.10) runs it: pages, checkpoints, then live. */
+/** A filtered subscription to `$all`, as the server runs it: pages, checkpoints, then live. */
 import { once } from 'node:events';
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import { setImmediate as eventLoopTurn, setTimeout as wait } from 'node:timers/promises';
 import { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import streams, { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerWritableStream } from '@grpc/grpc-js';
 import type { DoubleLog, DoubleRecord } from './doubleLog.js';
 
 export type ReadCall = ServerWritableStream<ReadReq, ReadResp | Buffer>;
+
+/** The server's version: EventStoreDB 23.10, or KurrentDB 25.0, where some answers differ. */
+export type Dialect = '23.10' | '25.0';
 
 /** Events that match in one page. */
 const PAGE = 32;
@@ -16,14 +19,20 @@ export class AllSubscription {
   readonly #call: ReadCall;
   readonly #allowed: (record: DoubleRecord) => boolean;
   readonly #window: number;
+  readonly #dialect: Dialect;
   /** Resolves when the client has gone. */
   readonly #cancelled: Promise<unknown>;
   /** Position from which on nothing has been looked at. */
   #next: number;
   #considered = 0;
+  #last: DoubleRecord | undefined;
+  readonly #delayMs: () => number;
 
-  constructor(log: DoubleLog, call: ReadCall, options: ReadReq.Options) {
+  /** @param delayMs how late new events are sent */
+  constructor(log: DoubleLog, call: ReadCall, options: ReadReq.Options, dialect: Dialect, delayMs: () => number) {
+    this.#dialect = dialect;
     this.#log = log;
+    this.#delayMs = delayMs;
     this.#call = call;
     this.#allowed = allowed(options.getFilter());
     const filter = options.getFilter();
@@ -46,12 +55,18 @@ export class AllSubscription {
         // Millions of events of others hold up no other call.
         if (!live) await eventLoopTurn();
       } else {
-        if (!live) this.#call.write(caughtUp());
+        if (!live) this.#caughtUp();
         live = true;
         await Promise.race([growth, this.#cancelled]);
+        if (this.#delayMs() > 0) await wait(this.#delayMs());
       }
     }
     unsubscribe();
+  }
+
+  #caughtUp(): void {
+    if (this.#dialect === '25.0' && this.#last !== undefined) this.#call.write(checkpoint(this.#last.position));
+    this.#call.write(caughtUp());
   }
 
   async #send(records: readonly DoubleRecord[], live: boolean): Promise<void> {
@@ -60,6 +75,7 @@ export class AllSubscription {
       const pageStart = this.#next;
       this.#next = record.end;
       this.#considered += 1;
+      this.#last = record;
       const matches = this.#allowed(record);
       if (matches && !this.#call.write(readEvent(record))) {
         await Promise.race([once(this.#call, 'drain'), this.#cancelled]);

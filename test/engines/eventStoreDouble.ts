@@ -10,7 +10,7 @@ import { type sendUnaryData as Answer, Server, ServerCredentials, status } from 
 import { DoubleAppends } from './doubleAppends.js';
 import { DoubleLog } from './doubleLog.js';
 import { failure, type Refusal } from './doubleRefusal.js';
-import { AllSubscription, confirmation, type ReadCall, readEvent } from './doubleSubscription.js';
+import { AllSubscription, confirmation, type Dialect, type ReadCall, readEvent } from './doubleSubscription.js';
 
 const service = {
   ...StreamsService,
@@ -29,28 +29,40 @@ export type Membership = {
 };
 
 export class EventStoreDouble {
-  readonly log: DoubleLog;
+  /** What reads show; appends go to the log that it was made with. */
+  log: DoubleLog;
+  readonly #dialect: Dialect;
   readonly #membership: Membership | undefined;
   readonly #credentials: ServerCredentials;
   #server: Server | undefined;
   #port = 0;
   #frozen = false;
   readonly appends: DoubleAppends;
+  /** It refuses to read from any position, as a node does that is not ready yet. */
+  refusesPositions = false;
   /** Reads of the log's end, or of a place in it, so far. */
   looks = 0;
+  /** Subscriptions send new events so many milliseconds late. */
+  feedDelayMs = 0;
   /** Subscriptions opened so far. */
   subscriptions = 0;
 
   /** @param membership of a node of a cluster, whose nodes share one log */
-  constructor(log = new DoubleLog(), membership?: Membership, credentials = ServerCredentials.createInsecure()) {
+  constructor(
+    log = new DoubleLog(),
+    membership?: Membership,
+    credentials = ServerCredentials.createInsecure(),
+    dialect: Dialect = '23.10',
+  ) {
     this.log = log;
+    this.#dialect = dialect;
     this.#membership = membership;
     this.#credentials = credentials;
     this.appends = new DoubleAppends(log, () => membership?.refusal());
   }
 
-  static async start(): Promise<EventStoreDouble> {
-    const double = new EventStoreDouble();
+  static async start(dialect?: Dialect): Promise<EventStoreDouble> {
+    const double = new EventStoreDouble(undefined, undefined, undefined, dialect);
     await double.start();
     return double;
   }
@@ -109,19 +121,35 @@ export class EventStoreDouble {
     const options = call.request.getOptions();
     const refusal = this.#membership?.refusal();
     if (refusal !== undefined) {
+      if (this.#dialect === '25.0' && options?.hasSubscription()) call.write(confirmation());
       call.emit('error', refusal);
       return;
     }
     if (this.#frozen || options === undefined) return;
     if (options.hasStream()) this.#readStream(call, options);
-    else if (options.hasSubscription()) {
-      this.subscriptions += 1;
-      call.write(confirmation());
-      void new AllSubscription(this.log, call, options).run();
-    } else {
+    else if (options.hasSubscription()) this.#subscribe(call, options);
+    else {
       this.looks += 1;
       this.#readAll(call, options);
     }
+  }
+
+  #subscribe(call: ReadCall, options: ReadReq.Options): void {
+    this.subscriptions += 1;
+    const from = positionIn(options);
+    const refused = from !== undefined && (this.#refuses(from) || from > this.log.end);
+    if (refused && this.#dialect === '23.10') {
+      call.emit('error', failure(status.UNKNOWN, '', {}, 'Exception was thrown by handler.'));
+      return;
+    }
+    call.write(confirmation());
+    if (refused)
+      call.emit('error', failure(status.INVALID_ARGUMENT, '', {}, 'Trying to read from an invalid position.'));
+    else void new AllSubscription(this.log, call, options, this.#dialect, () => this.feedDelayMs).run();
+  }
+
+  #refuses(position: number): boolean {
+    return this.refusesPositions || this.log.isInsideRecord(position);
   }
 
   #readStream(call: ReadCall, options: ReadReq.Options): void {
@@ -149,12 +177,13 @@ export class EventStoreDouble {
   }
 
   #readAll(call: ReadCall, options: ReadReq.Options): void {
-    const all = options.getAll();
     const { log } = this;
-    const given = all?.hasPosition() === true ? Number(all.getPosition()?.getCommitPosition()) : undefined;
+    const given = positionIn(options);
     const forwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.FORWARDS;
-    if (given !== undefined && (forwards ? log.isInsideRecord(given) : given > log.end)) {
-      call.emit('error', failure(status.UNKNOWN, '', {}, 'Unexpected ReadAllResult: Error'));
+    const isBehindEnd = given !== undefined && given > log.end;
+    if (given !== undefined && (this.refusesPositions || (forwards ? log.isInsideRecord(given) : isBehindEnd))) {
+      const result = this.#dialect === '23.10' ? 'Error' : 'InvalidPosition';
+      call.emit('error', failure(status.UNKNOWN, '', {}, `Unexpected ReadAllResult: ${result}`));
       return;
     }
     const count = Number(options.getCount());
@@ -165,3 +194,9 @@ export class EventStoreDouble {
 }
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('utf8');
+
+/** Undefined at the start and at the end. */
+function positionIn(options: ReadReq.Options): number | undefined {
+  const all = options.getAll();
+  return all?.hasPosition() === true ? Number(all.getPosition()?.getCommitPosition()) : undefined;
+}

@@ -30,6 +30,7 @@ const WORKING = [
   'webhooks/',
 ];
 const WAITING = [
+  'adapters/rabbitmq/outages',
   'contract/messageBroker.rabbitmq',
   'onProductionEngines/bothHang',
   'faults/eventStoreDbAppends',

@@ -442,7 +442,8 @@ describe('other files', () => {
     ['keys/signing-0001.pem', 'put it back from a backup, or remove it'],
     ['keys/secrets.key', 'put it back from a backup'],
   ])('a damaged %s ends the start with a sentence that names it', async (name, remedy) => {
-    if (!existsSync(at(name))) throw new Error(`${name} is not there.`);
+    // An earlier release has made the key that signs.
+    if (!name.includes('signing') && !existsSync(at(name))) throw new Error(`${name} is not there.`);
     await writeFile(at(name), 'damaged');
     await expect(service.start()).rejects.toThrow('ended (code 1, signal null) before it listened');
     const said = service.log.trim().split('\n').at(-1);

@@ -1,7 +1,10 @@
 /** The service on EventStoreDB: over a protocol double, not a real server. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { ApiClient, at } from '../cli/apiClient.js';
 import { type RunningCli, Workplace } from '../cli/cli.js';
+import { DoubleLog } from '../engines/doubleLog.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { freePort } from '../engines/freePort.js';
 
 const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
 
@@ -9,6 +12,7 @@ let workplace: Workplace;
 let double: EventStoreDouble;
 let service: RunningCli;
 let api: ApiClient;
+let audit: ApiClient;
 
 beforeAll(async () => {
   workplace = await Workplace.make();
@@ -21,9 +25,17 @@ beforeAll(async () => {
     clientId: String(at(made, 'client', 'client_id')),
     clientSecret: String(at(made, 'client', 'client_secret')),
   });
+  const scoped = ['client', 'create', '--tenant', 'acme', '--name', 'audit', '--scopes', 'read:audit'];
+  const auditor = await workplace.json(scoped, environment);
+  audit = new ApiClient(service.origin, 'acme.localhost');
+  await audit.useClientCredentials({
+    clientId: String(at(auditor, 'client_id')),
+    clientSecret: String(at(auditor, 'client_secret')),
+  });
 });
 afterAll(async () => {
   await api.close();
+  await audit.close();
   await workplace.remove();
   await double.kill();
 });
@@ -61,6 +73,8 @@ test('while the server is away writes are refused with 503 and reads go on; when
   await double.kill();
   await expect(batch('away', 1)).rejects.toThrow('answered 503');
   expect(await total()).toBe(1010);
+  const path = '/api/v1/dynamic-assets/dyn/activity?kind=table.batch&limit=1';
+  expect(at(await audit.request('GET', path), 'data', 0, 'counts')).toMatchObject({ created: 1000 });
   await double.start();
   expect(at(await batch('back', 1), 'data', 'created')).toBe(1);
   expect(await total()).toBe(1011);
@@ -72,8 +86,30 @@ test('a read model is rebuilt from it', async () => {
     { projection: 'records' },
     { projection: 'order_history' },
     { projection: 'deliveries' },
+    { projection: 'activity' },
   ]);
   expect(await total()).toBe(1011);
+});
+
+test('a start behind many events of others says how far it is', async () => {
+  const crowded = new EventStoreDouble(new DoubleLog(100_000));
+  await crowded.start();
+  const place = await Workplace.make();
+  const PORT = String(await freePort());
+  const details = new Set<string>();
+  const started = place.start({ EVENTSTORE_URL: crowded.url, PORT });
+  const seen = (async () => {
+    for (;;) {
+      const answer = await fetch(`http://127.0.0.1:${PORT}/health/ready`).catch(() => undefined);
+      if (answer?.status === 200) return;
+      details.add(String(at(await answer?.json(), 'checks', 'event_store', 'detail')));
+      await wait(5);
+    }
+  })();
+  await Promise.all([started, seen]);
+  expect([...details].join('\n')).toMatch(/The service starts\. The directory of tenants is at position \d+ of \d+\./);
+  await place.remove();
+  await crowded.dispose();
 });
 
 test('the service ends in good order', async () => {

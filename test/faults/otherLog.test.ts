@@ -112,27 +112,32 @@ describe('EVENTSTORE_URL of an empty server', () => {
   });
   afterEach(() => double.dispose());
 
-  test.each([
-    { before: 'a log with an id', prepare: async () => undefined },
-    { before: 'a log of an earlier release', prepare: asOfEarlierRelease },
-  ])('is refused beside $before, by each command, and nothing is written there', async ({ prepare }) => {
+  /** @param prepare changes the data directory that the server is given beside */
+  async function isRefused(server: EventStoreDouble, prepare: (service: Service) => Promise<void>): Promise<void> {
     const { service, tenant } = await copyOfUsed(3);
     await prepare(service);
-    const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url });
-    const before = double.log.backup();
+    const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: server.url });
+    const before = server.log.backup();
     expect(await refusal(onServer)).toMatch(/EVENTSTORE_URL is empty/);
     const made = await onServer.cli('tenant', 'create', 'other', '--order-model', 'dyn_stock_order');
     expect(made.code).toBe(1);
     expect(made.stderr).toMatch(WHAT_TO_DO);
-    expect(double.log.backup()).toEqual(before);
+    expect(server.log.backup()).toEqual(before);
 
-    const migrated = await onServer.cli('migrate', '--from', service.dataDir, '--to', double.url);
+    const migrated = await onServer.cli('migrate', '--from', service.dataDir, '--to', server.url);
     expect(migrated).toMatchObject({ code: 0 });
     // Read models and jobs of the embedded log are still there: their positions are none of this log.
     await onServer.start();
     expect((await totalsUntilReady(onServer, seenBy(onServer, tenant))).at(-1)).toBe(3);
     await onServer.stop();
-    expect(double.log.backup().filter(({ type }) => type === 'LogCreated')).toHaveLength(1);
+    expect(server.log.backup().filter(({ type }) => type === 'LogCreated')).toHaveLength(1);
+  }
+
+  test('is refused beside a log with an id, or of an earlier release, and nothing is written there', async () => {
+    const another = await EventStoreDouble.start();
+    // Together, since each start waits until it is certain that the server lacks the positions.
+    await Promise.all([isRefused(double, async () => undefined), isRefused(another, asOfEarlierRelease)]);
+    await another.dispose();
   });
 
   test('is taken with --accept-log, and from then on without', async () => {

@@ -107,6 +107,7 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
       { name: 'records', parked: [{ tenant: 'acme', position, eventType: 'RecordChanged' }] },
       { name: 'order_history', parked: [] },
       { name: 'deliveries', parked: [] },
+      { name: 'activity', parked: [] },
     ]);
     const { text } = await service.send({ method: 'GET', path: '/metrics' });
     expect(text).toMatch(/^projections_parked\{projection="records"\} 1$/m);

@@ -24,6 +24,7 @@ module.exports = {
       testMatch: [
         'onProductionEngines/*',
         // Each registers its tests of the embedded engines in `npm test`, and those of the others here.
+        'acceptance/erasure',
         'faults/{deliveries,parked,putBack}',
         'outages/eventStoreDb',
         'projections/{parked,poison}',

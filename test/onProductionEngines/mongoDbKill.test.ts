@@ -3,19 +3,23 @@
  * it writes to MongoDB. What is there at the end equals a fold of all events. `KILLS=100 npm run test:engines -- mongoDbKill`
  * does more.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { scaled } from '../engines/timeScale.js';
 import { expectProjected, ProjectedLog, pick } from '../faults/projectedLog.js';
 
 const KILLS = Number(process.env.KILLS ?? 10);
 const STANDSTILLS = Math.ceil(KILLS / 2);
+type Projector = ChildProcessByStdio<null, Readable, Readable>;
 const LEASE_MS = 300;
 /** Of a projector that nobody disturbs: a busy machine may hold it up for longer than the others' lease. */
 const LONG_LEASE_MS = 30_000;
@@ -34,19 +38,19 @@ describeEngine('mongodb', 'a projector that writes to MongoDB', mongoDbMissing()
     await rm(directory, { recursive: true });
   });
 
-  async function project(rounds: number, disturb: (start: () => Promise<ChildProcess>) => Promise<void>) {
+  async function project(rounds: number, disturb: (start: () => Promise<Projector>) => Promise<void>) {
     const url = mongoDb.freshUrl();
     const log = new ProjectedLog(rounds * EVENTS_A_ROUND);
     const file = join(directory, `${rounds}.json`);
     await writeFile(file, JSON.stringify({ assetTypes: log.assetTypes, events: log.events }));
-    const start = async (leaseMs = LEASE_MS): Promise<ChildProcess> => {
+    const start = async (leaseMs = LEASE_MS): Promise<Projector> => {
       const args = [PROJECTOR, url, file, String(leaseMs)];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+      const child: Projector = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
       await once(child.stdout, 'data');
       return child;
     };
     for (let round = 0; round < rounds; round++) await disturb(start);
-    expect(await once(await start(LONG_LEASE_MS), 'exit')).toEqual([0, null]);
+    expect(await ended(start)).toEqual({ code: 0, said: '' });
     const readModels = await openMongoReadModels({ url });
     await expectProjected(readModels, log);
     await readModels.close();
@@ -60,7 +64,7 @@ describeEngine('mongodb', 'a projector that writes to MongoDB', mongoDbMissing()
         await wait(LEASE_MS + pick(500));
         await kill(projector);
       }),
-    60_000 + KILLS * 10_000,
+    scaled(60_000 + KILLS * 10_000),
   );
 
   test(
@@ -76,11 +80,21 @@ describeEngine('mongodb', 'a projector that writes to MongoDB', mongoDbMissing()
         await wait(LEASE_MS);
         await Promise.all([first, second].map(kill));
       }),
-    60_000 + STANDSTILLS * 10_000,
+    scaled(60_000 + STANDSTILLS * 10_000),
   );
 });
 
-async function kill(child: ChildProcess): Promise<void> {
+/** A projector that nobody disturbs works to the end. */
+async function ended(start: (leaseMs: number) => Promise<Projector>) {
+  for (;;) {
+    const last = await start(LONG_LEASE_MS);
+    const [said, [code]] = await Promise.all([text(last.stderr), once(last, 'exit')]);
+    // The server may still do what a killed one had sent. One that this hinders begins again, as the service does.
+    if (!said.includes('LeaseLostError')) return { code, said };
+  }
+}
+
+async function kill(child: Projector): Promise<void> {
   // One that lost the lease in the middle has ended by itself.
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

@@ -105,7 +105,7 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
     await areSpread();
     await underLoad(goOn);
     const { stdout } = await api.cli('projections', 'list', '--json');
-    expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ head: expect.any(Number), parked: [] }));
+    expect(JSON.parse(stdout)).toMatchObject(Array(4).fill({ head: expect.any(Number), parked: [] }));
   });
 
   it('one is killed, and the tenants of its lanes go on in the other', async () => {
@@ -153,10 +153,10 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
       expect([args.join(' '), code, code === 0 ? '' : stdout + stderr]).toEqual([args.join(' '), 0, '']);
     }
     const rebuilt = JSON.parse((await api.cli('projections', 'rebuild', '--json')).stdout);
-    expect(rebuilt).toHaveLength(3);
+    expect(rebuilt).toHaveLength(4);
     expect(rebuilt[0].records).toBeGreaterThanOrEqual(before.reduce((sum, each) => sum + each));
     const { stdout } = await api.cli('projections', 'list', '--json');
-    expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ behind: 0, parked: [] }));
+    expect(JSON.parse(stdout)).toMatchObject(Array(4).fill({ behind: 0, parked: [] }));
     expect(await Promise.all(TENANTS.map(shown))).toEqual(before);
   });
 

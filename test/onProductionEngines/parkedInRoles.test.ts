@@ -10,6 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.js';
 import { LaneDb } from '#app/adapters/readmodels/mongodb/connection.js';
+import { refusedRecord } from '#app/adapters/readmodels/mongodb/recordDocument.js';
 import { tableStream } from '#app/domain/streams.js';
 import { laneIndex } from '#app/projector/lanes.js';
 import { collectionPrefix } from '#app/service/engines.js';
@@ -61,16 +62,21 @@ describeProductionEngines(() => {
   /** Takes the record out of the read models, so that changes of it do not fit. @returns what puts it back */
   async function takeOut({ id }: AssetRecord): Promise<() => Promise<void>> {
     const client = await MongoClient.connect(engines.env.MONGODB_URL);
-    const db = new LaneDb(client.db(), collectionPrefix({ index: laneIndex('acme', LANES), of: LANES }));
+    const db = new LaneDb(
+      { client, db: client.db(), hasMoments: false },
+      collectionPrefix({ index: laneIndex('acme', LANES), of: LANES }),
+    );
     const table = async () => {
       const entry = await catalogOf(db).findOne({ tenant: 'acme', table: 'dyn_item', rebuild: null });
       if (entry === null) throw new Error('The table is not in the catalog.');
       return recordsOf(db, entry);
     };
-    const taken = await (await table()).findOneAndDelete({ _id: id });
+    const records = await table();
+    const taken = await records.findOne({ _id: id });
     if (taken === null) throw new Error('The record is not in its table.');
+    await records.deleteMany({ _id: id });
     return async () => {
-      await (await table()).insertOne(taken);
+      await (await table()).insertMany([taken], refusedRecord);
       await client.close();
     };
   }

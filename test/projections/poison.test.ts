@@ -7,6 +7,7 @@ import { projections } from '#app/projector/projections.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
 import { scaled } from '../engines/timeScale.js';
+import { isRepetition } from '../onProductionEngines/repetition.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 /** For machines that have much to do. */
@@ -89,5 +90,34 @@ function describePoison(newEngine: FreshReadModels): void {
     },
   );
 }
+
+/** What MongoDB cannot store, SQLite can; its own refusals are tested by the contract of read models. */
+const onMongoDb = isRepetition ? test : test.skip;
+onEachReadModels((newEngine) => {
+  onMongoDb(
+    'a record that grows too large for the engine parks its tenant, and is named; other tenants go on',
+    async () => {
+      const inside = await openInside(undefined, { env: newEngine() });
+      for (const tenant of ['acme', 'other']) await openTenant(inside, tenant);
+      const appended = (type: string, data: object) =>
+        inside.eventStore.append('table-acme.dyn_party', [logEvent('acme', type, data)], 'any');
+      const party = inside.assetType('acme', 'dyn_party');
+      const texts = party.fields.filter(({ type }) => type === 'String' || type === 'LongText');
+      await appended('RecordCreated', { id, fields: { external_id: 'x', name: 'Tea' } });
+      const text = 'y'.repeat(990_000);
+      for (const { name } of texts) await appended('RecordChanged', { id, set: { [name]: text } });
+      const made = await createRecord(inside.commands, inside.caller('other'), party, {
+        external_id: 'x',
+        name: 'Tea',
+      });
+      expect(await inside.readModels.waitFor('records', made.position, WAIT_MS)).toBe(true);
+      expect(await inside.readModels.get({ tenant: 'other', table: 'dyn_party' }, made.id)).toBeDefined();
+      const error = expect.stringContaining(`Read model acme/dyn_party cannot store the record ${id}.`);
+      const parked = { tenant: 'acme', projection: 'records', eventType: 'RecordChanged', error };
+      expect(await inside.readModels.parked()).toMatchObject([parked]);
+      await inside.close();
+    },
+  );
+});
 
 onEachReadModels(describePoison);

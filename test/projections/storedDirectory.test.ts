@@ -8,10 +8,13 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller } from '#app/commands/context.js';
 import { createClient } from '#app/commands/identity/clients.js';
+import { ensureSigningKeys } from '#app/commands/identity/signingKeys.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { Directory } from '#app/directory/directory.js';
+import { signerOf } from '#app/domain/identity/signingKeys.js';
 import type { DirectoryStore } from '#app/ports/directoryStore.js';
 import type { EventStore, Position } from '#app/ports/eventStore.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 
 let folder: string;
 let log: EventStore;
@@ -73,6 +76,17 @@ function recordReads(): Position[] {
   };
   return reads;
 }
+
+it('a start that has nothing to read knows the keys that sign tokens', async () => {
+  const first = await start(store());
+  await makeTenant(first, 'acme');
+  const secretBox = createSecretBox(Buffer.alloc(32, 1));
+  await first.waitFor(await ensureSigningKeys({ eventStore: log, now, newId, secretBox }, []));
+  await stop(first);
+  const second = await start(store());
+  expect(signerOf(second.signingKeys)).toBeDefined();
+  expect(second.signingKeys).toEqual(first.signingKeys);
+});
 
 it('a start goes on from where the one before stopped, with the same tenants', async () => {
   const first = await start(store());

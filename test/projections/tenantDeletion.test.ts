@@ -68,7 +68,7 @@ it('the projector that died over the removal is followed by one that ends it; th
 it('a rebuild reads past the tenant, and does not bring it back', async () => {
   await deleteTenant(inside.commands, inside.caller('acme'));
   await inside.caughtUp();
-  for (const projection of ['records', 'order_history', 'deliveries'] as const) {
+  for (const projection of ['records', 'order_history', 'deliveries', 'activity'] as const) {
     await rebuildProjection(inside, { projection });
   }
   expect(left().tenants).toEqual(['other']);

@@ -21,7 +21,7 @@ const sync = (from: number, count: number, name: string) =>
     items: Array.from({ length: count }, (_, n) => ({ external_id: `p${from + n}`, name: `${name} ${from + n}` })),
   });
 
-const verify = (projection: 'records' | 'order_history' | 'deliveries') =>
+const verify = (projection: 'records' | 'order_history' | 'deliveries' | 'activity') =>
   verifyProjection({ ...inside, deliveryLogDays: 30 }, { projection });
 
 it('nothing differs while records are made and changed all the time', async () => {
@@ -36,7 +36,7 @@ it('nothing differs while records are made and changed all the time', async () =
     }
   };
   const writing = write();
-  for (const projection of ['records', 'order_history', 'deliveries'] as const) {
+  for (const projection of ['records', 'order_history', 'deliveries', 'activity'] as const) {
     expect(await verify(projection)).toMatchObject({ differences: [], more: 0 });
   }
   verifying = false;

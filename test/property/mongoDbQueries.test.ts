@@ -30,8 +30,8 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
   afterAll(() => mongoDb.dispose());
 
   /** Steps in slices of `perSlice`. */
-  async function fill(url: string, steps: readonly Step[], perSlice: number): Promise<NaiveTable> {
-    const writer = await openMongoReadModelWriter({ url });
+  async function fill(url: string, steps: readonly Step[], perSlice: number, smallRows: number): Promise<NaiveTable> {
+    const writer = await openMongoReadModelWriter({ url, smallRows });
     const naive = new NaiveTable(allFields);
     await writer.begin();
     await writer.defineTable(places, assetType(firstFields));
@@ -77,9 +77,10 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
           history,
           fc.array(query, { minLength: 8, maxLength: 12 }),
           fc.integer({ min: 1, max: 4 }),
-          async (steps, queries, perSlice) => {
+          fc.constantFrom(0, 20, 1_000),
+          async (steps, queries, perSlice, smallRows) => {
             const url = mongoDb.freshUrl();
-            await check(url, await fill(url, steps, perSlice), queries);
+            await check(url, await fill(url, steps, perSlice, smallRows), queries);
           },
         ),
         { numRuns: runs },

@@ -1,7 +1,7 @@
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import type { Filter, RecordQuery } from '#app/ports/readModels.js';
+import type { FieldFilter, Filter, RecordQuery } from '#app/ports/readModels.js';
 
 type NaiveRecord = {
   readonly id: string;
@@ -110,6 +110,13 @@ export class NaiveTable {
   }
 
   #fulfils(record: NaiveRecord, filter: Filter): boolean {
+    return filter.kind === 'any'
+      ? filter.anyOf.some((each) => this.#fulfilsOne(record, each))
+      : this.#fulfilsOne(record, filter);
+  }
+
+  #fulfilsOne(record: NaiveRecord, filter: FieldFilter): boolean {
+    if (filter.kind === 'begins') return record.id.startsWith(filter.with.toLowerCase());
     const { field } = filter;
     const value = field === 'created_at' || field === 'updated_at' ? record[field] : (record.fields[field] ?? null);
     if (filter.kind === 'null') return (value === null) === filter.isNull;

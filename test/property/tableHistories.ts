@@ -204,6 +204,24 @@ const comparisons = fc.oneof(
     isNull: fc.boolean(),
   }),
 );
+const begins = fc.record({
+  kind: fc.constant('begins' as const),
+  field: fc.constant('id' as const),
+  with: fc.oneof(
+    fc.constantFrom('', '0', 'f', 'A', 'x', '00000000-0000-0000-0000-0000000000000'),
+    fc.uuid().map((id) => id.slice(0, 8)),
+  ),
+});
+/** Often one text in several fields, as a search asks. */
+const searched = needle.chain((one) =>
+  fc.array(
+    contains.map((filter) => ({ ...filter, anyOf: [one] })),
+    { minLength: 1, maxLength: 4 },
+  ),
+);
+const any = fc
+  .tuple(searched, fc.array(fc.oneof(contains, equals, comparisons, begins), { maxLength: 3 }))
+  .map(([first, others]) => ({ kind: 'any' as const, anyOf: [...first, ...others] }));
 /** @param sortBy names of the fields of the asset type that a list may be sorted by */
 export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
   fc.record({
@@ -212,6 +230,8 @@ export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
         { weight: 4, arbitrary: contains },
         { weight: 1, arbitrary: equals },
         { weight: 3, arbitrary: comparisons },
+        { weight: 2, arbitrary: any },
+        { weight: 1, arbitrary: begins },
       ),
       { maxLength: 3 },
     ),

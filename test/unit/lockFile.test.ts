@@ -9,7 +9,7 @@ const lock = z
     packages: z.record(
       z.string(),
       z.looseObject({
-        version: z.string(),
+        version: z.string().optional(),
         name: z.string().optional(),
         resolved: z.string().optional(),
         integrity: z.string().optional(),
@@ -31,7 +31,10 @@ const packageJson = z
   .looseObject({ allowScripts: z.record(z.string(), z.boolean()) })
   .parse(JSON.parse(readFileSync(resolve(__dirname, '../../package.json'), 'utf8')));
 
-const packages = Object.entries(lock.packages).filter(([path]) => path !== '');
+/** Without this package and the console, which is a workspace of it. */
+const packages = Object.entries(lock.packages).filter(
+  ([path, { resolved }]) => path.includes('node_modules/') && resolved !== 'console',
+);
 /** An alias has its own name beside that of its folder. */
 const nameOf = ([path, { name }]: (typeof packages)[number]): string =>
   name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
@@ -43,7 +46,8 @@ const INSTALL_SCRIPTS: { readonly [name: string]: string } = {
   'better-sqlite3': 'version 12, for Node 20: compiles SQLite, or fetches it compiled',
   '@swc/core': 'checks that the binary for this machine is there; development only',
   '@parcel/watcher': 'not allowed to run; its optional package brings the binary; development only',
-  'core-js-pure': 'not allowed to run; prints a request for donations; development only',
+  'vue-demi':
+    'not allowed to run; chooses a version of Vue for itself, of what the bundle of /docs was made from; development only',
   protobufjs: 'not allowed to run; prints a warning only',
 };
 

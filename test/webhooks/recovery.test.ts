@@ -197,6 +197,34 @@ describe('deliveries after a crash (spec §6.4)', () => {
     expect(replays).toEqual(Array(5).fill(['the-first', 'resend']));
   });
 
+  test('of two processes one relays, so each delivery has one message; when it stops, the other one begins', async () => {
+    const erp = await receiver(status(200));
+    const other = await openService(directory);
+    try {
+      const processes = [service, other].map((each) => ({ each, published: jest.spyOn(each.broker, 'publish') }));
+      const messages = () =>
+        processes.map(({ published }) =>
+          published.mock.calls.reduce((count, [queue, all]) => count + (queue === DELIVERY_QUEUE ? all.length : 0), 0),
+        );
+      for (const { each } of processes) each.start({ caPem: erp.caPem }, undefined, { attemptLimitMs: 60_000 });
+      await service.createWebhook(erp.url);
+      const approve = async (deliveries: number) => {
+        for (let n = 0; n < 3; n++) await service.approve(await service.createOrder());
+        await service.events('DeliverySucceeded', deliveries);
+      };
+      await approve(3);
+      const first = messages();
+      expect(first.toSorted()).toEqual([0, 3]);
+      const leader = processes.find((_, index) => first[index] === 3);
+      await leader?.each.stop();
+      await approve(6);
+      expect(messages()).toEqual([3, 3]);
+      expect(erp.calls).toHaveLength(6);
+    } finally {
+      await other.close();
+    }
+  });
+
   test('a message that names no delivery is put aside', async () => {
     service.start({});
     await service.broker.publish(DELIVERY_QUEUE, [

@@ -1,10 +1,10 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
-import { rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { isDamage } from '../damagedFiles.js';
-import { codeOf, openSqlite } from '../openSqlite.js';
+import { openDerived, removeDerived } from '../derivedSqlite.js';
+import { codeOf } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
 const OPEN_TIMEOUT_MS = 1_000;
@@ -71,7 +71,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     if (!isDamage(error)) return;
     this.#opened?.db.close();
     this.#opened = undefined;
-    for (const end of ['', '-wal', '-shm']) rmSync(`${this.#file}${end}`, { force: true });
+    removeDerived(this.#file);
   }
 
   async load(): ReturnType<DirectoryStore['load']> {
@@ -154,19 +154,8 @@ class SqliteDirectoryStore implements DirectoryStore {
 type Statements = { readonly db: Database.Database } & ReturnType<typeof prepare>;
 
 function open(file: string): Statements {
-  const db = openSqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  const db = openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: OPEN_TIMEOUT_MS });
   try {
-    db.pragma('journal_mode = WAL');
-    // A power cut undoes the file's last changes together with its position in the log, so they are read from the log
-    // again.
-    db.pragma('synchronous = NORMAL');
-    if (versionOf(db) !== FILE_VERSION) {
-      db.transaction(() => {
-        if (versionOf(db) === FILE_VERSION) return;
-        db.exec(SCHEMA);
-        db.pragma(`user_version = ${FILE_VERSION}`);
-      }).immediate();
-    }
     // From here on, a writer that would have to wait stores a moment later instead.
     db.pragma('busy_timeout = 0');
     return { db, ...prepare(db) };
@@ -175,8 +164,6 @@ function open(file: string): Statements {
     throw error;
   }
 }
-
-const versionOf = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
 
 function prepare(db: Database.Database) {
   return {

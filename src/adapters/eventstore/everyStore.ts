@@ -94,6 +94,10 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
       const slice = await store.readSlice(stream, range);
       return { ...slice, events: slice.events.map(toCurrent) };
     },
+    async readBackwards(...range) {
+      const slice = await store.readBackwards(...range);
+      return { ...slice, events: slice.events.map(toCurrent) };
+    },
     async *subscribe(options) {
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
     },

@@ -153,7 +153,8 @@ function separated(name: string, text: string): readonly string[] {
   return values.map((value) => checkedLength(name, value));
 }
 
-function checkedLength(name: string, value: string): string {
+/** @throws HttpError 400 */
+export function checkedLength(name: string, value: string): string {
   // Counts characters as fields do: a surrogate pair is one.
   if (value.length > MAX_FILTER_VALUE_LENGTH && [...value].length > MAX_FILTER_VALUE_LENGTH) {
     throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);

@@ -7,7 +7,6 @@ import { ORDERS } from '../../reading/pendingWrites.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
-import { notFound } from '../errors.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
@@ -23,7 +22,7 @@ type ShownEntry = Omit<StoredHistoryEntry, 'actor'> & { readonly actor: ShownAct
 const fieldChange = json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} });
 
 /** Without the changes, which are JSON text already. */
-const historyEntry = json.view<ShownEntry>({
+export const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
   occurred_at: [json.timestamp, ({ at }) => at],
@@ -55,7 +54,7 @@ export const historyList = {
  * may not be shown yet
  */
 export async function historyPage(
-  { commands, readModels, lists, config, pendingWrites }: Api,
+  { commands, readModels, lists, config, unshown }: Api,
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
@@ -63,13 +62,13 @@ export async function historyPage(
   const { page, perPage } = parsePaging(query);
   const { entries, total, ...place } = await lists.run({
     tenant: order.tenant,
-    until: pendingWrites?.untilShown(order.tenant, ORDERS),
+    until: unshown?.untilShown(order.tenant, ORDERS),
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
     find: (cancellation) => readModels.history(order.tenant, order.id, { page, perPage }, cancellation),
   });
   if (total === 0) {
-    pendingWrites?.requireShown(order.tenant);
+    unshown?.requireShown(order.tenant);
     return undefined;
   }
   const actors = entries.map(({ actor }) => actor);
@@ -103,8 +102,9 @@ export const orderHistory: Resource = {
       ...historyList,
       allow: 'read',
       isOffered: ({ role }) => role === 'order',
+      // Other records have one of another form (recordHistory.ts).
+      elsewhere: 405,
       async handle(api, { req, caller, assetType, path, query }) {
-        if (assetType.role !== 'order') throw notFound(`Only orders have a history; ${assetType.name} has none.`);
         const order = { tenant: caller.tenant, id: path.id.toLowerCase() };
         const body = await historyPage(api, req, order, query);
         if (body === undefined) throw unknownRecord(assetType, order.id);

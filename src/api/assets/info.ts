@@ -2,13 +2,14 @@
 import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
-import { scopeFor } from '../../domain/identity/scopes.js';
+import { grants, scopeFor } from '../../domain/identity/scopes.js';
 import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../../domain/limits.js';
-import type { ApiConfig } from '../deps.js';
+import type { Api, ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
+import { AT, momentIn, pastOf, pastTypeOf } from './moments.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
@@ -92,6 +93,17 @@ export const describeAsset = (assetType: AssetType): object => ({
   ...assetTypeView.show(assetType),
 });
 
+/** The table as it was at the moment of the query, or as it is now. @throws HttpError 400, 404 */
+export async function assetTypeThen(
+  api: Api,
+  req: Request,
+  assetType: AssetType,
+  query: URLSearchParams,
+): Promise<AssetType> {
+  const moment = momentIn(query);
+  return moment === undefined ? assetType : pastTypeOf(await pastOf(api, req, moment), assetType.name);
+}
+
 const linksOf = (req: Request, config: ApiConfig, { name }: AssetType) => {
   const asset = `${requestOrigin(req, config)}${ASSETS_PATH}/${name}`;
   return { info: `${asset}/info`, assets: `${asset}/assets` };
@@ -127,7 +139,7 @@ export const assetInfo: Resource = {
       allow: 'clients',
       answer: json.all('Asset'),
       handle({ config }, { req, tenant, scopes }) {
-        const isReadable = ({ supportingData }: AssetType) => scopes.has(scopeFor('read', supportingData));
+        const isReadable = ({ supportingData }: AssetType) => grants(scopes, scopeFor('read', supportingData));
         const readable = [...tenant.assetTypes.values()].filter(isReadable);
         return dataReply(
           readable.map((assetType) => ({ ...headingView.show(assetType), links: linksOf(req, config, assetType) })),
@@ -138,9 +150,12 @@ export const assetInfo: Resource = {
       id: 'getInfoOf',
       summary: 'Fields and relationships',
       allow: 'read',
+      query: [AT],
       answer: json.one('AssetInfo', 'The schema of the asset.'),
-      handle: ({ config }, { req, assetType }) =>
-        dataReply({ ...describeAsset(assetType), links: linksOf(req, config, assetType) }),
+      async handle(api, { req, assetType, query }) {
+        const links = linksOf(req, api.config, assetType);
+        return dataReply({ ...describeAsset(await assetTypeThen(api, req, assetType, query)), links });
+      },
     },
   },
 };

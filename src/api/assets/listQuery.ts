@@ -1,11 +1,11 @@
 /** Parses the query of a list (spec §4.3): page, perPage, filter[…], sort. */
-import { ALWAYS_SORTABLE, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
-import { MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
-import { type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
+import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
+import { MAX_FILTER_VALUE_LENGTH, MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
+import { type FieldFilter, type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
-import { anyFilter, filterParameters, parseFilters, quoted } from './filters.js';
+import { anyFilter, checkedLength, filterParameters, parseFilters, quoted } from './filters.js';
 
 const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;
@@ -58,6 +58,24 @@ export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
   { ...FILTERS, ofTable: () => [anyFilter] },
 ];
 
+export const SEARCH: QueryParameter = {
+  name: 'search',
+  description:
+    'Records that have this text in one of the searched fields, without regard to case. Together with filters, both must hold.',
+  schema: { type: 'string', minLength: 1, maxLength: MAX_FILTER_VALUE_LENGTH },
+};
+
+/** The text to search for; undefined without one. @throws HttpError 400 for an empty text, which would match everything */
+export function searchIn(parameters: URLSearchParams): string | undefined {
+  const text = parameters.get('search')?.trim();
+  if (text === '') throw badRequest('search has an empty value.');
+  return text === undefined ? undefined : checkedLength('search', text);
+}
+
+/** The alternatives of a search for a text in these fields. */
+export const textIn = (fields: readonly string[], text: string): readonly FieldFilter[] =>
+  fields.map((field) => ({ kind: 'contains', field, anyOf: [text] }));
+
 /** Error answers of lists. */
 export const LIST_ANSWERS: json.Responses = {
   413: json.answer('The page would be too large; ask for smaller ones.', json.ref('Error'), {
@@ -98,15 +116,35 @@ export function parseListQuery(assetType: AssetType, parameters: URLSearchParams
   return { page, perPage, query, kept };
 }
 
+/** Fields whose values people type. */
+const isSearched = ({ type, filterable, format, list, oneOf }: AssetField): boolean =>
+  type === 'String' && filterable && format === undefined && list !== true && oneOf === undefined;
+
+/** A query with `search`, in all fields of short text that can be filtered. @throws HttpError 400 as above */
+export function parseTableQuery(assetType: AssetType, parameters: URLSearchParams): ListQuery {
+  const list = parseListQuery(assetType, parameters);
+  const text = searchIn(parameters);
+  if (text === undefined) return list;
+  const fields = assetType.fields.filter(isSearched).map(({ name }) => name);
+  if (fields.length === 0) throw badRequest(`${assetType.name} has no field that can be searched.`);
+  const filters = [...list.query.filters, { kind: 'any' as const, anyOf: textIn(fields, text) }];
+  return { ...list, query: { ...list.query, filters }, kept: [['search', text], ...list.kept] };
+}
+
 /** Advice for a list that takes too long. */
-export function narrowing({ filters, sort }: RecordQuery): string {
-  const values = filters.reduce((count, filter) => count + valuesOf(filter), 0);
-  const [most] = filters.toSorted((a, b) => valuesOf(b) - valuesOf(a));
+export function narrowing(
+  { filters, sort }: RecordQuery,
+  isSearch = filters.some(({ kind }) => kind === 'any'),
+): string {
+  const ofFields = filters.filter((filter) => filter.kind !== 'any');
+  const values = ofFields.reduce((count, filter) => count + valuesOf(filter), 0);
+  const [most] = ofFields.toSorted((a, b) => valuesOf(b) - valuesOf(a));
   return [
+    ...(isSearch ? ['Search for three or more characters.'] : []),
     ...(most === undefined || values < 2
       ? []
       : [`Filter by fewer values: there are ${values}, the most in filter[${most.field}].`]),
-    ...(filters.length === 0 ? ['Filter the list.'] : ['Filter by values of three or more characters.']),
+    ...(ofFields.length === 0 ? ['Filter the list.'] : ['Filter by values of three or more characters.']),
     ...(sort.length > 1 ? [`Sort by ${sort[0]?.field} alone.`] : []),
   ].join(' ');
 }

@@ -6,7 +6,6 @@ import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import {
   MAX_FILTER_VALUE_LENGTH,
   MAX_OPERATION_EVENTS,
@@ -35,6 +34,7 @@ import {
 } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
+import { period } from '../timeQuery.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
 
 type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };
@@ -55,14 +55,6 @@ const operationView = json.view<ShownOperation>({
   ],
 });
 
-const TIME = { format: 'date-time' };
-
-/** A time, or a day to which this time of day is added. UTC if no zone is given. */
-const timeOf = (timeOfDay: string) =>
-  z.preprocess((text) => (typeof text === 'string' && DAY.test(text) ? `${text}${timeOfDay}` : text), dateTime);
-
-const DAY = /^\d{4}-\d\d-\d\d$/;
-
 /** Revision of a table's event, before which the next page begins. */
 export const revisionCursor = z
   .string()
@@ -72,12 +64,7 @@ export const revisionCursor = z
 
 const operationsQuery = z.strictObject({
   cursor: revisionCursor,
-  from: timeOf('T00:00:00Z')
-    .optional()
-    .meta({ ...TIME, description: 'At this time or later; a date is its beginning.' }),
-  to: timeOf('T23:59:59.999999Z')
-    .optional()
-    .meta({ ...TIME, description: 'At this time or before; a date is its end.' }),
+  ...period,
   actor: z
     .string()
     .min(1, 'must not be empty.')
@@ -238,9 +225,23 @@ export async function operationsReply(
   return { body: JSON.stringify({ data, links: { next } }) };
 }
 
+export const undoingOperation = {
+  work: 'undo',
+  summary: 'Undo a clean-up or a batch',
+  description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
+  query: [DRY_RUN],
+  body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
+  answer: json.one('UndoResult', 'Undone, except for the reported records.'),
+  honours: ['idempotency-key'],
+  errors: [409],
+  handle: undoHandler(undoOperation),
+} as const;
+
+export const OPERATION_ID = { ...pathText('operation_id'), example: '1042' };
+
 export const operations: Resource = {
   tag: '',
-  pathParameters: { id: { ...pathText('operation_id'), example: '1042' } },
+  pathParameters: { id: OPERATION_ID },
   schemas: {
     TableOperation: operationView.schema,
     ...undoSchemas,
@@ -256,17 +257,9 @@ export const operations: Resource = {
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperationOf',
-      work: 'undo',
-      summary: 'Undo a clean-up or a batch',
-      description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
+      ...undoingOperation,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
-      query: [DRY_RUN],
-      body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
-      answer: json.one('UndoResult', 'Undone, except for the reported records.'),
-      honours: ['idempotency-key'],
-      errors: [409],
-      handle: undoHandler(undoOperation),
     },
   },
 };

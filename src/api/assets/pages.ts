@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Position } from '../../ports/eventStore.js';
 import type { Filter, ListBehind, RecordsBehind } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import type { JsonText } from '../jsonAnswer.js';
@@ -110,9 +111,12 @@ export type ExportQuery = {
   readonly mark: string;
 };
 
-/** @throws HttpError 400 for a cursor of another list, or a sort order that is not stable */
+/**
+ * @param table with a position if the list is of an earlier moment
+ * @throws HttpError 400 for a cursor of another list, or a sort order that is not stable
+ */
 export function parseExportQuery(
-  table: { readonly tenant: string; readonly assetType: AssetType },
+  table: { readonly tenant: string; readonly assetType: AssetType; readonly position?: Position },
   { perPage, query: { filters, sort } }: Pick<ListQuery, 'perPage' | 'query'>,
   parameters: URLSearchParams,
 ): ExportQuery {
@@ -124,7 +128,14 @@ export function parseExportQuery(
       'With cursor a list can only be sorted by created_at or -created_at: in any other order a record that changes meanwhile could be missing, or come twice.',
     );
   }
-  const mark = queryHash('list', table.tenant, table.assetType.name, direction, inOneOrder(filters));
+  const mark = queryHash(
+    'list',
+    table.tenant,
+    table.assetType.name,
+    direction,
+    inOneOrder(filters),
+    ...(table.position === undefined ? [] : [table.position]),
+  );
   const key = text === '' ? undefined : fromCursor('cursor', text, mark, creationKey);
   const behind = key === undefined ? undefined : { createdAt: key[0], id: key[1] };
   return { query: { filters, direction, behind, limit: perPage }, mark };

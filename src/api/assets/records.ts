@@ -25,7 +25,8 @@ import {
 import { requestUrl } from '../tenantHost.js';
 import { filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from './listQuery.js';
+import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseTableQuery } from './listQuery.js';
+import { AT, momentIn, PAST_ANSWERS } from './moments.js';
 import {
   CURSOR,
   collectionEnvelope,
@@ -35,6 +36,7 @@ import {
   pageSchemas,
   parseExportQuery,
 } from './pages.js';
+import { pastPageReply, pastRecordReply } from './pastReplies.js';
 
 /** An answer with one record. */
 export const recordResponse =
@@ -45,7 +47,7 @@ export const recordResponse =
     });
 
 /** After a write: an order that was sent with its parts has them beside its fields. */
-const writtenResponse =
+export const writtenResponse =
   (description: string) =>
   (assetType: AssetType): json.ResponseObject =>
     assetType.role === 'order'
@@ -73,16 +75,19 @@ export const removedReply = (written: Position): Reply => ({ written, changed: O
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 export async function pageReply(
-  { readModels, config, lists, pendingWrites }: Api,
+  api: Api,
   req: Request,
   tenant: string,
   assetType: AssetType,
   parameters: URLSearchParams,
 ): Promise<Reply> {
-  const list = parseListQuery(assetType, parameters);
+  const moment = momentIn(parameters);
+  if (moment !== undefined) return pastPageReply(api, req, assetType, parameters, moment);
+  const { readModels, config, lists, unshown } = api;
+  const list = parseTableQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const until = pendingWrites?.untilShown(tenant, waitScopeOf(assetType));
+  const until = unshown?.untilShown(tenant, waitScopeOf(assetType));
   const turn = { tenant, until, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
@@ -108,14 +113,19 @@ export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
 
 /** One record. @throws HttpError 404; ReadModelsWithheldError if an acknowledged write of it may not be shown yet */
 export async function recordReply(
-  { readModels, pendingWrites }: Api,
-  tenant: string,
+  api: Api,
+  req: Request,
   assetType: AssetType,
   id: string,
+  query: URLSearchParams,
 ): Promise<Reply> {
+  const moment = momentIn(query);
+  if (moment !== undefined) return pastRecordReply(api, req, assetType, id, query, moment);
+  const { readModels, unshown } = api;
+  const tenant = req.context.tenant.name;
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
   if (record === undefined) {
-    pendingWrites?.requireShown(tenant);
+    unshown?.requireShown(tenant);
     throw unknownRecord(assetType, id);
   }
   return { body: `{"data":${record}}`, tag: tagOf(record) };
@@ -130,9 +140,10 @@ export const records: Resource = {
       id: 'list',
       summary: 'Records, page by page',
       allow: 'read',
-      query: [...LIST_PARAMETERS, CURSOR],
+      query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: (assetType) => json.answer('A page of records.', pageOrExport(json.tableRef('record', assetType))),
-      answers: LIST_ANSWERS,
+      answers: { ...LIST_ANSWERS, ...PAST_ANSWERS },
+      errors: [507],
       handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
     },
     'POST /:table/assets': {
@@ -158,8 +169,11 @@ export const records: Resource = {
       id: 'get',
       summary: 'One record',
       allow: 'read',
+      query: [AT],
       answer: recordResponse('The record.'),
-      handle: (api, { caller, assetType, path }) => recordReply(api, caller.tenant, assetType, path.id),
+      answers: PAST_ANSWERS,
+      errors: [507],
+      handle: (api, { req, assetType, path, query }) => recordReply(api, req, assetType, path.id, query),
     },
     'PUT /:table/assets/:id': {
       id: 'update',

@@ -2,12 +2,20 @@
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { tenantOf } from '../../commands/tables.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
+import type { Api } from '../deps.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { CREATES, dataReply, isReferenceData, manyWritten, type Resource } from '../routes/operation.js';
+import {
+  CREATES,
+  dataReply,
+  isReferenceData,
+  manyWritten,
+  type Reply,
+  type Resource,
+  type TableCall,
+} from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -50,12 +58,40 @@ const schemas: json.Schemas = {
   },
 };
 
-const batchSchema = (assetType: AssetType): json.JsonSchema => ({
-  ...json.closedObject({
-    items: { type: 'array', items: json.tableRef('batchItem', assetType), minItems: 1, maxItems: MAX_BATCH_ITEMS },
-  }),
+/** The schema of a batch of such items. */
+export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
+  ...json.closedObject({ items: { type: 'array', items, minItems: 1, maxItems: MAX_BATCH_ITEMS } }),
   additionalProperties: false,
 });
+
+/** Documentation of a batch, for clients and users. */
+export const writingBatch = {
+  grows: CREATES,
+  summary: 'Create and update many',
+  query: [DRY_RUN],
+  answer: json.one('BatchResult', 'Everything was written.'),
+  honours: ['idempotency-key'],
+  errors: [409],
+} as const;
+
+export async function batchReply({ commands, metrics }: Api, call: TableCall): Promise<Reply> {
+  const { req, caller, assetType, query, body } = call;
+  const dryRun = isDryRun(query);
+  const key = keyOfChange(req, dryRun);
+  const { position, counts, operationId, differences, isReplayed } =
+    key === undefined
+      ? await upsertBatch(commands, caller, assetType, body, { dryRun })
+      : await upsertBatchOnce(commands, caller, assetType, body, key);
+  if (!dryRun) metrics.tenants.synchronized(caller.tenant);
+  const items = counts.created + counts.updated + counts.unchanged;
+  const message = dryRun
+    ? `Dry run: ${items} items are valid; nothing was written.`
+    : `Batch upsert of ${items} items succeeded.`;
+  return dataReply(
+    { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
+    { ...manyWritten(position, assetType.name), isReplayed },
+  );
+}
 
 /** Both need the scope for Reference Data on any table; the command refuses Master Data. */
 export const synchronization: Resource = {
@@ -64,38 +100,17 @@ export const synchronization: Resource = {
   operations: {
     'POST /:table/assets/batch': {
       id: 'batch',
-      grows: CREATES,
-      summary: 'Create and update many',
+      ...writingBatch,
       description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
       allow: 'write:reference_data',
       waitsForBacklog: () => true,
       isOffered: isReferenceData,
-      query: [DRY_RUN],
       body: {
         limit: 'batch',
-        schema: batchSchema,
+        schema: (assetType) => batchOf(json.tableRef('batchItem', assetType)),
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
-      answer: json.one('BatchResult', 'Everything was written.'),
-      honours: ['idempotency-key'],
-      errors: [409],
-      async handle({ commands, metrics }, { req, caller, assetType, query, body }) {
-        const dryRun = isDryRun(query);
-        const key = keyOfChange(req, dryRun);
-        const { position, counts, operationId, differences, isReplayed } =
-          key === undefined
-            ? await upsertBatch(commands, caller, assetType, body, { dryRun })
-            : await upsertBatchOnce(commands, caller, assetType, body, key);
-        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
-        const items = counts.created + counts.updated + counts.unchanged;
-        const message = dryRun
-          ? `Dry run: ${items} items are valid; nothing was written.`
-          : `Batch upsert of ${items} items succeeded.`;
-        return dataReply(
-          { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-          { ...manyWritten(position, assetType.name), isReplayed },
-        );
-      },
+      handle: batchReply,
     },
     'POST /:table/assets/clean-up': {
       work: 'largeWrite',

@@ -41,6 +41,7 @@ import {
   pathText,
   type Reply,
   type Resource,
+  type TableCall,
 } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
@@ -123,6 +124,56 @@ export const oneSync = {
   answer: json.one('SyncSession'),
   answers: LIST_ANSWERS,
 };
+
+export const startingSync = {
+  grows: ['logBytes'],
+  summary: 'Begin a synchronisation',
+  description: `Its id is the \`_batch_id\` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed within ${SYNC_HOURS} hours deletes nothing.`,
+  status: 201,
+  answer: json.one('Sync', 'It takes batches.'),
+} as const;
+
+export async function startReply({ commands }: Api, { caller, assetType }: TableCall): Promise<Reply> {
+  const { id, startedAt, expiresAt } = await startSync(commands, caller, assetType);
+  return dataReply({ id, started_at: startedAt, expires_at: expiresAt });
+}
+
+export const committingSync = {
+  work: 'largeWrite',
+  summary: 'Delete the records that the synchronisation did not carry',
+  description:
+    '`records` is the number of records sent, so that a lost batch is noticed; `confirm` is as in a clean-up. With `"clean_up": false` the session ends and nothing is deleted. It is refused if a batch was refused, or if the session is too old or not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
+  query: [DRY_RUN],
+  body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
+  answer: json.one('CommitResult', 'The records were deleted.'),
+  errors: [409],
+} as const;
+
+export async function commitReply({ commands, metrics }: Api, call: TableCall): Promise<Reply> {
+  const { caller, assetType, path, query, body } = call;
+  const dryRun = isDryRun(query);
+  const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
+  const done = await commitSync(commands, caller, assetType, path.id, body, { dryRun, guard });
+  const { position, deleted, operationId, carried, differences } = done;
+  if (!dryRun) metrics.tenants.synchronized(caller.tenant);
+  const message = dryRun
+    ? `Dry run: ${deleted} records would be deleted; nothing was.`
+    : `Sync committed: ${deleted} records were deleted.`;
+  const more = dryRun ? { carried, dry_run: true, differences } : { operation_id: operationId };
+  return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
+}
+
+export const undoingSync = {
+  work: 'undo',
+  summary: 'Undo a whole synchronisation',
+  description: `The records that its commit deleted come back, then its batches are undone, the last one first: records get their earlier values and batch ids, and created ones are deleted. Records that changed since are reported and left alone; a dry run checks each operation by itself. An open session is refused. ${UNDO_IN_PIECES}`,
+  query: [DRY_RUN],
+  body: { ...json.bodyOf(undoSyncBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
+  answer: json.one('UndoResult', 'Undone, except for the reported records.'),
+  honours: ['idempotency-key'],
+  errors: [409],
+  handle: undoHandler(undoSync),
+} as const;
 
 type Asked = Pick<Call, 'req' | 'query' | 'path'> & { readonly caller: Caller };
 
@@ -211,7 +262,7 @@ export const syncs: Resource = {
       properties: {
         message: json.text,
         deleted: json.count,
-        operation_id: { ...json.text, description: 'The id for its undo.' },
+        operation_id: { ...json.text, description: 'The id for its undo. Missing without a clean-up.' },
         carried: { ...json.count, description: 'Of a dry run: records that the session carried.' },
         dry_run: { type: 'boolean', const: true },
         differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
@@ -237,56 +288,23 @@ export const syncs: Resource = {
     },
     'POST /:table/syncs/:id/undo': {
       id: 'undoSyncOf',
-      work: 'undo',
-      summary: 'Undo a whole synchronisation',
-      description: `The records that its commit deleted come back, then its batches are undone, the last one first: records get their earlier values and batch ids, and created ones are deleted. Records that changed since are reported and left alone; a dry run checks each operation by itself. An open session is refused. ${UNDO_IN_PIECES}`,
+      ...undoingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
-      query: [DRY_RUN],
-      body: { ...json.bodyOf(undoSyncBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
-      answer: json.one('UndoResult', 'Undone, except for the reported records.'),
-      honours: ['idempotency-key'],
-      errors: [409],
-      handle: undoHandler(undoSync),
     },
     'POST /:table/syncs': {
       id: 'startSyncOf',
-      grows: ['logBytes'],
-      summary: 'Begin a synchronisation',
-      description: `Its id is the \`_batch_id\` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed within ${SYNC_HOURS} hours deletes nothing.`,
+      ...startingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
-      status: 201,
-      answer: json.one('Sync', 'It takes batches.'),
-      async handle({ commands }, { caller, assetType }) {
-        const { id, startedAt, expiresAt } = await startSync(commands, caller, assetType);
-        return dataReply({ id, started_at: startedAt, expires_at: expiresAt });
-      },
+      handle: startReply,
     },
     'POST /:table/syncs/:id/commit': {
-      work: 'largeWrite',
       id: 'commitSyncOf',
-      summary: 'Delete the records that the synchronisation did not carry',
-      description:
-        '`records` is the number of records sent, so that a lost batch is noticed; `confirm` is as in a clean-up. It is refused if a batch was refused, or if the session is too old or not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
+      ...committingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
-      query: [DRY_RUN],
-      body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
-      answer: json.one('CommitResult', 'The records were deleted.'),
-      errors: [409],
-      async handle({ commands, metrics }, { caller, assetType, path, query, body }) {
-        const dryRun = isDryRun(query);
-        const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
-        const done = await commitSync(commands, caller, assetType, path.id, body, { dryRun, guard });
-        const { position, deleted, operationId, carried, differences } = done;
-        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
-        const message = dryRun
-          ? `Dry run: ${deleted} records would be deleted; nothing was.`
-          : `Sync committed: ${deleted} records were deleted.`;
-        const more = dryRun ? { carried, dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
-      },
+      handle: commitReply,
     },
   },
 };

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { ApiClient } from '../../domain/identity/events.js';
-import type { Scope } from '../../domain/identity/scopes.js';
+import { grants, type Scope } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { forbidden, HttpError } from '../errors.js';
 import type { RequestContext } from '../requestContext.js';
@@ -29,7 +29,7 @@ export const invalidToken = (reason: string): HttpError =>
 
 /** @throws HttpError 403 if the request's token lacks the scope */
 export function requireScope(req: Request, scope: Scope): void {
-  if (req.context.scopes.has(scope)) return;
+  if (grants(req.context.scopes, scope)) return;
   throw forbidden(`The token lacks the scope ${scope}.`, {
     'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="${scope}"`,
   });

@@ -113,7 +113,7 @@ export const tokenEndpoint: Resource = {
           ),
           headers: {
             'WWW-Authenticate': {
-              description: 'Basic, if the request had an Authorization header.',
+              description: 'Basic, if the request had an Authorization header and no Origin.',
               schema: json.text,
             },
           },
@@ -201,8 +201,10 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
   const error = unreadable(given) ?? given;
   if (!(error instanceof OAuthError)) return next(error);
   const { code, message, status, headers } = error;
-  // Not if the credentials were in the body: a browser would open its own sign-in dialog.
-  if (code === 'invalid_client' && req.headers.authorization !== undefined) {
+  // Only for a client that used the header, and not for a page's script, whose POST always has an Origin (Fetch standard,
+  // §3.2): the browser would open its own sign-in dialog, and the script would wait for it.
+  const { authorization, origin } = req.headers;
+  if (code === 'invalid_client' && authorization !== undefined && origin === undefined) {
     res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
   }
   sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);

@@ -3,7 +3,10 @@ import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { SigningKey } from '../../commands/identity/signingKeys.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
+import type { Refresh } from '../directoryRefresh.js';
 import type { SigningKeys } from './signingKeys.js';
 
 export type TokenConfig = {
@@ -15,7 +18,7 @@ export type TokenConfig = {
   readonly sessionTtlSeconds: number;
 };
 
-export type IssuedToken = { readonly token: string; readonly expiresIn: number };
+export type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };
 
 /** The token is not accepted. The message says why, and may be shown (RFC 6750 §3.1). */
 export class InvalidTokenError extends Error {
@@ -25,7 +28,10 @@ export class InvalidTokenError extends Error {
 const ALGORITHM = 'ES256';
 const TOKEN_TYPE = 'at+jwt';
 const CACHED_TOKENS = 10_000;
+const CACHED_OPERATORS = 100;
 const LONGEST_TOKEN = 4096;
+/** A key id is a SHA-256 in base64url. */
+const KEY_ID = /^[\w-]{43}$/;
 
 const clientClaims = z
   .object({
@@ -60,24 +66,37 @@ const userClaims = z
  */
 export type UserToken = z.output<typeof userClaims>;
 
+const operatorClaims = z
+  .object({ operator: z.string(), jti: z.string(), exp: z.number() })
+  .transform(({ operator, jti: id, exp: expiresAt }) => ({ operator, id, expiresAt }));
+/** Of a link to the operator's console, and of the session that it opens; `operator` is who made the link. */
+export type OperatorToken = z.output<typeof operatorClaims>;
+
 /** `expiresAt` in seconds since the epoch. */
 type Verified = { readonly expiresAt: number };
 
-/** The audience of a token. */
-type ApiPart = 'dynamic-assets' | 'platform';
+/** The audience of a token: none is accepted for another part. */
+type ApiPart = 'dynamic-assets' | 'platform' | 'operator' | 'operator/sessions';
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
 export class TokenService {
   readonly #keys: SigningKeys;
   readonly #config: TokenConfig;
-  // Verifying a signature takes longer than answering a read, so verified tokens are cached until they expire.
+  readonly #refresh: Refresh;
+  // Verifying a signature takes longer than answering a read, so verified tokens are cached until they expire, or a key is
+  // revoked.
   readonly #clients = new LRUCache<string, ClientToken>({ max: CACHED_TOKENS });
   readonly #users = new LRUCache<string, UserToken>({ max: CACHED_TOKENS });
+  readonly #operators = new LRUCache<string, OperatorToken>({ max: CACHED_OPERATORS });
+  #verifiedBy: object;
 
-  constructor(keys: SigningKeys, config: TokenConfig) {
+  /** @param refresh brings the keys up to the log: another process may have begun to sign with a new one */
+  constructor(keys: SigningKeys, config: TokenConfig, refresh: Refresh) {
     this.#keys = keys;
     this.#config = config;
+    this.#refresh = refresh;
+    this.#verifiedBy = keys.stored;
   }
 
   /** The public keys of tokens. */
@@ -97,12 +116,31 @@ export class TokenService {
     return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);
   }
 
+  /** The token of a link that opens a session. */
+  issueOperatorLink(operator: string): IssuedToken {
+    return this.#issue(`operator:${operator}`, 'operator/sessions', { operator }, OPERATOR_LINK_MINUTES * 60);
+  }
+
+  issueOperatorSession(operator: string): IssuedToken {
+    return this.#issue(`operator:${operator}`, 'operator', { operator }, OPERATOR_SESSION_HOURS * 3600);
+  }
+
+  /** The caller checks that it was not used before. Rejects with InvalidTokenError. */
+  operatorLinkOf(token: string): Promise<OperatorToken> {
+    return this.#verify(token, 'operator/sessions', operatorClaims);
+  }
+
+  /** Rejects with InvalidTokenError. */
+  operatorOf(token: string): Promise<OperatorToken> | OperatorToken {
+    return this.#verified(this.#operators, token) ?? this.#verify(token, 'operator', operatorClaims, this.#operators);
+  }
+
   /**
    * Verifies a client's token for the asset API. The caller checks that the client still exists. Rejects with
    * InvalidTokenError.
    */
   clientOf(token: string): Promise<ClientToken> | ClientToken {
-    return fresh(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
+    return this.#verified(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
   }
 
   /**
@@ -110,7 +148,19 @@ export class TokenService {
    * InvalidTokenError.
    */
   userOf(token: string): Promise<UserToken> | UserToken {
-    return fresh(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
+    return this.#verified(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
+  }
+
+  /** A cached token, unless it has expired. */
+  #verified<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
+    if (this.#verifiedBy !== this.#keys.stored) {
+      this.#verifiedBy = this.#keys.stored;
+      this.#clients.clear();
+      this.#users.clear();
+      this.#operators.clear();
+    }
+    const known = cache.get(token);
+    return known !== undefined && known.expiresAt > nowSeconds() ? known : undefined;
   }
 
   #audience(part: ApiPart): string {
@@ -119,28 +169,36 @@ export class TokenService {
 
   #issue(subject: string, part: ApiPart, claims: object, expiresIn: number): IssuedToken {
     const { kid, privateKey } = this.#keys.current;
+    const id = randomUUID();
     const token = jwt.sign(claims, privateKey, {
       algorithm: ALGORITHM,
       header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid },
       issuer: this.#config.issuer,
       audience: this.#audience(part),
       subject,
-      jwtid: randomUUID(),
+      jwtid: id,
       expiresIn,
     });
-    return { token, expiresIn };
+    return { token, expiresIn, id };
   }
 
   async #verify<T extends Verified>(
     token: string,
     part: ApiPart,
     claims: z.ZodType<T>,
-    cache: LRUCache<string, T>,
+    cache?: LRUCache<string, T>,
   ): Promise<T> {
     const verified = claims.safeParse(await this.#claimsOf(token, part));
     if (!verified.success) throw new InvalidTokenError('The token lacks claims.');
-    cache.set(token, verified.data);
+    cache?.set(token, verified.data);
     return verified.data;
+  }
+
+  async #keyOf(kid: string): Promise<SigningKey | undefined> {
+    const known = this.#keys.find(kid);
+    if (known !== undefined || !KEY_ID.test(kid)) return known;
+    await this.#refresh(`signing key ${kid}`);
+    return this.#keys.find(kid);
   }
 
   /** Checks signature, type, issuer, audience and time. @returns the claims */
@@ -150,7 +208,7 @@ export class TokenService {
     if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
       throw new InvalidTokenError('The token is malformed, or not signed by this service.');
     }
-    const key = await this.#keys.find(header.kid);
+    const key = await this.#keyOf(header.kid);
     if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
     const audience = this.#audience(part);
     try {
@@ -164,12 +222,6 @@ export class TokenService {
       throw error;
     }
   }
-}
-
-/** A cached token, unless it has expired. */
-function fresh<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
-  const known = cache.get(token);
-  return known !== undefined && known.expiresAt > nowSeconds() ? known : undefined;
 }
 
 /** jsonwebtoken throws a plain SyntaxError for a header that is not JSON. */

@@ -5,7 +5,7 @@ import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import type { OrderModel } from '../../domain/identity/events.js';
+import { ORDER_MODELS, type OrderModel } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
@@ -16,7 +16,7 @@ import { HttpError, known } from '../errors.js';
 import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
-import { isLocalProgram, resolveTenant } from '../tenantHost.js';
+import { isLocalProgram, isOperatorHost, requestHost, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema, withPartsOutputSchema } from './records.js';
@@ -30,6 +30,7 @@ const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'write:reference_data': 'Write Reference Data',
   'read:order_data': 'Read order Master Data',
   'write:order_data': 'Write order Master Data, status updates included',
+  'read:audit': 'Read everything of the tenant, activity included, and change nothing',
 };
 const securitySchemes = {
   oauth2: {
@@ -45,6 +46,18 @@ const securitySchemes = {
     description: 'The same token as a cookie, for the console.',
   },
 };
+
+/** Of the document at the operator's host, which has nothing of tenants. */
+const OPERATOR_SCHEME = {
+  operator: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The token of an operator session.' },
+};
+
+const areOperators = (areas: readonly Area[]): boolean =>
+  areas.every(({ resources }) =>
+    resources.every(({ operations }) =>
+      Object.values(operations).every(({ allow }) => allow === 'operators' || allow === 'anyone'),
+    ),
+  );
 
 /** A finished document, and the tables that it describes: one with the same names may describe other fields. */
 type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
@@ -91,7 +104,7 @@ export function openApiWriter(areas: readonly Area[]): Api['openApi'] {
     const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
     fixed.set(orderModel, ofModel);
     // The platform's operations refer to orders, even if the document is about other tables.
-    const orderType = standardTables(orderModel).get(orderModel);
+    const orderType = areOperators(areas) ? undefined : standardTables(orderModel).get(orderModel);
     if (orderType === undefined || tables.some(({ name }) => name === orderModel)) {
       return documentText(described, ofModel, ofTables);
     }
@@ -154,7 +167,7 @@ function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts 
     responses: errorResponses,
     parameters: parameterComponents(resources),
     headers: headerComponents,
-    securitySchemes,
+    securitySchemes: areOperators(areas) ? OPERATOR_SCHEME : securitySchemes,
   };
   return {
     paths: membersOf(ofPaths.paths),
@@ -221,6 +234,11 @@ export const openApi: Resource = {
       errors: [401, 404, 413],
       async handle(api, { req, res, query }) {
         await limitNetwork(api, req, res);
+        if (isOperatorHost(requestHost(req, api.config), api.config)) {
+          const operators = { title: "Dynamic Assets: the operator's API", orderModel: ORDER_MODELS[0], tables: [] };
+          const { body, tag } = await api.operatorOpenApi(operators);
+          return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
+        }
         await resolveTenant(api, req, res);
         const seesAll = await maySeeAll(api, req, res);
         const { displayName, orderModel, assetTypes } = req.context.tenant;

@@ -82,10 +82,10 @@ function withNames<T extends { readonly content?: MediaTypes }>(
   return { ...body, content: Object.fromEntries(content) };
 }
 
-/** `:name` becomes the parameter that the resource describes; a table operation's `:table` becomes the table's name. */
+/** `:name` or `*name` becomes the parameter that the resource describes; a table operation's `:table` becomes the table's name. */
 function documentedPath({ path: ofRoute, operation, resource }: Route, assetType: AssetType) {
   const parameters: (Parameter | Ref)[] = [];
-  const path = ofRoute.replace(/:(\w+)/g, (_, name: string) => {
+  const path = ofRoute.replace(/[:*](\w+)/g, (_, name: string) => {
     if (name === 'table' && isTableOperation(operation)) return assetType.name;
     const parameter = resource.pathParameters?.[name];
     if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
@@ -228,7 +228,9 @@ const madeFor =
 function securityOf(operation: Operation, assetType: AssetType) {
   if (isTableOperation(operation)) return [{ oauth2: [scopeOf(operation, assetType)] }];
   if (operation.allow === 'anyone') return [];
+  if (operation.allow === 'operators') return [{ operator: [] }];
   if (operation.allow !== 'clients') return [{ platform: [] }, { session: [] }];
+  if (operation.scope !== undefined) return [{ oauth2: [operation.scope] }];
   return SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] }));
 }
 
@@ -236,7 +238,8 @@ function securityOf(operation: Operation, assetType: AssetType) {
 function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {
   const { allow } = operation;
   if (allow === 'anyone') return [400];
-  if (allow === 'clients') return [400, 401];
+  if (allow === 'clients') return operation.scope === undefined ? [400, 401] : [400, 401, 403];
+  if (allow === 'operators') return [400, 401];
   // 415: a change with the session cookie must be sent as JSON.
   return isTableOperation(operation) || method === 'GET' ? [400, 401, 403] : [400, 401, 403, 415];
 }

@@ -12,6 +12,7 @@ import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../orderWarnings.js';
 import { CHANGES, dataReply, manyWritten, type Resource } from '../routes/operation.js';
+import { personOf } from './signedIn.js';
 
 /** Each approval reads the records that its order names; one deadline covers them all. */
 const AT_ONCE = 8;
@@ -57,7 +58,8 @@ export const approvals: Resource = {
         json.dataOf(json.listOf(json.ref('OrderApproval'))),
       ),
       honours: ['idempotency-key'],
-      async handle({ commands, log }, { req, caller, body, user }) {
+      async handle({ commands, log }, { req, caller, body, ...call }) {
+        const user = personOf(call.user);
         const { ids } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
         const approved = (id: string): Promise<ApprovedOrder> =>

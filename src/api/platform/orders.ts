@@ -1,12 +1,13 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
+import type { Request } from 'express';
 import { z } from 'zod';
 import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, approveOrderOnce, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
-import { exportSnapshot } from '../../commands/orders/orderWriter.js';
+import { exportSnapshot, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
 import { requireOneOf } from '../../commands/preconditions.js';
-import { assetTypeOf, recordId } from '../../commands/tables.js';
+import { recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
@@ -14,25 +15,38 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
 import { approverOf, shownOrderText } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
-import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
-import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
-import { ORDERS } from '../../reading/pendingWrites.js';
+import { problemsOf } from '../../domain/order/problems.js';
+import type { ExportSnapshot } from '../../domain/order/snapshot.js';
+import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { historyList, historyPage } from '../assets/history.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from '../assets/listQuery.js';
-import { collectionEnvelope } from '../assets/pages.js';
-import { ONE_ORDER, recordResponse, writtenReply } from '../assets/records.js';
+import {
+  AT,
+  atPosition,
+  type Moment,
+  momentIn,
+  PAST_ANSWERS,
+  pastOf,
+  pastOrderOf,
+  pastTableOf,
+  pastTypeOf,
+  unlessBuilding,
+} from '../assets/moments.js';
+import { ONE_ORDER, recordResponse, writtenReply, writtenResponse } from '../assets/records.js';
+import { orderReplay, replayReply } from '../assets/replay.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
+import type { Api } from '../deps.js';
 import { preconditionOf, tagOfText } from '../entityTags.js';
-import { badRequest } from '../errors.js';
+import { exportOfOrder, exportReply } from '../export/operation.js';
 import { type JsonText, joined } from '../jsonAnswer.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { orderWarnings, warnings, warningsOf, withWarnings } from '../orderWarnings.js';
-import type { QueryParameter, Resource } from '../routes/operation.js';
+import { problemView } from '../orderProblems.js';
+import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
+import type { Reply, Resource } from '../routes/operation.js';
 import { CHANGES, RECORD_ID } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
+import { personOf } from './signedIn.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -49,13 +63,6 @@ const rejectBody = z.strictObject({
     .default([]),
 });
 
-/** The first problems for which an approval is refused. */
-const problemView = json.view<Problem>({
-  field: [{ type: 'string', description: 'Its path in the order, such as lines.0.item_id.' }, ({ field }) => field],
-  code: [json.oneOf(PROBLEM_CODES), ({ code }) => code],
-  message: [json.text, ({ message }) => message],
-});
-
 /** An approval without a body overrides nothing. */
 const approveBody = z
   .strictObject({ override: z.boolean('must be true or false.').default(false), reason: reasonText.optional() })
@@ -63,24 +70,6 @@ const approveBody = z
     path: ['reason'],
     error: 'is required with "override": true, and allowed only with it.',
   });
-
-const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
-  ['to_validate', TO_VALIDATE],
-  ['archive', ARCHIVED],
-]);
-
-const QUEUE: QueryParameter = {
-  name: 'queue',
-  description: 'Orders to validate, or the archive.',
-  schema: { type: 'string', enum: [...QUEUES.keys()], default: 'to_validate' },
-};
-
-function queueIn(query: URLSearchParams): { readonly name: string; readonly statuses: readonly OrderStatus[] } {
-  const name = query.get('queue') ?? 'to_validate';
-  const statuses = QUEUES.get(name);
-  if (statuses === undefined) throw badRequest(`queue must be ${[...QUEUES.keys()].join(' or ')}.`);
-  return { name, statuses };
-}
 
 const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
@@ -102,13 +91,55 @@ async function orderAnswer(
   cancellation: Cancellation,
 ): Promise<JsonText> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
+  const said = await orderWarnings(commands.eventStore, tenant, order);
+  return documentAnswer(tenant, snapshot, order, said, cancellation);
+}
+
+/** @param tenant whose users may have approved it, with its tables at the moment of the snapshot */
+async function documentAnswer(
+  tenant: Pick<Tenant, 'users' | 'assetTypes'>,
+  snapshot: ExportSnapshot,
+  order: Order,
+  said: readonly object[],
+  cancellation: Cancellation,
+): Promise<JsonText> {
   // Undefined if nobody approved it, or the user was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
   const approver = user === undefined ? null : approverOf(user);
   const problems = problemsOf(snapshot, tenant.assetTypes);
-  const said = await orderWarnings(commands.eventStore, tenant, order);
-  const text = shownOrderText(snapshot, tenant.assetTypes, { approver, problems, warnings: said });
+  const actions = actionsOn(order.status);
+  const text = shownOrderText(snapshot, tenant.assetTypes, { approver, problems, warnings: said, actions });
   return joined(['{"data":', ...(await encodeWithPauses(text, cancellation)), '}']);
+}
+
+/**
+ * The order as it was, with its parts and the records that they named, as these were. Without warnings: they are about the
+ * webhooks of now.
+ */
+async function pastOrderAnswer(
+  api: Api,
+  req: Request,
+  tenant: Tenant,
+  id: string,
+  query: URLSearchParams,
+  moment: Moment,
+): Promise<Reply> {
+  const past = await pastOf(api, req, moment);
+  const { order, position } = await pastOrderOf(api, req, past, id);
+  const { assetTypes } = past.tenant;
+  const { deadline } = req.context;
+  const find: SnapshotSource['find'] = async (name, key, values) => {
+    const table = await pastTableOf(api, req, past, pastTypeOf(past, name));
+    return api.pastTables.read(table, (reads) => reads.find(table, key, values), deadline);
+  };
+  const at = 'position' in past.moment ? past.moment.position : position;
+  const answer = async (): Promise<Reply> => {
+    const snapshot = await snapshotOf({ assetTypes, find }, id, order);
+    const body = await documentAnswer({ users: tenant.users, assetTypes }, snapshot, order, [], deadline);
+    return { body, headers: atPosition(at) };
+  };
+  // The records it names are as of the moment itself, which may be a time.
+  return unlessBuilding(api, req, query, 'position' in past.moment ? { at } : {}, answer, at);
 }
 
 /** The order's fields, and the record or list of each relationship. */
@@ -123,6 +154,10 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
     approver: { ...json.orNull(json.ref('Approver')), description: 'The user who approved.' },
     problems: json.listOf(json.ref('OrderProblem')),
     warnings,
+    actions: {
+      ...json.listOf(json.oneOf(Object.keys(ACTIONS))),
+      description: 'What validators may do with an order in this state.',
+    },
   };
   const required: readonly unknown[] = Array.isArray(record.required) ? record.required : [];
   const schema = {
@@ -131,13 +166,6 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
     required: [...required, ...Object.keys(more)],
   };
   return json.answer('The order.', json.dataOf(schema));
-}
-
-/** A page of orders; `warnings` is absent if there are none. */
-function orderPageResponse(orderType: AssetType): json.ResponseObject {
-  const { properties, ...record } = recordOutputSchema(orderType);
-  const more = { ...(json.isObject(properties) ? properties : {}), warnings };
-  return json.answer('A page of orders.', json.pageOf({ ...record, properties: more }));
 }
 
 const approver = json.closedObject({
@@ -160,40 +188,21 @@ export const orders: Resource = {
   schemas: { OrderProblem: problemView.schema, Approver: approver },
   pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
   operations: {
-    'GET /orders': {
-      id: 'platformListOrders',
-      summary: 'Orders to validate, or the archive',
-      allow: 'users',
-      query: [QUEUE, ...LIST_PARAMETERS],
-      answer: orderPageResponse,
-      answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists, pendingWrites }, { req, tenant, query: parameters }) {
-        const queue = queueIn(parameters);
-        const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
-        const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
-        const table = { tenant: tenant.name, table: tenant.orderModel };
-        const fullQuery = { ...query, filters: [inQueue, ...query.filters] };
-        const { records, total } = await lists.run({
-          tenant: tenant.name,
-          until: pendingWrites?.untilShown(tenant.name, ORDERS),
-          context: req.context,
-          advice: () => narrowing(query),
-          find: (cancellation) => readModels.list(table, fullQuery, cancellation),
-        });
-        const list = { ...paging, url: requestUrl(req, config), total };
-        const page = await withWarnings(readModels, tenant, records);
-        return { body: collectionEnvelope(page, { ...list, kept: [['queue', queue.name], ...kept] }) };
-      },
-    },
     'GET /orders/:id': {
       work: 'document',
       id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
+      query: [AT],
       answer: orderDocumentResponse,
+      answers: PAST_ANSWERS,
+      errors: [507],
       // Reads the order's stream, not the read model.
-      async handle({ commands }, { req, tenant, path }) {
+      async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
+        const moment = momentIn(query);
+        if (moment !== undefined) return pastOrderAnswer(api, req, tenant, id, query, moment);
+        const { commands } = api;
         const order = await commands.orders.load(tenant.name, id, req.context.deadline);
         if (order === undefined) throw unknownOrder(id);
         return { body: await orderAnswer(commands, tenant, id, order.state, req.context.deadline) };
@@ -204,13 +213,15 @@ export const orders: Resource = {
       id: 'platformSaveOrder',
       grows: CHANGES,
       summary: 'Save changes; processing_status may be saved or validated',
+      description:
+        'Fields that the body lacks stay. A list of parts, such as lines, replaces the present ones: a part with a known id is changed by the fields it has, one without an id is added, and missing ones are removed.',
       allow: 'validators',
       body: {
         limit: 'record',
         schema: saveSchema,
         example: { customer_reference: 'PO 4711', processing_status: 'validated' },
       },
-      answer: recordResponse('The order.'),
+      answer: writtenResponse('The order.'),
       honours: ['if-match'],
       errors: [409, 412],
       async handle({ commands }, { req, caller, tenant, path, body }) {
@@ -236,6 +247,25 @@ export const orders: Resource = {
         return { body };
       },
     },
+    'GET /orders/:id/replay': {
+      id: 'platformReplayOrder',
+      ...orderReplay,
+      allow: 'adminsAndAuditors',
+      async handle(api, { req, tenant, path, query }) {
+        const id = recordId(tenant.orderModel, path.id);
+        const body = await replayReply(api, req, tenant, id, query);
+        if (body === undefined) throw unknownOrder(id);
+        return { body };
+      },
+    },
+    'GET /orders/:id/export': {
+      id: 'platformExportOrder',
+      ...exportOfOrder,
+      // It is noted in the log.
+      grows: ['logBytes'],
+      allow: 'adminsAndAuditors',
+      handle: exportReply,
+    },
     'POST /orders/:id/approve': {
       work: 'document',
       id: 'platformApproveOrder',
@@ -248,7 +278,8 @@ export const orders: Resource = {
       answer: approvedResponse,
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, path, user, body }) {
+      async handle({ commands }, { req, caller, path, body, ...call }) {
+        const user = personOf(call.user);
         const { reason } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
         const { record, position, isReplayed, ...warned } =

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
+import { noteAccess } from '../../commands/identity/access.js';
 import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
 import { endSession } from '../../commands/identity/sessions.js';
 import {
@@ -13,6 +14,7 @@ import {
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
+import { withTimeout } from '../../supervision/waiting.js';
 import { unauthenticated } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known, tooManyRequests } from '../errors.js';
@@ -20,7 +22,7 @@ import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
 import { networkOfRequest } from '../tenantHost.js';
-import { actorOf, clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
+import { actorOf, clearSessionCookie, openSession, personOf, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
 const signInBody = z.strictObject({
@@ -57,7 +59,9 @@ export const session: Resource = {
         const user = await signedIn(api, req, email, password);
         req.context.actor = actorOf(user);
         takeSignIn(api, req, user);
-        return sessionReply(api, call, user);
+        const { id, reply } = openedSession(api, call, user);
+        await noteSignIn(api, req, user, id);
+        return reply;
       },
     },
     'POST /session/password': {
@@ -72,13 +76,14 @@ export const session: Resource = {
       answer: json.one('Session'),
       errors: [409],
       async handle(api, call) {
-        const { req, caller, user } = call;
+        const { req, caller } = call;
+        const user = personOf(call.user);
         const input = parseBody(ownPasswordBody, call.body);
         await requirePassword(api, req, user, input.old_password);
         // Before the change, so that a refusal changes nothing.
         takeSignIn(api, req, user);
         await changeOwnPassword(api.commands, caller, user, input);
-        return sessionReply(api, call, known(tenantOf(api.commands, caller.tenant).users, user.id, 'user'));
+        return openedSession(api, call, known(tenantOf(api.commands, caller.tenant).users, user.id, 'user')).reply;
       },
     },
     'GET /session': {
@@ -87,7 +92,7 @@ export const session: Resource = {
       allow: 'users',
       withFirstPassword: true,
       answer: json.one('User'),
-      handle: (_api, { user }) => dataReply(userView.show(user)),
+      handle: (_api, { user }) => dataReply(userView.show(personOf(user))),
     },
     'DELETE /session': {
       id: 'platformSignOut',
@@ -111,12 +116,28 @@ function takeSignIn({ config, buckets, metrics }: Api, { context: { tenant } }: 
   throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
 }
 
-/** Opens a session and answers with its token. */
-function sessionReply(api: Api, call: Call, user: User): Reply {
+/** Opens a session, and the answer with its token. */
+function openedSession(api: Api, call: Call, user: User): { readonly id: string; readonly reply: Reply } {
   const { name } = call.req.context.tenant;
-  const { token, expiresIn } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
+  const { token, expiresIn, id } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
   setSessionCookie(api, call, token, expiresIn);
-  return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
+  return { id, reply: dataReply({ token, expires_in: expiresIn, user: userView.show(user) }) };
+}
+
+const NOTED_WITHIN_MS = 2_000;
+
+/** People sign in while the log takes no events, as on a full disk: they can read. */
+async function noteSignIn(
+  { commands, log }: Api,
+  { context }: Request,
+  { id }: User,
+  sessionId: string,
+): Promise<void> {
+  const event = { type: 'SignedIn', data: { userId: id, sessionId } } as const;
+  const noted = noteAccess(commands, context.noting(context.actor), [event]);
+  await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted).catch(
+    (error: unknown) => log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
+  );
 }
 
 /**
@@ -144,6 +165,13 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   });
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: req.ip, ...ids }, 'sign-in refused');
+  const wanted = email.toLowerCase();
+  const users = tenantOf(api.commands, tenant.name).users.values();
+  api.refusals.signIn(
+    req.context,
+    network,
+    [...users].find((each) => each.email.toLowerCase() === wanted),
+  );
   throw unauthenticated('The e-mail address or the password is wrong.');
 }
 

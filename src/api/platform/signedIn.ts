@@ -3,12 +3,12 @@ import type { CookieOptions, Request, Response } from 'express';
 import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
-import type { Role } from '../../domain/identity/scopes.js';
+import { AUDIT_SCOPE, type Role } from '../../domain/identity/scopes.js';
 import type { Actor } from '../../ports/eventStore.js';
-import { bearerToken, invalidToken, missingToken, verified } from '../auth/bearer.js';
+import { authenticateClient, bearerToken, invalidToken, missingToken, verified } from '../auth/bearer.js';
 import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
-import { forbidden, unsupportedMediaType } from '../errors.js';
+import { forbidden, HttpError, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
 import { type Call, type Check, ROLE_GROUPS, type UserOperation } from '../routes/operation.js';
 import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
@@ -16,11 +16,24 @@ import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** Requires a user of the tenant who has changed their first password. @throws HttpError 401, 403, 415 */
+/** Requires a user of the tenant who has changed their first password, or a client that audits. @throws HttpError 401, 403, 415 */
 export const authenticateUser: Check = async (api, req, res) => {
   await identifyUser(api, req, res);
   refuseFirstPassword(req);
 };
+
+/** Whether the token is that of an API client of the tenant with the scope to audit. */
+async function isAuditingClient(api: Api, req: Request, res: Response): Promise<boolean> {
+  try {
+    await authenticateClient(api, req, res);
+    return audits(req);
+  } catch (error) {
+    if (error instanceof HttpError && error.status === 401) return false;
+    throw error;
+  }
+}
+
+const audits = ({ context }: Request): boolean => context.isClient && context.scopes.has(AUDIT_SCOPE);
 
 function refuseFirstPassword({ context: { user } }: Request): void {
   if (user?.mustChangePassword !== true) return;
@@ -30,13 +43,19 @@ function refuseFirstPassword({ context: { user } }: Request): void {
 }
 
 /**
- * Identifies the user by bearer token or the console's cookie. The user is looked up for each request, so that removal,
- * new roles, a new password and sign-out take effect at once. @throws HttpError 401, 403, 415
+ * Identifies the user by bearer token or the console's cookie, or an API client that audits by its token. The user is looked
+ * up for each request, so that removal, new roles, a new password and sign-out take effect at once.
+ * @throws HttpError 401, 403, 415
  */
-const identifyUser: Check = async (api, req) => {
+const identifyUser: Check = async (api, req, res) => {
   const text = sessionTokenIn(req);
   if (text === undefined) throw missingToken();
-  await openSession(api, req, text);
+  try {
+    await openSession(api, req, text);
+  } catch (error) {
+    if (await isAuditingClient(api, req, res)) return;
+    throw error;
+  }
   if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
 };
 
@@ -93,25 +112,39 @@ function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): U
 }
 
 /**
- * The signed-in user, who must have one of the roles. @throws HttpError 401 if nobody is signed in, 403 for other roles
+ * The signed-in user, who must have one of the roles; undefined for an API client that audits, which reads what an auditor
+ * does. @throws HttpError 401 if nobody is signed in, 403 for other roles
  */
 export async function requireRole(
   api: Api,
   req: Request,
   res: Response,
   { allow: group, withFirstPassword }: UserOperation,
-): Promise<User> {
+): Promise<User | undefined> {
   // In areas without `authenticateUser`.
-  if (req.context.user === undefined) {
+  if (req.context.user === undefined && !audits(req)) {
     await countingRefusals(identifyUser)(api, req, res);
     await limitCaller(api, req, res);
   }
   if (withFirstPassword !== true) refuseFirstPassword(req);
   const { user } = req.context;
-  if (user === undefined) throw missingToken();
   const roles: readonly Role[] = ROLE_GROUPS[group];
+  if (user === undefined) {
+    if (!audits(req)) throw missingToken();
+    if (isRead(req) && roles.includes('auditor') && withFirstPassword !== true) return undefined;
+    throw forbidden(`The scope ${AUDIT_SCOPE} reads, and changes nothing.`);
+  }
   if (user.roles.some((role) => roles.includes(role))) return user;
+  api.refusals.request(req.context, user, roles);
   throw forbidden(`This needs the role ${roles.join(' or ')}.`);
+}
+
+const isRead = ({ method }: Request): boolean => SAFE_METHODS.includes(method);
+
+/** The user of an operation that API clients do not have. @throws HttpError 403 */
+export function personOf(user: User | undefined): User {
+  if (user === undefined) throw forbidden('This is for users of the platform.');
+  return user;
 }
 
 /** The console's cookie: the same token, out of reach of scripts. */

@@ -2,30 +2,35 @@
 import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { describeAsset } from '../assets/info.js';
-import { ANY_LIST_PARAMETERS, LIST_ANSWERS } from '../assets/listQuery.js';
+import { compareReply, comparison, comparisonAnswer } from '../assets/compare.js';
+import { assetTypeThen, describeAsset } from '../assets/info.js';
+import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
+import { AT, PAST_ANSWERS } from '../assets/moments.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
 import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
-import { oneSync, SYNC_ID, syncReply, syncsList, syncsReply } from '../assets/syncs.js';
+import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
+import { recordHistoryList, recordHistoryReply } from '../recordHistory.js';
 import { CHANGES, CREATES, dataReply, pathText, RECORD_ID, type Resource, type UserCall } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 /** @throws HttpError 404 */
-const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
+export const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
 
 /**
- * Orders have their own operations, and only integrators write reference tables. @throws HttpError 404;
+ * Orders have their own operations, and reference tables are written by batch. @throws HttpError 404;
  * NotSupportedError
  */
 function partTableOf(call: UserCall): AssetType {
   const assetType = tableOf(call);
   if (assetType.role === 'part') return assetType;
   throw new NotSupportedError(
-    assetType.role === 'order' ? 'Orders are changed at /orders here.' : 'Reference tables are only read here.',
+    assetType.role === 'order'
+      ? 'Orders are changed at /orders here.'
+      : 'Reference tables are written at /assets/batch here.',
   );
 }
 
@@ -36,7 +41,10 @@ const anyRecord: json.JsonSchema = {
   required: ['id'],
   additionalProperties: true,
 };
-const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
+export const anyFields: json.JsonSchema = {
+  type: 'object',
+  description: 'Fields as the info of the table names them.',
+};
 const oneRecord = json.answer('The record.', json.dataOf(json.ref('AnyRecord')));
 
 export const tables: Resource = {
@@ -48,17 +56,34 @@ export const tables: Resource = {
       id: 'platformGetTableInfo',
       summary: 'Fields and relationships of a table',
       allow: 'users',
+      query: [AT],
       answer: json.one('AssetType'),
-      handle: (_api, call) => dataReply(describeAsset(tableOf(call))),
+      async handle(api, call) {
+        return dataReply(describeAsset(await assetTypeThen(api, call.req, tableOf(call), call.query)));
+      },
     },
     'GET /tables/:table/assets': {
       id: 'platformListRecords',
       summary: 'Records of a table, page by page',
       allow: 'users',
-      query: ANY_LIST_PARAMETERS,
+      query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
       answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-      answers: LIST_ANSWERS,
+      answers: { ...LIST_ANSWERS, ...PAST_ANSWERS },
+      errors: [507],
       handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
+    },
+    'GET /tables/:table/assets.csv': {
+      id: 'platformExportRecords',
+      ...recordsCsv,
+      allow: 'users',
+      handle: (api, call) => recordsCsvReply(api, call.req, call.tenant.name, tableOf(call), call.query),
+    },
+    'GET /tables/:table/compare': {
+      id: 'platformCompareMoments',
+      ...comparison,
+      allow: 'users',
+      answer: comparisonAnswer(json.ref('AnyRecord')),
+      handle: (api, call) => compareReply(api, call.req, tableOf(call), call.query),
     },
     'GET /tables/:table/operations': {
       id: 'platformListOperations',
@@ -87,8 +112,18 @@ export const tables: Resource = {
       id: 'platformGetRecord',
       summary: 'One record of a table',
       allow: 'users',
+      query: [AT],
       answer: oneRecord,
-      handle: (api, call) => recordReply(api, call.tenant.name, tableOf(call), call.path.id),
+      answers: PAST_ANSWERS,
+      errors: [507],
+      handle: (api, call) => recordReply(api, call.req, tableOf(call), call.path.id, call.query),
+    },
+    'GET /tables/:table/assets/:id/history': {
+      id: 'platformListRecordHistory',
+      ...recordHistoryList,
+      allow: 'users',
+      handle: (api, call) =>
+        recordHistoryReply(api, { req: call.req, assetType: tableOf(call), id: call.path.id, query: call.query }),
     },
     'PUT /tables/:table/assets/:id': {
       id: 'platformChangePart',
@@ -116,26 +151,6 @@ export const tables: Resource = {
       async handle({ commands }, call) {
         return removedReply(await removePart(commands, call.caller, partTableOf(call), call.path.id));
       },
-    },
-  },
-};
-
-/** Users read them; integrators write them. */
-export const tableSyncs: Resource = {
-  tag: 'platform: tables',
-  pathParameters: { table: pathText('table'), id: SYNC_ID },
-  operations: {
-    'GET /tables/:table/syncs': {
-      id: 'platformListSyncs',
-      ...syncsList,
-      allow: 'users',
-      handle: (api, call) => syncsReply(api, call, tableOf(call)),
-    },
-    'GET /tables/:table/syncs/:id': {
-      id: 'platformGetSync',
-      ...oneSync,
-      allow: 'users',
-      handle: (api, call) => syncReply(api, call, tableOf(call)),
     },
   },
 };

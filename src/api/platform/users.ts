@@ -68,7 +68,7 @@ export const users: Resource = {
     'GET /users': {
       id: 'platformListUsers',
       summary: 'Users',
-      allow: 'admins',
+      allow: 'adminsAndAuditors',
       answer: json.all('User'),
       handle: (_api, { tenant }) => listReply(tenant.users.values(), userView.show),
     },
@@ -89,7 +89,7 @@ export const users: Resource = {
     'GET /users/:id': {
       id: 'platformGetUser',
       summary: 'One user',
-      allow: 'admins',
+      allow: 'adminsAndAuditors',
       answer: json.one('User'),
       handle: (api, { tenant, path }) => dataReply(viewOf(api, tenant.name, userId(path.id))),
     },

@@ -15,68 +15,50 @@ import {
 } from '../../commands/webhooks/replays.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryAttempt, DeliveryLog, DeliveryLogEntry, DeliveryState } from '../../ports/deliveryLog.js';
+import type { DeliveryLog } from '../../ports/deliveryLog.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { encodeWithPauses } from '../../supervision/waiting.js';
+import { piecesOf } from '../../webhooks/httpsTransport.js';
+import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
+import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
+import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
-const STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
-const attemptView = json.view<DeliveryAttempt>({
-  attempt: [{ type: 'integer', minimum: 1, maximum: 5 }, ({ attempt }) => attempt],
+const bodyView = json.view<SentBody & { readonly attempt: number }>({
+  attempt: [json.count, ({ attempt }) => attempt],
   url: [json.text, ({ url }) => url],
   started_at: [json.timestamp, ({ startedAt }) => startedAt],
-  ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
-  duration_ms: [{ type: ['integer', 'null'], minimum: 0 }, ({ durationMs }) => durationMs],
-  status: [
-    { type: ['integer', 'null'], description: 'Of the answer; null if there was none.' },
-    ({ status }) => status,
+  sent_sha256: [
+    { ...json.nullableText, description: 'Of what was sent; null if nothing was, or by an earlier release.' },
+    ({ sentSha256 = null }) => sentSha256,
   ],
-  reason: [{ ...json.nullableText, description: 'Why it failed; null if it did not.' }, ({ reason }) => reason],
-  response_body: [
-    { ...json.nullableText, description: 'The first part of the answer.' },
-    ({ responseBody }) => responseBody,
+  made_sha256: [{ ...json.text, description: 'Of `body`, in UTF-8.' }, ({ madeSha256 }) => madeSha256],
+  is_proved: [
+    { type: 'boolean', description: 'Whether `body` is byte for byte what was sent.' },
+    ({ sentSha256, madeSha256 }) => sentSha256 === madeSha256,
   ],
 });
 
-const deliveryView = json.view<DeliveryLogEntry>({
-  id: [json.uuid, ({ id }) => id],
-  message_id: [
-    { ...json.text, description: 'webhook-id of its attempts: the same for every replay of an event.' },
-    ({ messageId }) => messageId,
-  ],
-  kind: [json.oneOf(WEBHOOK_EVENT_KINDS), ({ kind }) => kind],
-  purpose: [
-    { ...json.nullableText, description: 'resend, backfill or test; null if the event itself caused it.' },
-    ({ purpose }) => purpose,
-  ],
-  order_id: [json.nullableText, ({ orderId }) => orderId],
-  table: [json.nullableText, ({ table }) => table],
-  sequence: [
-    { ...json.count, description: 'Grows with each event of the order, or of the table.' },
-    ({ sequence }) => sequence,
-  ],
-  state: [json.oneOf(STATES), ({ state }) => state],
-  requested_at: [json.timestamp, ({ requestedAt }) => requestedAt],
-  ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
-  reason: [
-    { ...json.nullableText, description: 'Why it was given up, or why it waits: its webhook is disabled.' },
-    ({ reason }) => reason,
-  ],
-  retry_at: [json.orNull(json.timestamp), ({ retryAt }) => retryAt],
-  attempts: [json.listOf(json.ref('DeliveryAttempt')), (entry) => entry.attempts.map(attemptView.show)],
-});
-
-function shown({ webhooks }: Tenant, entry: DeliveryLogEntry): object {
-  const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
-  const reason = disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
-  return deliveryView.show({ ...entry, reason });
+/** The body is text in the answer, so that its bytes are kept. */
+function bodyAnswer(attempt: number, sent: SentBody, cancellation: Cancellation): Promise<JsonText> {
+  const texts = function* (): Generator<string> {
+    yield `{"data":${JSON.stringify(bodyView.show({ ...sent, attempt })).slice(0, -1)},"body":"`;
+    const decoder = new TextDecoder();
+    const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+    for (const piece of piecesOf(sent.body)) yield escaped(decoder.decode(piece, { stream: true }));
+    yield `${escaped(decoder.decode())}"}}`;
+  };
+  return encodeWithPauses(texts(), cancellation);
 }
 
 const wholeNumber = (most: number, message: string) =>
@@ -87,7 +69,7 @@ const wholeNumber = (most: number, message: string) =>
 
 const deliveryQuery = z.object({
   state: z
-    .enum(STATES, `must be one of ${STATES.join(', ')}.`)
+    .enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(', ')}.`)
     .optional()
     .describe('open: neither delivered nor given up.'),
   kind: z
@@ -105,12 +87,19 @@ const deliveryQuery = z.object({
     .meta({ default: DEFAULT_LIMIT, description: 'Entries on a page.' }),
 });
 
+const bodyQuery = z.object({
+  attempt: wholeNumber(MAX_DELIVERY_ATTEMPTS, `must be 1 to ${MAX_DELIVERY_ATTEMPTS}.`)
+    .default(1)
+    .meta({ default: 1, description: 'Number of the attempt.' }),
+});
+
 export const webhookDeliveries: Resource = {
   tag: 'platform: webhooks',
   pathParameters: WEBHOOK_IDS,
   schemas: {
     Delivery: deliveryView.schema,
     DeliveryAttempt: attemptView.schema,
+    DeliveryBody: json.closedObject({ ...bodyView.properties, body: json.text }),
     RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
   },
   operations: {
@@ -138,7 +127,7 @@ export const webhookDeliveries: Resource = {
         const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
         return {
           body: JSON.stringify({
-            data: page.map((entry) => shown(tenant, entry)),
+            data: page.map((entry) => shownDelivery(tenant, entry)),
             links: { next },
           }),
         };
@@ -152,7 +141,27 @@ export const webhookDeliveries: Resource = {
       async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
         const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        return dataReply(shown(tenant, entry));
+        return dataReply(shownDelivery(tenant, entry));
+      },
+    },
+    'GET /webhooks/:id/deliveries/:deliveryId/body': {
+      work: 'document',
+      id: 'platformGetDeliveryBody',
+      summary: 'The body that an attempt sent',
+      description:
+        'Made again from the log, with the custom data of the webhook as it was. The SHA-256 of what was sent is kept with the attempt: `is_proved` says whether the two agree. They do for approvals, tables and tests of an unchanged tenant; another event of an order names records as they are, which may have changed since.',
+      allow: 'adminsAndAuditors',
+      query: parametersIn(bodyQuery),
+      answer: json.one('DeliveryBody'),
+      async handle({ commands, readModels }, { req, tenant, path: { id, deliveryId }, query }) {
+        const { attempt } = parseQuery(bodyQuery, query);
+        const key = { tenant: tenant.name, deliveryId: deliveryId.toLowerCase() };
+        const entry = await readModels.delivery(tenant.name, key.deliveryId);
+        const { deadline } = req.context;
+        const sent = entry?.webhookId === id ? await sentBody(commands, tenant, key, attempt, deadline) : undefined;
+        if (sent === undefined)
+          throw new NotFoundError(`Delivery ${deliveryId} to this webhook has no attempt ${attempt}.`);
+        return { body: await bodyAnswer(attempt, sent, deadline) };
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

@@ -41,6 +41,8 @@ export type QueryParameter = {
   readonly name: string;
   readonly description?: string;
   readonly schema?: JsonSchema;
+  /** For the document; the handler refuses its lack. */
+  readonly required?: true;
   /** May occur more than once. */
   readonly repeats?: true;
   /** Name of the shared component in the document. */
@@ -112,8 +114,12 @@ export type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
 /** Needs no token. */
 export type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
 
-/** For all API clients of the tenant. */
-export type ClientOperation = Description & { readonly allow: 'clients'; readonly handle: Handler<ClientCall> };
+/** For all API clients of the tenant, or those with the scope. */
+export type ClientOperation = Description & {
+  readonly allow: 'clients';
+  readonly scope?: Scope;
+  readonly handle: Handler<ClientCall>;
+};
 
 /**
  * On the table `:table`, for API clients with the scope to read or write tables of its kind, or with the named scope.
@@ -129,7 +135,7 @@ export type TableOperation = Description & {
   readonly handle: Handler<TableCall>;
 };
 
-/** For users of the platform in this role group. */
+/** For users of the platform in this role group; reads of the auditor's also for API clients that audit. */
 export type UserOperation = Description & {
   readonly allow: RoleGroup;
   /** Also for a user who must change their password first. */
@@ -137,11 +143,14 @@ export type UserOperation = Description & {
   readonly handle: Handler<UserCall>;
 };
 
+/** For operators of the installation, at their own host. */
+export type OperatorOperation = Description & { readonly allow: 'operators'; readonly handle: Handler<OperatorCall> };
+
 /** Whether the table's path has the operation's method. */
 export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>
   !isTableOperation(operation) || operation.elsewhere !== 405 || operation.isOffered?.(assetType()) === true;
 
-export type Operation = OpenOperation | ClientOperation | TableOperation | UserOperation;
+export type Operation = OpenOperation | ClientOperation | TableOperation | UserOperation | OperatorOperation;
 
 export const isTableOperation = (operation: Operation): operation is TableOperation =>
   operation.allow === 'read' || operation.allow === 'write' || isScope(operation.allow);
@@ -182,7 +191,15 @@ export type ClientCall = Call & {
 
 export type TableCall = Call & { readonly caller: Caller; readonly assetType: AssetType };
 
-export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant; readonly user: User };
+/** `user` is undefined for an API client that audits, which only reads: see `personOf`. */
+export type UserCall = Call & {
+  readonly caller: Caller;
+  readonly tenant: Tenant;
+  readonly user: User | undefined;
+};
+
+/** `operator` is who made the link of the session. */
+export type OperatorCall = Call & { readonly operator: string };
 
 /** What a write has changed. */
 export type Changed = {

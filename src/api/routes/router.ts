@@ -17,6 +17,7 @@ import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
+import { decidedAgain } from './decidedAgain.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -115,6 +116,10 @@ const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as cons
 const knownAsset = ({ params, context }: Request): AssetType =>
   known(context.tenant.assetTypes, String(params.table), 'asset');
 
+/** The same as the directory has it now, unless the table is gone. */
+const knownNow = (api: Api, req: Request): AssetType =>
+  api.directory.tenant(req.context.tenant.name)?.assetTypes.get(String(req.params.table)) ?? knownAsset(req);
+
 const isHere = (req: Request, operation: Operation): boolean => hasMethodAt(operation, () => knownAsset(req));
 
 /** For methods without an operation. OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). */
@@ -186,7 +191,10 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     switch (operation.allow) {
       case 'anyone':
         return operation.handle(api, await toCall(req, res, {}));
+      case 'operators':
+        return act(operation.handle, req, await toCall(req, res, { operator: context.actor.id }));
       case 'clients': {
+        if (operation.scope !== undefined) requireScope(req, operation.scope);
         const { tenant, scopes } = context;
         return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), tenant, scopes }));
       }
@@ -202,7 +210,11 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
         const assetType = knownAsset(req);
         requireScope(req, scopeOf(operation, assetType));
         if (operation.waitsForBacklog?.(assetType) === true) api.backlogs.requireRoom(context.tenant.name);
-        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), assetType }));
+        const call = await toCall(req, res, { caller: context.caller(), assetType });
+        if (method === 'GET') return act(operation.handle, req, call);
+        // The table may have a new field.
+        const decide = () => act(operation.handle, req, { ...call, assetType: knownNow(api, req) });
+        return decidedAgain(api, context, decide);
       }
     }
   };
@@ -310,7 +322,8 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const held = tag === undefined ? undefined : heldTag(req, tag);
   if (held !== undefined) return sendJson(res, 304, undefined, { ...headers, ETag: held });
   if (body === undefined) return sendJson(res, status, body, headers);
-  const encoding = encodingFor(req, body);
+  const isCompressed = headers?.['Content-Type'] === 'application/zip';
+  const encoding = isCompressed ? undefined : encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
   requireRoom(api, req);
   if (encoding === undefined) return send(api, req, res, { status, body, headers: described });
@@ -349,11 +362,11 @@ async function send(api: Api, req: Request, res: Response, answer: Answer): Prom
 }
 
 /** Reads may lag behind writes. */
-function tellStaleness({ staleness, pendingWrites }: Api, { context }: Request, res: Response): void {
+function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
   const seconds = staleness(context.tenantName);
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
-  if (pendingWrites?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
+  if (context.mayLack || unshown?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
 }
 
 /** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */

@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../../config.js';
+import { type Checked, checked, LOOK, machineChecks, settingsCheck } from '../../service/checks.js';
 import { readModelFile } from '../../service/engines.js';
 import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
 import { broker, directory, logFile, quotas, readModels } from './engines.js';
-import { type Checked, checked, disk, files, keys, settings } from './machine.js';
+import { files } from './machine.js';
 
 export function doctorCommand(): Command {
   const definition = new Command('doctor').description(
@@ -40,15 +41,12 @@ async function examine({ pageSeconds, ...output }: DoctorOptions): Promise<void>
   if (!ok) process.exitCode = EXIT_FAILURE;
 }
 
-async function ofMachine(config: Config, pageSeconds: number): Promise<Checked[]> {
-  const look = 'Run this as the user of the service, with its settings.';
-  return [
-    await checked('settings', look, () => settings(config)),
-    await checked('files', look, () => files(config, pageSeconds)),
-    await checked('keys', 'Put it back from a backup.', () => keys(config)),
-    await checked('disk', look, () => disk(config)),
-  ];
-}
+/** The check of files makes a directory that is missing, so it comes before those that look into it. */
+const ofMachine = async (config: Config, pageSeconds: number): Promise<Checked[]> => [
+  await settingsCheck(config),
+  await checked('files', LOOK, () => files(config, pageSeconds)),
+  ...(await machineChecks(config)),
+];
 
 /** A missing or damaged log is not opened: that would create a new one. */
 async function ofEngines(config: Config): Promise<Checked[]> {

@@ -3,18 +3,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.js';
-import { UnopenableSecretError } from '../../commands/context.js';
+import { opens, signingKeysNow } from '../../commands/identity/signingKeys.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import { signerOf } from '../../domain/identity/signingKeys.js';
 import type { Parked } from '../../ports/projectionProgress.js';
 import { type ProjectionStatus, statusOfLanes } from '../../projector/projections.js';
 import { afterFix, parkedSentence } from '../../projector/tenantState.js';
+import { type Finding, type Looked, shown } from '../../service/checks.js';
 import { openBroker } from '../../service/engines.js';
 import { LogUsage } from '../../service/logUsage.js';
+import { OtherSecretsKeyError } from '../../service/signingKeys.js';
 import { withTimeout } from '../../supervision/waiting.js';
-import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools, ProjectionTools } from '../operator.js';
-import { type Finding, type Looked, shown } from './machine.js';
 
 const ANSWER_WITHIN_MS = 10_000;
 /** A working projector commits several times a second. */
@@ -42,6 +44,9 @@ export async function directory(
   parked: readonly Parked[],
 ): Promise<Looked> {
   const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
+  const signer = signerOf(await signingKeysNow(commands));
+  if (signer !== undefined && !opens(commands.secretBox, signer.sealedKey))
+    findings.push({ problem: new OtherSecretsKeyError('the key that signs tokens').message, remedy: NO_START });
   let secrets = 0;
   for (const { name, webhooks } of tenants) {
     for (const { id, sealedSecret, stagedSecret } of webhooks.values()) {
@@ -55,6 +60,8 @@ export async function directory(
   }
   return { detail: `${tenants.length} tenants, ${secrets} signing secrets that open`, findings };
 }
+
+const NO_START = 'Until then no process starts with this key, and nothing is sealed under it.';
 
 /** Share of a quota from which the operator is told. */
 const NEARLY_USED = 0.9;
@@ -81,16 +88,6 @@ export async function quotas(config: Config, tenants: readonly Tenant[], { comma
 const NEEDS_RELEASE =
   'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
-function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string): boolean {
-  try {
-    secretBox.open(sealed);
-    return true;
-  } catch (error) {
-    if (error instanceof UnopenableSecretError) return false;
-    throw error;
-  }
-}
-
 /** A projection is behind only if it makes no progress. */
 export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
   const first = await withTimeout(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
@@ -116,6 +113,16 @@ const isParked = (parked: Parked): Finding => ({
   remedy: afterFix(parked),
 });
 
+/** Queues that are lost with one node of a cluster. */
+async function queueTypes(url: string): Promise<readonly Finding[]> {
+  const { inspectRabbitMq, singleQueues } = await import('../../adapters/broker/rabbitmq/inspect.js');
+  const inspected = await inspectRabbitMq(url, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
+  return singleQueues(inspected).map((queue) => ({
+    problem: `The queue ${queue} is a classic one, which RabbitMQ ${inspected.version} does not replicate.`,
+    remedy: 'Delete it while no process runs: it is made as a quorum queue and filled again from the event log.',
+  }));
+}
+
 export async function broker(config: Config): Promise<Looked> {
   if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
     return { detail: 'not used yet', findings: [] };
@@ -135,6 +142,7 @@ export async function broker(config: Config): Promise<Looked> {
         remedy: 'Start the service, or its role webhooks. If it runs, raise WEBHOOK_CONCURRENCY.',
       });
     }
+    if (config.RABBITMQ_URL !== undefined) findings.push(...(await queueTypes(config.RABBITMQ_URL)));
     return { detail: `${depth.ready} jobs are due, ${depth.delayed} are for later`, findings };
   } finally {
     await opened.close();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
 import type { ApiClient, ClientEvent, LiveSecret } from '../../domain/identity/events.js';
-import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -18,7 +18,7 @@ export const clientBody = z.strictObject({
     max: MAX_LIST_ENTRIES,
     type: 'must be an array of scopes.',
     min: [1, 'must have at least 1 scope.'],
-  }).default([...SCOPES]),
+  }).default([...DATA_SCOPES]),
 });
 
 export type NewClient = {
@@ -28,7 +28,7 @@ export type NewClient = {
   readonly scopes: readonly Scope[];
 };
 
-/** @param body `{ name, scopes? }`; all scopes by default. @throws ValidationError, NotFoundError (tenant) */
+/** @param body `{ name, scopes? }`; DATA_SCOPES by default. @throws ValidationError, NotFoundError (tenant) */
 export async function createClient(commands: DirectoryCommands, caller: Caller, body: unknown): Promise<NewClient> {
   const input = parseBody(clientBody, body);
   const scopes = SCOPES.filter((scope) => input.scopes.includes(scope));

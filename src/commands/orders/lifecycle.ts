@@ -13,7 +13,7 @@ import { approverOf, OrderDocumentTooLargeError, orderText } from '../../domain/
 import { evolve, type Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
-import { SET_BY_SAVING } from '../../domain/order/status.js';
+import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
 import { orderStream } from '../../domain/streams.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
@@ -102,7 +102,7 @@ export async function saveOrder(
   }
   const saved = await writeOrder(commands, caller, orderId, async (order, at) => {
     await check?.(order);
-    if (order.status === 'submitted' || order.status === 'completed') {
+    if (!mayBe('save', order.status)) {
       throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
     }
     const decision = await decide(order, { ...input.fields, processing_status: status });

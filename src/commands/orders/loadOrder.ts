@@ -7,7 +7,7 @@ import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type PagesOf, type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
@@ -32,19 +32,34 @@ type KeptOrder = { readonly order: OrderAt; readonly counted: number; readonly s
 const orderCache = (maxSize: number) =>
   new LRUCache<string, KeptOrder>({ maxSize, sizeCalculation: ({ counted, since }) => counted + since });
 
+type OrderLog = StreamReads & Pick<EventStore, 'erasures'>;
+
 /** Reads orders of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
 export class OrderReader {
-  readonly #eventStore: StreamReads;
+  readonly #eventStore: OrderLog;
   readonly #latest = orderCache(KEPT_ORDERS_CHARACTERS);
   readonly #earlier = orderCache(KEPT_EARLIER_ORDERS_CHARACTERS);
 
-  constructor(eventStore: StreamReads) {
+  #erasures = 0;
+
+  constructor(eventStore: OrderLog) {
     this.#eventStore = eventStore;
+  }
+
+  /** What is erased since may be in kept orders. */
+  #log(): OrderLog {
+    const { count = 0 } = this.#eventStore.erasures ?? {};
+    if (count !== this.#erasures) {
+      this.#latest.clear();
+      this.#earlier.clear();
+    }
+    this.#erasures = count;
+    return this.#eventStore;
   }
 
   /** An order as it is now; undefined when there is none. @throws the cancellation's reason */
   load(tenant: string, orderId: string, cancellation?: Cancellation): Promise<OrderAt | undefined> {
-    return load(this.#eventStore, this.#latest, orderStream(tenant, orderId), { cancellation });
+    return load(this.#log(), this.#latest, orderStream(tenant, orderId), { cancellation });
   }
 
   /** An order as it was after the event of this revision; undefined when there was none. @throws the cancellation's reason */
@@ -54,7 +69,7 @@ export class OrderReader {
     revision: Revision,
     cancellation?: Cancellation,
   ): Promise<OrderAt | undefined> {
-    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), { to: revision, cancellation });
+    return load(this.#log(), this.#earlier, orderStream(tenant, orderId), { to: revision, cancellation });
   }
 }
 

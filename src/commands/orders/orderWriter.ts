@@ -116,14 +116,30 @@ export const orderView = (assetType: AssetType, id: string, order: Order): Recor
 /** By table, then by the value that refers to a record there. */
 type Related = Map<string, Map<string, RecordView>>;
 
+/** Where the tables of a snapshot, and the reference records in it, come from. */
+export type SnapshotSource = {
+  readonly assetTypes: ReadonlyMap<string, AssetType>;
+  /** See `DecisionReads.find`. */
+  readonly find: (table: string, key: string, values: readonly string[]) => Promise<readonly StoredRecord[]>;
+};
+
 /** The order and its parts from the log, and the reference records that they refer to from the read model. */
 export async function exportSnapshot(
   commands: Application,
-  tenantName: string,
+  tenant: string,
   orderId: string,
   order: Order,
 ): Promise<ExportSnapshot> {
-  const { assetTypes } = tenantOf(commands, tenantName);
+  const { assetTypes } = tenantOf(commands, tenant);
+  const find: SnapshotSource['find'] = (table, key, values) => commands.readModels.find({ tenant, table }, key, values);
+  return snapshotOf({ assetTypes, find }, orderId, order);
+}
+
+export async function snapshotOf(
+  { assetTypes, find }: SnapshotSource,
+  orderId: string,
+  order: Order,
+): Promise<ExportSnapshot> {
   const typeOf = (table: string): AssetType => assetTypeOf({ assetTypes }, table);
   const head = orderView(typeOf(order.table), orderId, order);
   const parts = [...order.parts.values()].map((part) => ({
@@ -133,7 +149,7 @@ export async function exportSnapshot(
   const related: Related = new Map();
   let found = [{ table: order.table, record: head }, ...parts];
   // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
-  while (found.length > 0) found = await findRelated(commands, tenantName, typeOf, found, related);
+  while (found.length > 0) found = await findRelated(find, typeOf, found, related);
   return {
     table: order.table,
     order: head,
@@ -143,8 +159,7 @@ export async function exportSnapshot(
 }
 
 async function findRelated(
-  commands: Application,
-  tenant: string,
+  find: SnapshotSource['find'],
   typeOf: (table: string) => AssetType,
   records: readonly { readonly table: string; readonly record: RecordView }[],
   related: Related,
@@ -166,7 +181,7 @@ async function findRelated(
   for (const { table, key, values } of wanted.values()) {
     const records = related.get(table) ?? new Map<string, RecordView>();
     related.set(table, records);
-    for (const stored of await commands.readModels.find({ tenant, table }, key, [...values])) {
+    for (const stored of await find(table, key, [...values])) {
       const record = recordView(typeOf(table), stored);
       records.set(keyValue(stored, key), record);
       found.push({ table, record });
@@ -175,5 +190,6 @@ async function findRelated(
   return found;
 }
 
-const keyValue = (record: StoredRecord, key: string): string =>
+/** The value by which others name the record. */
+export const keyValue = (record: StoredRecord, key: string): string =>
   key === 'id' ? record.id : String(ownValue(record.fields, key));

@@ -133,7 +133,7 @@ export async function workOf(
   const { from, to } = timesOf(session, now);
   const head = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const last =
-    session.committed === undefined
+    session.committed?.operationId === undefined
       ? await lastUntil(eventStore, stream, to, head, cancellation)
       : Math.min(head, Number(session.committed.operationId));
   const operations: SyncOperation[] = [];
@@ -188,12 +188,26 @@ export async function lastUntil(
   cancellation?: Cancellation,
 ): Promise<Revision> {
   if (time === undefined) return end;
+  return lastWhere(eventStore, stream, end, ({ metadata }) => metadata.occurredAt <= time, cancellation);
+}
+
+/**
+ * Revision of the last event up to `end` of which this is true (binary search): it is true of all events before that one;
+ * -1 when it is true of none.
+ */
+export async function lastWhere(
+  eventStore: StreamReads,
+  stream: string,
+  end: Revision,
+  isTrue: (event: RecordedEvent) => boolean,
+  cancellation?: Cancellation,
+): Promise<Revision> {
   let [low, high] = [-1, end];
   // The end first: it is the answer when a next page is read.
   for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
     cancellation?.throwIfCancelled();
     const event = await eventAt(eventStore, stream, middle);
-    if (event !== undefined && event.metadata.occurredAt <= time) low = middle;
+    if (event !== undefined && isTrue(event)) low = middle;
     else high = middle - 1;
   }
   return low;

@@ -23,6 +23,8 @@ export const commitBody = z.strictObject({
   records: confirmed.optional(),
   /** How many records the commit should delete. */
   confirm: confirmed.optional(),
+  /** False: deletes nothing. */
+  clean_up: z.boolean('must be true or false.').default(true),
 });
 
 export type StartedSync = { readonly id: string; readonly startedAt: string; readonly expiresAt: string };
@@ -46,8 +48,8 @@ export type CommitResult = {
 
 /**
  * A repetition gets the same answer and deletes nothing more.
- * @param body `{ records, confirm? }`; a dry run needs neither
- * @throws ConflictError when a batch of it was refused, it has expired, or it is not the newest
+ * @param body `{ records, confirm?, clean_up? }`; a dry run needs none
+ * @throws ConflictError when a batch of it was refused, it has expired, it is not the newest, or it ended without a clean-up
  * @throws ValidationError when a number is wrong, and when the guard refuses
  */
 export async function commitSync(
@@ -59,7 +61,7 @@ export async function commitSync(
   options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined } = {},
 ): Promise<CommitResult> {
   refuseMasterData(assetType, 'synchronized');
-  const { records, confirm } = parseBody(commitBody, body);
+  const { records, confirm, clean_up: cleansUp } = parseBody(commitBody, body);
   if (records === undefined && options.dryRun !== true) {
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
   }
@@ -67,13 +69,15 @@ export async function commitSync(
     if (records !== undefined && records !== kept) {
       throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
     }
+    if (!cleansUp) return;
     const guard = options.dryRun === true ? undefined : options.guard;
     const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
     if (refusal !== undefined) throw new ValidationError(refusal);
   };
   const { state: newest } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
   if (options.dryRun === true) return look(commands, caller, assetType, id, check);
-  if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed);
+  if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed, cleansUp);
+  if (!cleansUp) return endWithoutCleanUp(commands, caller, assetType, id, check);
   if (newest?.id !== id || newest.closed === undefined) {
     await lookUnlessClosed(commands, caller, assetType, id, check);
   }
@@ -86,7 +90,13 @@ export async function commitSync(
   return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
 }
 
-async function again({ eventStore }: Application, caller: Caller, { deleted, operationId }: SyncCommitted['data']) {
+async function again(
+  { eventStore }: Application,
+  caller: Caller,
+  { id, deleted, operationId }: SyncCommitted['data'],
+  cleansUp: boolean,
+) {
+  if (cleansUp && operationId === undefined) throw new ConflictError(`${id} was committed without a clean-up.`);
   return { deleted, operationId, position: await withDeadline(caller, eventStore.head()), differences: [] };
 }
 
@@ -127,6 +137,28 @@ async function lookUnlessClosed(
   }
 }
 
+/** A batch that is written between the check and the end stays, and was not counted: nothing is deleted for its lack. */
+async function endWithoutCleanUp(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  check: (counts: CleanUpCounts) => void,
+): Promise<CommitResult> {
+  await lookUnlessClosed(commands, caller, assetType, id, check);
+  const stream = tableStream(caller.tenant, assetType.name);
+  await changeSync(commands, caller, assetType.name, async (sync) => {
+    if (sync?.id === id && sync.committed !== undefined) return [];
+    requireOpen(sync, id, commands.now());
+    const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
+    return [
+      { type: 'SyncClosed', data: { id, after } },
+      { type: 'SyncCommitted', data: { id, deleted: 0 } },
+    ];
+  });
+  return { deleted: 0, position: await withDeadline(caller, commands.eventStore.head()), differences: [] };
+}
+
 type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
 
 /**
@@ -148,7 +180,7 @@ async function close(commands: Application, caller: Caller, { name }: AssetType,
   return { ...closed, expiresAt: expiryOf(state) };
 }
 
-type CleanUpArgs = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
+type CleanUpArgs = { readonly deleted: number; readonly operationId: string };
 
 /** Cleans up once, however often it is called: the table's stream says whether it was done. */
 async function deleteUnseen(

@@ -51,11 +51,14 @@ const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }
   evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
 
 /** The delivery, from its stream; undefined when it was never requested. */
-export async function loadDelivery(eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> {
-  // A delivery has few events: attempts are counted.
+export const loadDelivery = async (eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> =>
+  deliveryOf(key, await deliveryEvents(eventStore, key));
+
+/** Few: attempts are counted. */
+export async function deliveryEvents(eventStore: StreamReads, key: DeliveryKey): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for await (const page of streamPages(eventStore, deliveryStream(key.tenant, key.deliveryId))) events.push(...page);
-  return deliveryOf(key, events);
+  return events;
 }
 
 /** @param events of its stream, from the first on */

@@ -119,6 +119,8 @@ export function evolveTenant(
       const { maxPercent, ...least } = event.data;
       return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent, ...least } };
     }
+    case 'DataErased':
+      return tenant;
     case 'QuotasChanged':
       return { ...tenant, quotas: changedQuotas(tenant.quotas ?? {}, event.data) };
     case 'UserAdded':

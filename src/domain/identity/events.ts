@@ -1,4 +1,4 @@
-/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, `session-<tenant>.<id>` and `client-<tenant>.<id>`. */
+/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, `session-<tenant>.<id>`, `client-<tenant>.<id>` and `access-<tenant>`. */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
 import type { EventOf } from '../eventTypes.js';
 import type { Quota } from '../quotas.js';
@@ -26,6 +26,14 @@ export type TenantEvent =
   | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null; readonly minRecords?: number }>
   /** Only what changed; null: the installation's quota counts again. 0: no limit. */
   | EventOf<'QuotasChanged', { readonly [quota in Quota]?: number | null }>
+  /** A record, an order or a part of one (`orderId`), or a user: what was written before is no longer shown. */
+  | EventOf<
+      'DataErased',
+      { readonly fields: readonly string[]; readonly reason: string } & (
+        | { readonly table: string; readonly id: string; readonly orderId?: string }
+        | { readonly userId: number }
+      )
+    >
   /** No other event of the tenant counts, before it or after it, and its name is not given again. */
   | EventOf<'TenantDeleted', { readonly name: string }>;
 
@@ -52,6 +60,19 @@ export type SessionEvent = EventOf<
   'SessionEnded',
   { readonly userId: number; readonly sessionId: string; readonly expiresAt: string }
 >;
+
+/** In the stream `access-<tenant>`: what nothing else in the log tells of. What is refused is counted, so that nobody can fill the log by being refused. */
+export type AccessEvent =
+  | EventOf<'SignedIn', { readonly userId: number; readonly sessionId: string }>
+  /** `userId`: null for names that no user has, which are not kept: a person may have typed a password there. */
+  | EventOf<'SignInRefused', { readonly userId: number | null; readonly network: string; readonly times: number }>
+  /** Somebody took an order with its proofs out of the service. */
+  | EventOf<'OrderExported', { readonly orderId: string }>
+  /** A signed-in user asked for what their roles do not allow. */
+  | EventOf<'RequestRefused', { readonly userId: number; readonly roles: readonly Role[]; readonly times: number }>;
+
+/** In the stream `log-operator.<id of the link>`, of no tenant: a link to the operator's console was used. */
+export type OperatorEvent = EventOf<'OperatorSignedIn', { readonly operator: string; readonly network: string }>;
 
 export type ApiClient = {
   readonly clientId: string;

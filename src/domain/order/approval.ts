@@ -8,7 +8,7 @@ import type { Approver } from './exportDocument.js';
 import { accept, move, type Order, type OrderDecision, refuse, stay } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
 import type { ExportSnapshot } from './snapshot.js';
-import { APPROVABLE } from './status.js';
+import { ACTIONS, mayBe } from './status.js';
 
 /**
  * Approval (spec §3): needs `validated` or `failed`. An order with problems (unknown references, impossible values) needs a
@@ -32,8 +32,8 @@ export function approveOrder(
     readonly warnings?: readonly ExportWarning[];
   },
 ): OrderDecision {
-  if (!APPROVABLE.includes(order.status)) {
-    const message = `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`;
+  if (!mayBe('approve', order.status)) {
+    const message = `An order can be approved when it is ${ACTIONS.approve.join(' or ')}; this one is ${order.status}.`;
     return { kind: 'conflict', message };
   }
   if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
@@ -53,7 +53,7 @@ export function approveOrder(
 }
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
-  if (['submitted', 'completed', 'rejected'].includes(order.status)) {
+  if (!mayBe('reject', order.status)) {
     return { kind: 'conflict', message: `An order that is ${order.status} cannot be rejected.` };
   }
   if (reasons.length === 0)

@@ -20,16 +20,27 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
 export const SET_BY_SAVING = ['saved', 'validated'] as const;
 
 /** Orders that validators work on. */
-export const TO_VALIDATE: readonly OrderStatus[] = [
+export const TO_VALIDATE = [
   'pending_validation',
   'saved',
   'validated',
   'submit_failed',
   FAILED,
-];
+] as const satisfies readonly OrderStatus[];
 
 /** Orders that validators are done with. */
 export const ARCHIVED: readonly OrderStatus[] = ['rejected', 'submitted', 'completed'];
 
-/** An approval needs one of these. */
-export const APPROVABLE: readonly OrderStatus[] = ['validated', FAILED];
+/** What people do with an order, and the states in which they may. */
+export const ACTIONS = {
+  save: [...TO_VALIDATE, 'rejected'],
+  approve: ['validated', FAILED],
+  reject: TO_VALIDATE,
+} as const satisfies { readonly [action: string]: readonly OrderStatus[] };
+export type OrderAction = keyof typeof ACTIONS;
+
+export const mayBe = (action: OrderAction, status: OrderStatus): boolean =>
+  (ACTIONS[action] as readonly OrderStatus[]).includes(status);
+
+export const actionsOn = (status: OrderStatus): readonly OrderAction[] =>
+  (['save', 'approve', 'reject'] as const).filter((action) => mayBe(action, status));

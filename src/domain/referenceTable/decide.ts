@@ -3,6 +3,8 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
+import { charactersOf } from '../jsonSize.js';
+import { MAX_WAS_CHARACTERS } from '../limits.js';
 import { BatchParts } from './batchParts.js';
 import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
 
@@ -91,7 +93,9 @@ export function updateRecord(
     return refuse(unique, takenMessage(assetType, String(newKey)));
   }
   if (Object.keys(set).length === 0) return { ok: true, events: [] };
-  return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set } }] };
+  const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);
+  const replaced = charactersOf(was) > MAX_WAS_CHARACTERS ? {} : { was };
+  return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set, ...replaced } }] };
 }
 
 export type BatchCounts = { readonly created: number; readonly updated: number; readonly unchanged: number };

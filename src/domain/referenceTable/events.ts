@@ -4,8 +4,8 @@ import type { EventOf } from '../eventTypes.js';
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 type ChangedRecord = { readonly id: string; readonly set: Fields };
-/** With the values before, in the order of `set`; missing in batches of earlier releases. */
-type ReplacedRecord = ChangedRecord & { readonly was?: readonly FieldValue[] };
+/** With the values before, in the order of `set`; missing in events of earlier releases, and where they are long. */
+export type ReplacedRecord = ChangedRecord & { readonly was?: readonly FieldValue[] };
 
 /** `count` consecutive records had this batch id. */
 export type Run = readonly [count: number, batchId: string | null];
@@ -14,7 +14,7 @@ export type Run = readonly [count: number, batchId: string | null];
 export type RecordCreated = EventOf<'RecordCreated', NewRecord>;
 
 /** Only what changed. */
-export type RecordChanged = EventOf<'RecordChanged', ChangedRecord>;
+export type RecordChanged = EventOf<'RecordChanged', ReplacedRecord>;
 
 /**
  * One part of a batch upsert: the items that carried the same `_batch_id`. A batch is one append of as

@@ -11,10 +11,10 @@ export type SyncFailed = EventOf<'SyncFailed', { readonly id: string; readonly r
 /** The session takes no more batches. Its clean-up stands after revision `after` of the table's stream. */
 export type SyncClosed = EventOf<'SyncClosed', { readonly id: string; readonly after: number }>;
 
-/** The answer to its commit. */
+/** The answer to its commit; without a clean-up there is no operation. */
 export type SyncCommitted = EventOf<
   'SyncCommitted',
-  { readonly id: string; readonly deleted: number; readonly operationId: string }
+  { readonly id: string; readonly deleted: number; readonly operationId?: string }
 >;
 
 export type SyncEvent = SyncStarted | SyncFailed | SyncClosed | SyncCommitted;

@@ -152,9 +152,15 @@ function untilOr(due: number, now: string, step: NextStep): NextStep {
 }
 
 /** The first event of an attempt, appended before it is made; none when another attempt was started instead. */
-export function startAttempt(delivery: Delivery, attempt: number, url: string): readonly DeliveryEvent[] {
+export function startAttempt(
+  delivery: Delivery,
+  attempt: number,
+  { url, bodySha256 }: { readonly url: string; readonly bodySha256?: string | undefined },
+): readonly DeliveryEvent[] {
   const isNext = delivery.outcome === 'open' && delivery.inFlight === undefined && delivery.started === attempt - 1;
-  return isNext ? [{ type: 'DeliveryAttemptStarted', data: { attempt, url } }] : [];
+  if (!isNext) return [];
+  const hash = bodySha256 === undefined ? {} : { bodySha256 };
+  return [{ type: 'DeliveryAttemptStarted', data: { attempt, url, ...hash } }];
 }
 
 /** The result of an attempt that was cut off by a crash. */

@@ -90,7 +90,15 @@ type Attempted<Status> = { readonly attempt: number; readonly status: Status; re
 export type DeliveryEvent =
   | EventOf<'DeliveryRequested', DeliverySubject>
   /** Appended before the attempt is made, so that a crash can never hide one. */
-  | EventOf<'DeliveryAttemptStarted', { readonly attempt: number; readonly url: string }>
+  | EventOf<
+      'DeliveryAttemptStarted',
+      {
+        readonly attempt: number;
+        readonly url: string;
+        /** SHA-256 of the body in hex; absent if none was sent, and in events of earlier releases. */
+        readonly bodySha256?: string;
+      }
+    >
   | EventOf<
       'DeliveryAttemptFailed',
       Attempted<number | null> & {

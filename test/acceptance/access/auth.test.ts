@@ -200,6 +200,10 @@ describe('token request', () => {
         challenge: 'Basic realm="dynamic-assets", charset="UTF-8"',
       });
     }
+    // A browser says with each POST of a page where the page is from.
+    const ofPage = { authorization: `Basic ${btoa('nobody:wrong')}`, origin: `http://${acme().host}` };
+    const { status, headers } = await acme().requestToken({ grant_type: 'client_credentials' }, ofPage);
+    expect({ status, challenge: headers['www-authenticate'] }).toEqual({ status: 401, challenge: undefined });
   });
 
   it('guessing a secret ends in 429, and leaves other clients alone', async () => {

@@ -15,6 +15,7 @@ const run = useService({
 const acme = () => run.tenant('acme');
 const SERVER = '/.well-known/oauth-authorization-server';
 const RESOURCE = '/.well-known/oauth-protected-resource';
+/** Of a client that is made without naming any. */
 const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'];
 
 const runScript = promisify(execFile);
@@ -46,7 +47,7 @@ describe('the metadata', () => {
     issuer: `http://${host}`,
     token_endpoint: `http://${host}/oauth/token`,
     jwks_uri: `http://${host}/.well-known/jwks.json`,
-    scopes_supported: SCOPES,
+    scopes_supported: [...SCOPES, 'read:audit'],
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
@@ -70,7 +71,7 @@ describe('the metadata', () => {
       resource: origin,
       authorization_servers: [origin],
       jwks_uri: `${origin}/.well-known/jwks.json`,
-      scopes_supported: SCOPES,
+      scopes_supported: [...SCOPES, 'read:audit'],
       bearer_methods_supported: ['header'],
       resource_documentation: `${origin}/docs`,
     });

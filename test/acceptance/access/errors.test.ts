@@ -49,6 +49,7 @@ describe('405', () => {
     [`${ITEMS}/clean-up`, ['POST']],
     [`${ITEMS}/${ID}`, ['GET', 'HEAD', 'PUT']],
     [`${ASSETS}/dyn_stock_order/assets/${ID}/history`, ['GET', 'HEAD']],
+    [`${ITEMS}/${ID}/history`, ['GET', 'HEAD']],
     ['/oauth/token', ['POST']],
     ['/.well-known/jwks.json', ['GET', 'HEAD']],
     ['/health/live', ['GET', 'HEAD']],

@@ -19,7 +19,8 @@ describe('roles', () => {
   const reads = {
     '/api-clients': ['admin', 'auditor'],
     '/webhooks': ['admin', 'auditor'],
-    '/users': ['admin'],
+    '/users': ['admin', 'auditor'],
+    '/activity': ['admin', 'auditor'],
     '/asset-types': ['admin', 'validator', 'auditor'],
     '/tenant': ['admin', 'validator', 'auditor'],
     '/orders': ['admin', 'validator', 'auditor'],

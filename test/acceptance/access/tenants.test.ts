@@ -61,6 +61,8 @@ describe('ids', () => {
     const item = await acme().create('dyn_item', { ...ITEM, external_id: 'I1' });
     await expectRefused(run.service, 404, () => rival().getRecord('dyn_item', item.id));
     await expectRefused(run.service, 404, () => rival().putRecord('dyn_item', item.id, { name: 'Mine' }));
+    await expectRefused(run.service, 404, () => rival().send('GET', `${ASSETS}/dyn_item/assets/${item.id}/history`));
+    await expectRefused(run.service, 404, () => rival().platform('GET', `/tables/dyn_item/assets/${item.id}/history`));
     expect((await rival().list('dyn_item', { 'filter[name]': 'Secret' })).meta.total).toBe(0);
   });
 

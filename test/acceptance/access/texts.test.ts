@@ -32,12 +32,10 @@ async function operations(): Promise<readonly Called[]> {
   }));
 }
 
-const tokenFor = (path: string): Promise<string> => (path.startsWith(PLATFORM) ? acme().signIn() : acme().token());
-
 /** Sends the query and answers with the reason of its 400. */
 async function refused({ method, path }: Pick<Called, 'method' | 'path'>, query: string): Promise<unknown> {
-  const send = async () => acme().send(method, `${path}?${query}`, { token: await tokenFor(path) });
-  const { body } = await expectRefused(run.service, 400, send);
+  const token = await acme().tokenFor(path);
+  const { body } = await expectRefused(run.service, 400, () => acme().send(method, `${path}?${query}`, { token }));
   return z.object({ error: z.string() }).parse(body).error;
 }
 
@@ -104,7 +102,7 @@ describe('paths', () => {
       for (const { method, path, example: body } of await operations()) {
         if (!path.includes(ID)) continue;
         const before = await run.service.logHead();
-        const token = await tokenFor(path);
+        const token = await acme().tokenFor(path);
         const answer = await acme().send(method, path.replaceAll(ID, text), {
           token,
           ...(body === undefined ? {} : { body }),
@@ -141,7 +139,7 @@ describe('RFC 8259 §4: a name twice in one object of a body is 400, with its pa
     ],
     ['POST', `${PLATFORM}/session`, '{"email":"a@example.com","password":"x","password":"y"}', 'password'],
   ])('%s %s %s', async (method, path, raw, name) => {
-    const send = async () => acme().send(method, path, { raw, token: await tokenFor(path) });
+    const send = async () => acme().send(method, path, { raw, token: await acme().tokenFor(path) });
     const { body } = await expectRefused(run.service, 400, send);
     expect(body).toEqual({ message: 'Bad request.', error: `The body has ${name} twice.` });
   });

@@ -117,7 +117,10 @@ describe('one order', () => {
 
   it('is shown with what is wrong with it; it is approved only with a reason why, which its history shows', async () => {
     const id = await completeOrder();
-    expect(Object((await auditor.call('GET', `/orders/${id}`)).body).data.problems).toEqual([]);
+    expect(Object((await auditor.call('GET', `/orders/${id}`)).body).data).toMatchObject({
+      problems: [],
+      actions: ['save', 'reject'],
+    });
     const unknown = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
     await acme().create('dyn_order_line', { order_id: id, quantity: 0, item_id: unknown });
     await acme().update('dyn_stock_order', id, { processing_status: 'validated' });

@@ -104,6 +104,84 @@ it('of many come in pages, each once', async () => {
   expect(rest).toMatchObject({ data: [{ status: 'aborted' }, { status: 'aborted' }], links: { next: null } });
 });
 
+describe('by an admin, as an import of a file', () => {
+  const table = 'dyn_unit_code';
+  const ask = async (path: string, body: object = {}, query = '') => {
+    const answer = await acme().platform('POST', `/tables/${table}${path}`, { body, query });
+    return { status: answer.status, data: dataOf(z.looseObject({}), answer) };
+  };
+  const codes = async () => (await acme().list(table, { sort: 'code' })).data.map(({ code, value }) => [code, value]);
+
+  it('checks rows, writes them, and ends with or without a clean-up; the whole is taken back', async () => {
+    await acme().batch(table, [
+      { code: 'BX', value: 'Box' },
+      { code: 'KG', value: 'Kilo' },
+    ]);
+    const before = await codes();
+    const row = (code: string, value: string, id?: unknown) => ({ code, value, ...(id ? { _batch_id: id } : {}) });
+    const dry = await ask('/assets/batch', { items: [row('KG', 'Kilogram'), row('LT', 'Litre')] }, 'dry_run=true');
+    expect(dry.data).toMatchObject({ created: 1, updated: 1, differences: [{ key: 'LT' }, { key: 'KG' }] });
+    expect(await codes()).toEqual(before);
+
+    const { id: kept } = (await ask('/syncs')).data;
+    await ask('/assets/batch', { items: [row('KG', 'Kilogram', kept)] });
+    expect((await ask(`/syncs/${kept}/commit`, { records: 1, clean_up: false })).data).toMatchObject({ deleted: 0 });
+    expect(await codes()).toEqual([
+      ['BX', 'Box'],
+      ['KG', 'Kilogram'],
+    ]);
+    const shown = { id: kept, status: 'committed', batches: 1, updated: 1, deleted: 0, operation_id: null };
+    expect((await list(table)).data[0]).toMatchObject(shown);
+
+    const { id } = (await ask('/syncs')).data;
+    const { operation_id: batch } = (await ask('/assets/batch', { items: [row('LT', 'Litre', id)] })).data;
+    expect((await ask(`/syncs/${id}/commit`, { records: 1 })).data).toMatchObject({ deleted: 2 });
+    expect(await codes()).toEqual([['LT', 'Litre']]);
+    expect((await ask(`/syncs/${id}/undo`)).data).toMatchObject({ restored: 2, deleted: 1, next: null });
+    expect((await ask(`/operations/${batch}/undo`)).data).toMatchObject({ restored: 0, deleted: 0 });
+    expect((await ask(`/syncs/${kept}/undo`)).data).toMatchObject({ restored: 1 });
+    expect(await codes()).toEqual(before);
+  });
+
+  it('is for admins, and says with the row and the field what is wrong', async () => {
+    const refused = await acme().platform('POST', `/tables/${table}/assets/batch`, {
+      body: { items: [{ code: 'A', value: 'a' }, { value: 'without a code' }] },
+    });
+    expect(refused).toMatchObject({ status: 422, body: { errors: { 'items.1.code': [expect.any(String)] } } });
+    for (const role of ['validator', 'auditor'] as const) {
+      const token = await acme().addPerson(role);
+      for (const path of ['/assets/batch', '/syncs', '/syncs/x/commit', '/syncs/x/undo', '/operations/1/undo']) {
+        const { status } = await acme().platform('POST', `/tables/${table}${path}`, { token, body: {} });
+        expect([role, path, status]).toEqual([role, path, 403]);
+      }
+    }
+    await expectRefused(run.service, 400, () => acme().platform('POST', '/tables/dyn_stock_order/syncs'));
+  });
+
+  it('takes a table along as CSV, page by page, and no formula with it', async () => {
+    await acme().batch('dyn_item', [
+      { external_id: 'X1', name: '=1+1' },
+      { external_id: 'X2', name: 'Tea, "green"' },
+    ]);
+    const get = (query: object) => acme().platform('GET', '/tables/dyn_item/assets.csv', { query: { ...query } });
+    const filtered = await get({ 'filter[external_id]': 'X' });
+    const [header = '', ...lines] = filtered.text.trim().split('\r\n');
+    const nameAt = header.split(',').indexOf('name');
+    expect(lines.map((line) => line.split(',')[nameAt])).toEqual(["'=1+1", '"Tea']);
+    expect(filtered.headers.link).toBeUndefined();
+    await acme().batch(
+      'dyn_item',
+      parties(0, 30).map(({ external_id, name }) => ({ external_id, name })),
+    );
+    const first = await get({});
+    const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? '';
+    const rest = await get(Object.fromEntries(new URL(next).searchParams));
+    expect(first.text.split('\r\n')).toHaveLength(27);
+    expect(rest.text.split('\r\n')[0]).toBe(header);
+    expect(rest.text.split('\r\n').length + 27 - 4).toBe((await acme().list('dyn_item')).meta.total);
+  });
+});
+
 describe('taking a whole one back', () => {
   const table = 'dyn_party';
   const all = async () => {

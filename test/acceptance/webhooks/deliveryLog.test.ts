@@ -36,6 +36,10 @@ const delivery = z.strictObject({
     z.strictObject({
       attempt: z.int(),
       url: z.string(),
+      body_sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .nullable(),
       started_at: time,
       ended_at: time.nullable(),
       duration_ms: z.number().nullable(),

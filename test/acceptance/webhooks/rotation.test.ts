@@ -88,7 +88,7 @@ it('an attempt is signed with the secrets and the time of its own, under the id 
   expect(Number(second?.headers['webhook-timestamp'])).toBeGreaterThan(Number(first?.headers['webhook-timestamp']));
 });
 
-it('docs/webhooks.md: under another SECRETS_KEY deliveries wait, and go out with a regenerated secret', async () => {
+it('docs/webhooks.md: once SECRETS_KEY is given up as lost, deliveries wait, and go out with a regenerated secret', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
   const withKey = (byte: number): Service =>
     new Service(directory, { ...quickDelivery(receiver), SECRETS_KEY: Buffer.alloc(32, byte).toString('base64') });
@@ -99,6 +99,8 @@ it('docs/webhooks.md: under another SECRETS_KEY deliveries wait, and go out with
   await before.stop();
 
   const service = withKey(2);
+  await expect(service.start()).rejects.toThrow('No key of this process opens the key that signs tokens');
+  expect(await service.cli('keys', 'rotate', '--lost-secrets-key')).toMatchObject({ code: 0 });
   await service.start();
   try {
     const tenant = new TenantClient(service, { tenant: 'acme', admin, client }, 'dyn_stock_order');
@@ -145,11 +147,6 @@ it('docs/webhooks.md: a receiver does not notice that SECRETS_KEY is changed in 
   await during(withKeys(2), async (tenant) => expect(await signed(tenant, 3)).toEqual(asBefore));
 
   const onlyOld = withKeys(1);
-  await during(onlyOld, async (tenant) => {
-    const { order } = await validatedOrder(tenant);
-    await approve(tenant, order.id);
-    while (!onlyOld.log.includes('it was sealed under another key')) await wait(POLL_MS);
-    expect(receiver.calls('/exchanged')).toHaveLength(3);
-  });
+  await expect(onlyOld.start()).rejects.toThrow('No key of this process opens the key that signs tokens');
   await onlyOld.dispose();
 });

@@ -70,6 +70,16 @@ it('§3: a webhook of other events does not count', async () => {
   );
 });
 
+it('§3: an order says before its approval that no webhook would get it, or only when it is enabled', async () => {
+  const id = await newOrder();
+  expect(await detail(id)).toMatchObject({ warnings: [NO_WEBHOOK] });
+  await withWebhook(acme(), receiver, '/wanted', async (webhook) => {
+    expect(await detail(id)).toMatchObject({ warnings: [] });
+    await disable(webhook.id);
+    expect(await detail(id)).toMatchObject({ warnings: [disabledBy(webhook.id)] });
+  });
+});
+
 it('§3: so does each of many that are approved at once', async () => {
   const ids = [await newOrder(), await newOrder()];
   const { body } = await acme().platform('POST', '/orders/approve', { body: { ids } });

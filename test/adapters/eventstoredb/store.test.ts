@@ -11,15 +11,19 @@ import {
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
 import { describeEngine } from '../../engines/describeEngine.js';
 import { systemEvent } from '../../engines/doubleLog.js';
+import type { Dialect } from '../../engines/doubleSubscription.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
 import { EventStoreDbServer, eventStoreDbServerMissing } from '../../engines/eventstoredb.js';
 import { describeOutages } from './outages.js';
 
+const DIALECTS: readonly Dialect[] = ['23.10', '25.0'];
+
 let double: EventStoreDouble;
 let store: EventStore;
+let dialect: Dialect | undefined;
 beforeEach(async () => {
-  double = await EventStoreDouble.start();
-  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000 });
+  double = await EventStoreDouble.start(dialect);
+  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000, replacedAfterMs: 500 });
 });
 afterEach(async () => {
   await store.close();
@@ -39,6 +43,17 @@ async function giveUp(stream: string, expected: number | 'no-stream'): Promise<v
 
 async function allEvents(): Promise<readonly RecordedEvent[]> {
   return (await storedSlices(store, { after: 0 })).flatMap((slice) => slice.events);
+}
+
+/** The same from the end of the log back. */
+async function allBackwards(): Promise<readonly RecordedEvent[]> {
+  const seen: RecordedEvent[] = [];
+  for (let before: number | undefined; ; ) {
+    const { events: some, next } = await store.readBackwards(4, before);
+    seen.push(...some);
+    if (next === undefined) return seen;
+    before = next;
+  }
 }
 
 describe('an append of several calls', () => {
@@ -61,6 +76,7 @@ describe('an append of several calls', () => {
     await giveUp('order-1', 0);
     await giveUp('order-2', 'no-stream');
     expect(ids(await allEvents())).toEqual([before.id]);
+    expect(ids(await allBackwards())).toEqual([before.id]);
     expect(await store.readStream('order-2')).toEqual([]);
     expect(await store.readStream('order-2', 0, 0)).toEqual([]);
 
@@ -73,6 +89,7 @@ describe('an append of several calls', () => {
     expect(ids(await store.readStream('order-1'))).toEqual(ids([before, ...after, ...later]));
     expect(ids(await store.readStream('order-2'))).toEqual(ids(later));
     expect(ids(await allEvents())).toEqual(ids([before, ...after, ...later, ...later]));
+    expect(ids(await allBackwards())).toEqual(ids([before, ...after, ...later, ...later].reverse()));
   });
 
   test('that was given up is completed by the same append again', async () => {
@@ -163,7 +180,19 @@ describeEngine('eventstoredb', 'outages of EventStoreDB', eventStoreDbServerMiss
   describeOutages('a real server', () => EventStoreDbServer.start());
 });
 
-describe('a server that holds other data', () => {
+/** The tests that see the answers in which versions differ. */
+const describeDialects = (title: string, tests: () => void): void =>
+  describe.each(DIALECTS)(`${title} (%s)`, (each) => {
+    beforeAll(() => {
+      dialect = each;
+    });
+    afterAll(() => {
+      dialect = undefined;
+    });
+    tests();
+  });
+
+describeDialects('a server that holds other data', () => {
   test('what others wrote is passed over', async () => {
     const given = event();
     const foreign = { ...systemEvent('other'), type: 'Foreign' };
@@ -172,6 +201,7 @@ describe('a server that holds other data', () => {
     await store.append('order-1', [given], 0);
     expect(ids(await store.readStream('order-1'))).toEqual([given.id]);
     expect(ids(await allEvents())).toEqual([given.id]);
+    expect(ids(await allBackwards())).toEqual([given.id]);
     expect(await store.storedEventTypes()).toEqual([{ type: 'ThingHappened', schemaVersion: 1 }]);
   });
 
@@ -218,7 +248,7 @@ describe('a server that holds other data', () => {
   });
 });
 
-describe('positions', () => {
+describeDialects('positions', () => {
   test('move while much is passed over, and only to places from where nothing is missed', async () => {
     for (let n = 0; n < 60; n++) await store.append('other-1', events(50), 'any');
     const wanted = event();

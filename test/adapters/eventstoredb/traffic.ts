@@ -37,7 +37,7 @@ export class Traffic {
     this.#stopped = true;
     await this.#writing;
     const stored = log.records.filter(({ stream }) => stream.startsWith(STREAM)).map(({ id }) => id);
-    while (this.#seen.length < stored.length) await wait(10);
+    while (this.#seen.length < stored.length) await Promise.race([wait(10), this.#reading]);
     this.#ending.abort();
     await this.#reading;
     expect(this.#seen.map(({ id }) => id)).toEqual(stored);

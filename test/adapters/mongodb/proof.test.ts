@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { type Collection, type Db, type Document, MongoClient } from 'mongodb';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
 import type { Difference } from '#app/ports/readModelProof.js';
@@ -22,12 +23,16 @@ describeEngine('mongodb', 'the proof of read models on MongoDB', mongoDbMissing(
   /** What is found after a collection that is served was damaged by hand. */
   async function foundAfter(projection: RebuildScope['projection'], damage: Damage): Promise<readonly Difference[]> {
     const url = mongoDb.freshUrl();
-    const writer = await openMongoReadModelWriter({ url });
+    const writer = await openMongoReadModelWriter({ url, smallRows: 0 });
     await fillWithAll(writer);
-    const copy = await filledCopy(writer, projection);
     const client = await MongoClient.connect(url);
     const db = client.db(new URL(url).pathname.slice(1) || 'dynamic_assets');
-    const kind = { records: 'records', order_history: 'history', deliveries: 'deliveries' }[projection];
+    await writer.mergeIndexes();
+    while ((await catalog(db).findOne({ indexing: true })) !== null) await wait(5);
+    const copy = await filledCopy(writer, projection);
+    const kind = { records: 'records', order_history: 'history', deliveries: 'deliveries', activity: 'activity' }[
+      projection
+    ];
     const entry = await catalog(db).findOne({ kind, rebuild: null, made: true });
     await damage(db.collection<Stored>(entry?.collection), db);
     const { differences } = await proven(copy);
@@ -38,6 +43,7 @@ describeEngine('mongodb', 'the proof of read models on MongoDB', mongoDbMissing(
   }
 
   const named = (found: readonly Difference[]) => found.map(({ record, kind, detail }) => [record, kind, detail]);
+  const placeOf = (n: number) => [n, n].map((each) => String(each).padStart(16, '0')).join(' ');
   const set =
     (_id: string, $set: Document): Damage =>
     (collection) =>
@@ -91,6 +97,13 @@ describeEngine('mongodb', 'the proof of read models on MongoDB', mongoDbMissing(
     ['deliveries', (c) => c.deleteOne({ _id: `d.${id(2)}` }), [[id(2), 'missing', /./]]],
     ['deliveries', set('w.hook', { ok: null }), [['hook', 'different', /ok/]]],
     ['deliveries', (c) => c.dropIndex('ended'), [[null, 'missing', /index ended/]]],
+    ['activity', (c) => c.deleteOne({ p: 2 }), [[`${placeOf(2)}`, 'missing', /./]]],
+    [
+      'activity',
+      (c) => c.updateOne({ p: 2 }, { $set: { c: 5 } }),
+      [[`${placeOf(2)}`, 'different', /fit the entry: c/]],
+    ],
+    ['activity', (c) => c.dropIndex('o'), [[null, 'missing', /index o is/]]],
   ])('%s that are damaged are named', async (projection, damage, expected) => {
     const found = named(await foundAfter(projection, damage));
     expect(found).toEqual(expected.map(([record, kind, detail]) => [record, kind, expect.stringMatching(detail)]));

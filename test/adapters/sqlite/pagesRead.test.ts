@@ -6,8 +6,8 @@ import { COSTS, type Costs } from '#app/adapters/readmodels/sqlite/query/costs.j
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
-import type { RecordQuery } from '#app/ports/readModels.js';
-import { acmePlaces, contains, fill, insert, query } from '../../contract/readModelsFixture.js';
+import type { FieldFilter, RecordQuery } from '#app/ports/readModels.js';
+import { acmePlaces, contains, fill, id, insert, query } from '../../contract/readModelsFixture.js';
 
 const RECORDS = 12_000;
 const PAGE_BYTES = 4096;
@@ -65,6 +65,14 @@ isCounted(
     expect(pagesRead(asked, { ...COSTS, listedRows: 100 })).toBeLessThan(160);
   },
 );
+
+isCounted('a search in several fields, and for values of another, reads an index for each', () => {
+  const searched = ['name', 'code'].map((field) => contains(field, ' 1181') as FieldFilter);
+  const values = { kind: 'equals', field: 'size', anyOf: [7, 4_711] } as const;
+  const begins = { kind: 'begins', field: 'id', with: id(3) } as const;
+  const asked = query({ filters: [{ kind: 'any', anyOf: [...searched, values, begins] }] });
+  expect(pagesRead(asked)).toBeLessThan(160);
+});
 
 isCounted('in an order that rows are not in, each record of a page is read from one table', () => {
   // A page and one above it for each of 25, and some for the index and the schema.

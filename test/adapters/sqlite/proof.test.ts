@@ -188,6 +188,17 @@ test.each([
     "UPDATE delivery_webhooks SET last_success_at = '2020' WHERE id = 1",
     ['delivery_webhooks hook different'],
   ],
+  [
+    'activity',
+    'UPDATE activity_entries SET actor = 1 WHERE owner = 1 AND position = 2',
+    ['activity_entries 2 2 different'],
+  ],
+  ['activity', 'DELETE FROM activity_entries WHERE owner = 1 AND position = 2', ['activity_entries 2 2 missing']],
+  [
+    'activity',
+    "UPDATE activity_entries SET entry = replace(entry, 'ERP', 'Eve') WHERE owner = 1 AND position = 2",
+    ['activity_entries 2 2 different'],
+  ],
 ] as const)('%s: %s', async (projection, damage, expected) => {
   expect(places(await foundAfter([damage], projection))).toEqual(expected);
 });

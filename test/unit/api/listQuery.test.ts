@@ -13,7 +13,7 @@ const parse = (query: string) => {
   return parseListQuery(item, parametersOf(`/dyn_item/assets?${query}`));
 };
 const values = (query: string) =>
-  parse(query).query.filters.map((filter) => [filter.field, 'anyOf' in filter && filter.anyOf]);
+  parse(query).query.filters.map((filter) => ['field' in filter && filter.field, 'anyOf' in filter && filter.anyOf]);
 
 const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
   name,

@@ -3,7 +3,8 @@ import { ANSWER_MS, RequestContext } from '#app/api/requestContext.js';
 import { MAX_WAITING_LISTS } from '#app/domain/limits.js';
 
 /** Of a request that may take so long. */
-const contextOf = (timeoutMs = 60_000) => new RequestContext({ headers: {} }, timeoutMs);
+const contextOf = (timeoutMs = 60_000) =>
+  new RequestContext({ headers: {}, method: 'GET', originalUrl: '/' }, timeoutMs);
 
 function leave(context: RequestContext): void {
   context.end();

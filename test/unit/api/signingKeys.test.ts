@@ -1,39 +1,92 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { SigningKeys } from '#app/api/auth/signingKeys.js';
-import { InvalidTokenError, TokenService } from '#app/api/auth/tokens.js';
+import { InvalidTokenError } from '#app/api/auth/tokens.js';
+import { ensureSigningKeys, resealSigningKeys, rotateSigningKey } from '#app/commands/identity/signingKeys.js';
+import { SIGNING_KEYS_STREAM } from '#app/domain/streams.js';
+import { createSecretBox } from '#app/service/secretBox.js';
+import { keyOf, OVERLAP_MS, SigningKeyLog } from '../signingKeyLog.js';
 
-let directory: string;
+const OPERATOR = { kind: 'operator', id: 'ann' } as const;
+
+let log: SigningKeyLog;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-keys-'));
+  log = new SigningKeyLog();
+  await ensureSigningKeys(log.commands(), []);
 });
-afterEach(() => rm(directory, { recursive: true }));
+afterEach(() => {
+  jest.useRealTimers();
+});
+const later = (ms: number) => jest.useFakeTimers({ now: Date.now() + ms, doNotFake: ['nextTick', 'setImmediate'] });
+const rotate = (how: 'overlap' | 'revoke', byte = 1) => rotateSigningKey(log.commands(byte), OPERATOR, how);
 
-const service = (keys: SigningKeys, ttl = 60) =>
-  new TokenService(keys, { issuer: 'https://localhost', tokenTtlSeconds: ttl, sessionTtlSeconds: ttl });
-
-test('of many that start at once on an empty directory, all sign with one key that only the owner can read', async () => {
-  const keys = join(directory, 'keys');
-  const opened = await Promise.all(Array.from({ length: 8 }, () => SigningKeys.open(keys)));
-  expect(new Set(opened.map((one) => one.current.kid)).size).toBe(1);
-  expect(await readdir(keys)).toEqual(['signing-0001.pem']);
-  expect((await stat(join(keys, 'signing-0001.pem'))).mode & 0o777).toBe(0o600);
+test('of two processes that make the first key at once, the first one counts for both', async () => {
+  const empty = new SigningKeyLog();
+  empty.log.beforeAppend(SIGNING_KEYS_STREAM, () => ensureSigningKeys(empty.commands(), []));
+  expect(await ensureSigningKeys(empty.commands(), [])).toBe(0);
+  expect(empty.log.stream(SIGNING_KEYS_STREAM)).toHaveLength(1);
 });
 
-test('a token signed with a key that came later is good as soon as the key is there', async () => {
-  const before = service(await SigningKeys.open(directory));
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await writeFile(join(directory, 'signing-0002.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  const after = service(await SigningKeys.open(directory));
-  const { token } = after.issueClientToken('acme', 'c', 'credential', ['read:order_data']);
-  expect(await before.clientOf(token)).toMatchObject({ tenant: 'acme', clientId: 'c' });
-  expect(before.jwks().keys).toHaveLength(2);
+test('a token of one process is good at the others', async () => {
+  const [one, other] = [log.process(1), log.process(1)];
+  expect(await other.tokens.clientOf(one.issue())).toMatchObject({ tenant: 'acme', clientId: 'c' });
+});
+
+test('a new key signs at once, and a process that has not heard of it looks for it in the log', async () => {
+  const [one, other] = [log.process(1), log.process(1)];
+  const before = one.issue();
+  await rotate('overlap');
+  one.look();
+  const after = one.issue();
+  expect(one.keys.current.kid).not.toBe(other.keys.current.kid);
+  for (const token of [before, after]) expect(await other.tokens.clientOf(token)).toMatchObject({ tenant: 'acme' });
+  expect(other.keys.current.kid).toBe(one.keys.current.kid);
+  for (const { tokens } of [one, other]) expect(tokens.jwks().keys).toHaveLength(2);
+});
+
+test('an earlier key verifies and is published for the time of the overlap, and no longer', async () => {
+  const process = log.process(1);
+  const { kid } = process.keys.current;
+  await rotate('overlap');
+  process.look();
+  later(OVERLAP_MS - 60_000);
+  expect(process.keys.find(kid)).toBeDefined();
+  expect(process.keys.jwks().keys.map((key) => key.kid)).toContain(kid);
+  later(120_000);
+  expect(process.keys.find(kid)).toBeUndefined();
+  expect(process.keys.jwks().keys).toHaveLength(1);
+});
+
+test('a revoked key ends its tokens, also those that were found good before', async () => {
+  const process = log.process(1);
+  const token = process.issue();
+  await process.tokens.clientOf(token);
+  await rotate('revoke');
+  process.look();
+  await expect(process.tokens.clientOf(token)).rejects.toThrow('unknown key');
+  expect(await process.tokens.clientOf(process.issue())).toMatchObject({ tenant: 'acme' });
+});
+
+test('sealed again under the first key, the keys stay the same', async () => {
+  const process = log.process(2, 1);
+  const token = process.issue();
+  expect(await resealSigningKeys(log.commands(1), OPERATOR)).toBe(0);
+  const secretBox = createSecretBox(keyOf(2), keyOf(1));
+  expect(await resealSigningKeys({ ...log.access, secretBox }, OPERATOR)).toBe(1);
+  expect(await log.process(2).tokens.clientOf(token)).toMatchObject({ tenant: 'acme' });
+  expect(log.process(1).unopenable).toEqual([]);
+});
+
+test('while a process cannot open the latest key, an earlier one signs, and the log says so once', async () => {
+  const process = log.process(1);
+  const { kid } = process.keys.current;
+  const secretBox = log.commands(2).secretBox;
+  const both = { ...secretBox, open: log.commands(1).secretBox.open };
+  const rotated = await rotateSigningKey({ ...log.access, secretBox: both }, OPERATOR, 'overlap');
+  process.look();
+  expect([process.keys.current.kid, process.keys.current.kid]).toEqual([kid, kid]);
+  expect(process.unopenable).toEqual([rotated.kid]);
 });
 
 test("a user's token is no client's token, and the other way round", async () => {
-  const tokens = service(await SigningKeys.open(directory));
+  const { tokens } = log.process(1);
   const user = tokens.issueUserToken('acme', 7, 'x').token;
   const client = tokens.issueClientToken('acme', 'c', 'credential', []).token;
   expect(await tokens.userOf(user)).toMatchObject({ tenant: 'acme', userId: 7, credential: 'x' });
@@ -42,19 +95,9 @@ test("a user's token is no client's token, and the other way round", async () =>
 });
 
 test('a token ends with its time, also one that was found good before', async () => {
-  const tokens = service(await SigningKeys.open(directory), 60);
-  const { token } = tokens.issueClientToken('acme', 'c', 'credential', []);
+  const { tokens, issue } = log.process(1);
+  const token = issue();
   await tokens.clientOf(token);
-  jest.useFakeTimers({ now: Date.now() + 61_000, doNotFake: ['nextTick', 'setImmediate'] });
-  try {
-    await expect(tokens.clientOf(token)).rejects.toThrow('The token has expired.');
-  } finally {
-    jest.useRealTimers();
-  }
-});
-
-test('a key file of another kind stops the start with its name', async () => {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
-  await writeFile(join(directory, 'signing-0001.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  await expect(SigningKeys.open(directory)).rejects.toThrow('signing-0001.pem');
+  later(61_000);
+  await expect(tokens.clientOf(token)).rejects.toThrow('The token has expired.');
 });

@@ -1,6 +1,7 @@
 import { isHost, isLoopbackHost, tenantNameIn, tenantNameOf } from '#app/api/tenantHost.js';
+import { readConfig } from '#app/config.js';
 
-const config = { baseHost: 'assets.example.com', defaultTenant: 'initech' };
+const config = { baseHost: 'assets.example.com', operatorHost: 'operator.example.com', defaultTenant: 'initech' };
 
 test.each([
   ['acme.assets.example.com', 'acme'],
@@ -23,6 +24,23 @@ test.each([
 test('decision: a bare host means no tenant where there is no default one', () => {
   const { defaultTenant: _none, ...bare } = config;
   expect(tenantNameOf('127.0.0.1', bare)).toBeUndefined();
+});
+
+test.each(['operator.example.com', 'localhost', '127.0.0.1'])(
+  "0062: the operator's host %s is no tenant's, even if others like it mean the default tenant",
+  (operatorHost) => {
+    expect(tenantNameOf(`${operatorHost}:3000`, { ...config, operatorHost })).toBeUndefined();
+    expect(tenantNameOf('another', { ...config, operatorHost })).toBe('initech');
+  },
+);
+
+test("0062: a host that a tenant can have is no operator's", () => {
+  const config = (OPERATOR_HOST: string, BASE_HOST = 'assets.example.com') => readConfig({ BASE_HOST, OPERATOR_HOST });
+  expect(() => config('Ops.Assets.Example.com.')).toThrow(
+    'OPERATOR_HOST must not be the host of a tenant: ops (it is "Ops.Assets.Example.com.")',
+  );
+  for (const host of ['operator.example.com', 'assets.example.com', 'a.b.assets.example.com', 'myassets.example.com'])
+    expect(config(host).OPERATOR_HOST).toBe(host);
 });
 
 test.each([
@@ -71,7 +89,12 @@ test.each([
 ])('the host %s stands for this machine: %s', (host, expected) => expect(isLoopbackHost(host)).toBe(expected));
 
 describe('X-Tenant', () => {
-  const local = { baseHost: 'localhost', defaultTenant: 'demo', trustProxy: 0 };
+  const local = {
+    baseHost: 'localhost',
+    operatorHost: 'operator.service.localhost',
+    defaultTenant: 'demo',
+    trustProxy: 0,
+  };
   const named = (host: string, headers: Record<string, string>, remoteAddress = '127.0.0.1', trustProxy = 0) =>
     tenantNameIn({ headers, socket: { remoteAddress } } as never, host, { ...local, trustProxy });
   const acme = { 'x-tenant': 'acme' };
@@ -86,6 +109,7 @@ describe('X-Tenant', () => {
     ['from another machine', ['localhost', acme, '10.0.0.7']],
     ['at an address of another machine', ['10.0.0.7', acme]],
     ['behind a proxy of this machine', ['localhost', { ...acme, 'x-forwarded-for': '10.0.0.7' }]],
+    ["at the operator's host", ['operator.service.localhost', acme]],
     ['behind a trusted proxy', ['localhost', acme, '127.0.0.1', 1]],
   ])('%s is refused', (_where, request) => {
     expect(() => named(...request)).toThrow('Bad request.');

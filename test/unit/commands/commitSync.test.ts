@@ -63,6 +63,19 @@ test.each([
   expect(events(SYNCS, 'SyncCommitted')).toBe(1);
 });
 
+test('without a clean-up it deletes nothing, takes no more batches, and is answered the same again', async () => {
+  const { id, log, commit, codes, batch } = await open();
+  const kept = { records: 1, clean_up: false };
+  await expect(commit({ ...kept, records: 2 })).rejects.toThrow(ValidationError);
+  expect(await commit(kept, { guard: { maxPercent: 0 } })).toMatchObject({ deleted: 0 });
+  expect(await codes()).toEqual(['A', 'B', 'C']);
+  await expect(batch(unit('D', id))).rejects.toThrow(ConflictError);
+  const { position } = log;
+  expect(await commit(kept)).toMatchObject({ deleted: 0 });
+  await expect(commit()).rejects.toThrow(new ConflictError(`${id} was committed without a clean-up.`));
+  expect(log.position).toBe(position);
+});
+
 test('a session that another one replaces while it is committed deletes nothing', async () => {
   const { log, id, commit, codes, start, events } = await open();
   log.beforeAppend(SYNCS, start);

@@ -90,3 +90,12 @@ test('a deleted tenant has nothing any more', () => {
   expect(tally.of('acme')).toEqual({ bytes: 0, events: 0 });
   expect(tally.largestGrower(AT)).toBe('other');
 });
+
+test('refused sign-ins count for nobody, since strangers cause them; sign-ins do', () => {
+  const tally = tallied([log]);
+  tally.add(
+    [counted(9, 'access-acme', { type: 'SignInRefused' }), counted(10, 'access-acme', { type: 'SignedIn' })],
+    10,
+  );
+  expect(tally.of('acme')).toEqual({ bytes: 5_600, events: 7 });
+});

@@ -11,6 +11,7 @@ import { exportText, OrderDocumentTooLargeError } from '#app/domain/order/export
 import type { OrderDecision } from '#app/domain/order/order.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
 import type { ExportSnapshot } from '#app/domain/order/snapshot.js';
+import { actionsOn } from '#app/domain/order/status.js';
 import { copied, copiedOnce } from '#app/domain/writable.js';
 import { cpuMs } from '../cpuTime.js';
 
@@ -500,6 +501,21 @@ describe('§3 approval', () => {
     expect(events(rejectOrder(given(created('saved')), ['double']))).toMatchObject([
       { type: 'OrderRejected', data: { reasons: ['double'] } },
     ]);
+  });
+});
+
+describe('what may be done with an order', () => {
+  it.each([
+    ['pending_validation', ['save', 'reject']],
+    ['saved', ['save', 'reject']],
+    ['validated', ['save', 'approve', 'reject']],
+    ['submit_failed', ['save', 'reject']],
+    ['failed', ['save', 'approve', 'reject']],
+    ['rejected', ['save']],
+    ['submitted', []],
+    ['completed', []],
+  ] as const)('%s: %j', (status, actions) => {
+    expect(actionsOn(status)).toEqual(actions);
   });
 });
 

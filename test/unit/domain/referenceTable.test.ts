@@ -64,7 +64,7 @@ describe('a reference table, given known records, when a command, then events', 
   it('updates only what differs, and nothing when nothing does', () => {
     expect(updateRecord(dynParty, acme, input({ name: 'Acme', city_name: 'Gent' }), known(acme))).toEqual({
       ok: true,
-      events: [{ type: 'RecordChanged', data: { id: id(1), set: { city_name: 'Gent' } } }],
+      events: [{ type: 'RecordChanged', data: { id: id(1), set: { city_name: 'Gent' }, was: [null] } }],
     });
     expect(updateRecord(dynParty, acme, input({ name: 'Acme' }), known(acme))).toEqual({ ok: true, events: [] });
   });

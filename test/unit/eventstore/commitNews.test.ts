@@ -48,9 +48,11 @@ test('what the filter leaves out is passed over, not read', () => {
   expect(positions(recent, 1, ['a-'])).toEqual({ events: [], at: 2 });
 });
 
-test('a slice ends with a commit', () => {
-  const recent = heard(commit(row(1, 'a-1'), row(2, 'a-1')), commit(row(3, 'a-1')));
-  expect(positions(recent, 0, undefined, 1)).toEqual({ events: [1, 2], at: 2 });
+test('a slice ends with a commit; where it must end within one, between two appends, the file is read', () => {
+  const recent = heard(commit(row(1, 'a-1'), row(2, 'b-1')), commit(row(3, 'a-1')));
+  expect(positions(recent, 0, undefined, 2)).toEqual({ events: [1, 2], at: 2 });
+  expect(positions(recent, 0, undefined, 1)).toBeUndefined();
+  expect(positions(recent, 2, undefined, 1)).toEqual({ events: [3], at: 3 });
 });
 
 test('where another process has written between, the file is read', () => {

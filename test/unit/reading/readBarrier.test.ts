@@ -10,7 +10,7 @@ import { ReadGate } from '#app/reading/readGate.js';
 import { Staleness } from '#app/reading/staleness.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
-const PROJECTIONS = ['records', 'order_history', 'deliveries'];
+const PROJECTIONS = ['records', 'order_history', 'deliveries', 'activity'];
 
 /** An event of a table of the tenant, so many seconds old. */
 const written = (tenant: string, position: Position, secondsAgo: number): RecordedEvent => ({

@@ -34,7 +34,7 @@ const log = { identity: async () => 'log', holds: async () => true, head: async 
 /** The lane behind its barrier, or before it. */
 function side(models: ReadModels, isGuarded = true): ReadSide {
   const barrier = new ReadBarrier(new ReadGate(log, models, 60));
-  return { readModels: isGuarded ? barrier.guard(models) : models, barrier };
+  return { readModels: isGuarded ? barrier.guard(models) : models, barrier, lanes: async () => [models] };
 }
 
 const { readModels: models } = readLanes([side(lane('first', 5), false), side(lane('second', 9), false)]);

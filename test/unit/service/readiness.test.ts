@@ -53,6 +53,13 @@ describe('readiness', () => {
     });
   });
 
+  test('a catch-up tells how far it is until its time is over', async () => {
+    reached = 5;
+    const told: unknown[] = [];
+    expect(await watch.catchUp(1_100, (progress) => told.push(progress))).toBe(false);
+    expect(told).toEqual(Array.from({ length: 2 }, () => ({ position: 5, of: HEAD })));
+  });
+
   test('is given while projections that were current are on their way', async () => {
     expect(await ready()).toBe(true);
     reached = 5;

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pino } from 'pino';
-import { starting, startingAnew } from '#app/api/health.js';
+import { whileStarting } from '#app/api/health.js';
 import { Restartable } from '#app/service/restartable.js';
+import { StartProgress } from '#app/service/startProgress.js';
 
 const log = pino({ level: 'silent' });
+const progress = new StartProgress();
+const meanwhile = whileStarting(progress.text);
 
 /** What is answered to a request for the path. */
 function answerOf(running: Restartable<Parts>, url: string): { status: number; body: unknown } {
@@ -35,7 +38,7 @@ test('a service that is not open yet is alive and not ready, and serves as soon 
     },
     close: async () => undefined,
   };
-  const running = new Restartable<Parts>(() => opened.then(() => parts), { starting, startingAnew }, log);
+  const running = new Restartable<Parts>(() => opened.then(() => parts), meanwhile, log);
   const started = running.start();
   expect(answerOf(running, '/health/live')).toEqual({ status: 200, body: { status: 'live' } });
   expect(answerOf(running, '/health/ready')).toMatchObject({ status: 503, body: { ready: false } });
@@ -43,6 +46,9 @@ test('a service that is not open yet is alive and not ready, and serves as soon 
     status: 503,
     body: { message: expect.any(String), error: 'The service starts.' },
   });
+  progress.directory(() => ({ position: 400, of: 1_500_000 }));
+  const detail = 'The service starts. The directory of tenants is at position 400 of 1500000.';
+  expect(answerOf(running, '/health/ready').body).toMatchObject({ checks: { event_store: { ok: false, detail } } });
   open();
   await started;
   expect(answerOf(running, '/health/live')).toEqual({ status: 200, body: 'served' });
@@ -50,7 +56,7 @@ test('a service that is not open yet is alive and not ready, and serves as soon 
 });
 
 test('what opening throws is thrown by the start, and nothing is left to close', async () => {
-  const running = new Restartable<Parts>(() => Promise.reject(new Error('no log')), { starting, startingAnew }, log);
+  const running = new Restartable<Parts>(() => Promise.reject(new Error('no log')), meanwhile, log);
   await expect(running.start()).rejects.toThrow('no log');
   await running.stop();
 });

@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import { mapWithPauses } from '#app/supervision/waiting.js';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
+import { mapWithPauses, nextTurn } from '#app/supervision/waiting.js';
 
 test('input waits for one piece of work, however much work there is', async () => {
   const busyFor = (milliseconds: number): void => {
@@ -18,4 +18,12 @@ test('input waits for one piece of work, however much work there is', async () =
   await all;
   // 500 ms of work in pieces of some 4 ms.
   expect(turns).toBeGreaterThan(60);
+});
+
+test('callers with little to do share a turn', async () => {
+  let left = 1000;
+  for (let caller = 0; caller < 1000; caller++) void nextTurn().then(() => (left -= 1));
+  let turns = 0;
+  for (; left > 0; turns++) await turn();
+  expect(turns).toBeLessThan(200);
 });

@@ -13,8 +13,9 @@ import { isAt } from '../everyStore.js';
 import type { Append, Appended, AppendOutcome } from './appendingClient.js';
 import { asJson, encodeAppend, STORED_TYPES_STREAM } from './encoding.js';
 import { CALL_BACKOFF, isTransient, isUnsent, toPortError } from './errors.js';
+import type { KnownLog } from './knownLog.js';
 import type { Leader } from './leader.js';
-import type { KnownLog, LogReader } from './logReader.js';
+import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
 
 /** More calls would wait in the server, and could exceed their deadline there. */

@@ -65,8 +65,11 @@ export const asJson = (value: object): Buffer => Buffer.from(JSON.stringify(valu
 export function decode(event: ClientEvent): StoredEvent | undefined {
   const { metadata } = event;
   if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
-  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, traceparent, part } = metadata;
+  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, traceparent, request } = metadata;
+  const { erasedLeaf, part } = metadata;
   const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion };
+  const traced = traceparent === undefined ? always : { ...always, traceparent };
+  const erased = erasedLeaf === undefined ? traced : { ...traced, erasedLeaf };
   const stored = {
     event: {
       id: event.id,
@@ -75,7 +78,7 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
       position: positionOf(event),
       type: event.type,
       data: event.data,
-      metadata: traceparent === undefined ? always : { ...always, traceparent },
+      metadata: request === undefined ? erased : { ...erased, request },
     },
   };
   return part === undefined ? stored : { ...stored, part };
@@ -111,14 +114,23 @@ export const toLogPosition = (position: Position): LogPosition => ({
 
 function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: AppendPart } {
   if (typeof metadata !== 'object' || metadata === null) return false;
-  const { tenant, actor, schemaVersion, traceparent, part } = metadata as Partial<Record<string, unknown>>;
+  const found: Partial<Record<string, unknown>> = metadata;
+  const { tenant, actor, schemaVersion, traceparent, request, erasedLeaf, part } = found;
   return (
     typeof tenant === 'string' &&
     typeof actor === 'object' &&
     typeof schemaVersion === 'number' &&
     (traceparent === undefined || typeof traceparent === 'string') &&
+    (erasedLeaf === undefined || typeof erasedLeaf === 'string') &&
+    (request === undefined || isRequest(request)) &&
     (part === undefined || isPart(part))
   );
+}
+
+function isRequest(request: unknown): request is NonNullable<EventMetadata['request']> {
+  if (typeof request !== 'object' || request === null) return false;
+  const { method, path } = request as Partial<Record<string, unknown>>;
+  return typeof method === 'string' && typeof path === 'string';
 }
 
 function isPart(part: unknown): part is AppendPart {

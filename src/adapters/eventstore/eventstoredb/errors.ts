@@ -66,17 +66,21 @@ export function isMissingStream(error: unknown): boolean {
 }
 
 /**
- * The server's answer if a read of its whole log starts where no event begins, or behind the end: the position is of
- * another log, or of a time before an older copy was put back.
+ * The node refuses to read its whole log from a position. Either no event begins there, or it is behind the end; or the
+ * node is not the leader that it takes itself for, or it is taking away a file. Version 23.10 says the same of all.
  */
-export function isNoPosition(error: unknown): boolean {
-  return error instanceof Error && /Unexpected ReadAllResult/.test(error.message);
+export class PositionRefusedError extends EventStoreUnavailableError {}
+
+const POSITION_REFUSED = /Unexpected ReadAllResult|read from an invalid position/;
+
+export function isPositionRefused(error: unknown): boolean {
+  return error instanceof PositionRefusedError || (error instanceof Error && POSITION_REFUSED.test(error.message));
 }
 
 /** Whether to retry. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
   if (OWN_TRANSIENT.some((transient) => error instanceof transient)) return true;
-  if (isNoPosition(error) || error instanceof LogReplacedError) return false;
+  if (isPositionRefused(error) || error instanceof LogReplacedError) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
   return error instanceof Error && 'code' in error;
@@ -116,8 +120,10 @@ export function toPortError(
   { stream, mayBeStored = false }: { readonly stream?: string | undefined; readonly mayBeStored?: boolean } = {},
 ): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
-  // Positions are only used of events that were read before.
-  if (isNoPosition(error)) return new LogReplacedError({ cause: error });
+  if (isPositionRefused(error))
+    return new PositionRefusedError(`The event store refuses to read from a position: ${textOf(error)}`, {
+      cause: error,
+    });
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
   if (isTransient(error))
     return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error, mayBeStored });

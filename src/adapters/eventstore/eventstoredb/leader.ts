@@ -79,14 +79,14 @@ export class Leader {
       release = node.onLeft(reject);
     });
     const checkAgain = (): void => {
-      void this.#ask();
+      void this.ask();
       overdue = setTimeout(checkAgain, ASK_AGAIN_MS);
     };
     let overdue = this.#members && setTimeout(checkAgain, OVERDUE_MS);
     try {
       return await Promise.race([call(node.client), left]);
     } catch (error) {
-      if (isTransient(error)) void this.#ask();
+      if (isTransient(error)) void this.ask();
       throw error;
     } finally {
       clearTimeout(overdue);
@@ -97,7 +97,7 @@ export class Leader {
   /** @throws NoLeaderError */
   async node(): Promise<LeadingNode> {
     if (this.#node !== undefined) return this.#node;
-    await this.#ask();
+    await this.ask();
     if (this.#node === undefined) throw new NoLeaderError(this.#members?.failure);
     // When its channel is closed under a read, the library throws where it cannot be caught. That happens in the turn
     // of the event loop in which another call fails, so this one begins in a new turn.
@@ -110,7 +110,7 @@ export class Leader {
   }
 
   /** Looks up the leader and switches to it. One look-up at a time, at least ASK_AGAIN_MS apart. */
-  #ask(): Promise<void> {
+  ask(): Promise<void> {
     this.#asking ??= this.#askMembers().finally(() => {
       this.#asking = undefined;
     });
@@ -147,32 +147,31 @@ class Members {
   }
 
   /**
-   * The client of the node that says of itself that it leads. The other nodes' answers are not enough: for a while they
-   * still name a leader that hangs or died.
-   * @param now the current leader's client; returned only if no other node leads
-   * @returns undefined if no node claims to lead in time
+   * The client of the node that most of the nodes name as the leader, itself among them. For a while, the others still
+   * name a leader that hangs or died; and a node that hung for a while still names itself, and may lack events that the
+   * next leader has shown.
+   * @param now the current leader's client; it is kept
+   * @returns undefined if there is none in time
    */
   leader(now: AppendingClient | undefined): Promise<NodeClient | undefined> {
     const asked = new Set<string>();
-    const reported = new Map<string, EndPoint>();
+    const answers = new Answers();
     this.failure = undefined;
     return new Promise((resolve) => {
-      let current: NodeClient | undefined;
       const ask = async (endPoint: EndPoint): Promise<void> => {
         const name = nameOf(endPoint);
         if (asked.has(name)) return;
         asked.add(name);
-        const client = this.#client(endPoint);
-        const members = await this.#gossip(client);
-        for (const member of members) reported.set(nameOf(member.endPoint), member.endPoint);
-        const leads = members.some((member) => member.leads && nameOf(member.endPoint) === name);
-        if (leads && client === now) current = client;
-        else if (leads) resolve(client);
+        const members = await this.#gossip(this.#client(endPoint));
+        answers.add(name, members);
+        const leader = answers.leader('of all');
+        if (leader !== undefined) resolve(this.#client(leader));
         await Promise.all(members.map((member) => ask(member.endPoint)));
       };
       void Promise.all([...this.#cluster.named, ...this.#known].map(ask)).then(() => {
-        if (reported.size > 0) this.#forgetOthers([...reported.values()], now);
-        resolve(current);
+        if (answers.endPoints.length > 0) this.#forgetOthers(answers.endPoints, now);
+        const leader = answers.leader('of those that answered');
+        resolve(leader && this.#client(leader));
       });
     });
   }
@@ -211,7 +210,37 @@ class Members {
 const nameOf = ({ address, port }: EndPoint): string => `${address}:${port}`;
 
 /** A node of a cluster, as another node reports it. */
-type Member = { readonly endPoint: EndPoint; readonly leads: boolean };
+type Member = { readonly endPoint: EndPoint; readonly leads: boolean; readonly votes: boolean };
+
+/** What the nodes of a cluster say of its members, one answer each. A node counts by the address that the members have. */
+class Answers {
+  readonly #members = new Map<string, Member>();
+  readonly #answers = new Map<string, readonly Member[]>();
+
+  /** @param members empty if the node did not answer */
+  add(node: string, members: readonly Member[]): void {
+    for (const member of members) this.#members.set(nameOf(member.endPoint), member);
+    if (members.length > 0) this.#answers.set(node, members);
+  }
+
+  get endPoints(): readonly EndPoint[] {
+    return [...this.#members.values()].map(({ endPoint }) => endPoint);
+  }
+
+  /**
+   * The node that a majority names as the leader, and itself.
+   * @param majority of all that vote; or, once no other answer is to come, of those that answered
+   */
+  leader(majority: 'of all' | 'of those that answered'): EndPoint | undefined {
+    const voters = [...this.#members].flatMap(([name, { votes }]) => (votes ? [name] : []));
+    const answered = voters.filter((name) => this.#answers.has(name));
+    const half = (majority === 'of all' ? voters : answered).length / 2;
+    const names = (by: string, leader: string): boolean =>
+      this.#answers.get(by)?.some(({ endPoint, leads }) => leads && nameOf(endPoint) === leader) ?? false;
+    const leader = answered.find((name) => names(name, name) && answered.filter((by) => names(by, name)).length > half);
+    return leader === undefined ? undefined : this.#members.get(leader)?.endPoint;
+  }
+}
 
 /** The client of one node of a cluster. It stays with its node, even if that names another as its leader. */
 export class NodeClient extends AppendingClient {
@@ -240,6 +269,14 @@ export class NodeClient extends AppendingClient {
   }
 }
 
+/** Copies for reads, and addresses of nodes that have not been met yet. */
+const WITHOUT_VOTE: readonly number[] = [
+  VNodeState.MANAGER,
+  VNodeState.READONLYLEADERLESS,
+  VNodeState.PREREADONLYREPLICA,
+  VNodeState.READONLYREPLICA,
+];
+
 /** Empty for a node that accepts no calls from clients. */
 function memberOf(member: MemberInfo): readonly Member[] {
   const endPoint = member.getHttpEndPoint();
@@ -248,6 +285,7 @@ function memberOf(member: MemberInfo): readonly Member[] {
     {
       endPoint: { address: endPoint.getAddress(), port: endPoint.getPort() },
       leads: member.getIsAlive() && member.getState() === VNodeState.LEADER,
+      votes: !WITHOUT_VOTE.includes(member.getState()),
     },
   ];
 }

@@ -10,21 +10,29 @@ import {
 } from '@eventstore/db-client';
 import { charactersOf } from '../../../domain/jsonSize.js';
 import { READ_SLICE_BYTES } from '../../../domain/limits.js';
-import {
-  type AppendResult,
-  type EventPosition,
-  LogReplacedError,
-  type Position,
-  type RecordedEvent,
-  type Revision,
-  type SliceRange,
-  type StreamSlice,
+import type {
+  AppendResult,
+  BackwardSlice,
+  EventPosition,
+  Position,
+  RecordedEvent,
+  Revision,
+  SliceRange,
+  StreamSlice,
 } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
-import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
+import {
+  CALL_BACKOFF,
+  isMissingStream,
+  isPositionRefused,
+  isTransient,
+  PositionRefusedError,
+  toPortError,
+} from './errors.js';
+import type { Finding } from './knownLog.js';
 import type { Leader } from './leader.js';
 import { findTail, partsMissing, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
@@ -113,6 +121,37 @@ export class LogReader {
     return this.#streamEvents(stream, (client) => client.readStream(stream, OF_LEADER));
   }
 
+  /** See `EventStore.readBackwards`. A position that the server does not know has nothing before it. */
+  async backwards(maxCount: number, before?: Position): Promise<BackwardSlice> {
+    let characters = 0;
+    const isFull = ({ event }: ResolvedEvent): boolean => {
+      characters += charactersOf(event?.data);
+      return characters >= READ_SLICE_BYTES;
+    };
+    try {
+      const from = before === undefined ? END : toLogPosition(before);
+      const read = await this.#all(BACKWARDS, from, maxCount, () => {
+        characters = 0;
+        return isFull;
+      });
+      const complete = new Map<string, boolean>();
+      const events: RecordedEvent[] = [];
+      for (const { event, part } of read.flatMap((each) => decode(each) ?? [])) {
+        if (part?.split === true && !complete.has(part.append)) {
+          const [end] = await this.storedIn(event.stream, event.revision + part.count - 1 - part.index, 1);
+          complete.set(part.append, end?.part?.append === part.append);
+        }
+        if (part?.split !== true || complete.get(part.append) === true) events.push(event);
+      }
+      const last = read.at(-1);
+      const isStart = last === undefined || (read.length < maxCount && characters < READ_SLICE_BYTES);
+      return isStart ? { events } : { events, next: positionOf(last) };
+    } catch (error) {
+      if (error instanceof PositionRefusedError) return { events: [] };
+      throw error;
+    }
+  }
+
   /** The end of the last complete append; undefined if there is none. */
   async lastAppend(stream: string): Promise<AppendResult | undefined> {
     const { visible: revision } = await this.tail(stream);
@@ -146,19 +185,21 @@ export class LogReader {
   }
 
   /**
-   * See `EventStore.holds`. The server removes old events of its own. So for a place without an event id it is enough
+   * Looks once for a place. The server removes old events of its own. So for a place without an event id it is enough
    * that the log continues after it, and that the server accepts it as a position between two events.
    */
-  async holds({ position, eventId }: EventPosition): Promise<boolean> {
-    if (position === 0) return true;
+  async look({ position, eventId }: EventPosition): Promise<Finding> {
+    if (position === 0) return { kind: 'held' };
     const [newest] = await this.#all(BACKWARDS, END, 1);
-    if (newest === undefined || positionOf(newest) < position) return false;
+    const end = newest === undefined ? { position: 0 } : placeOf(newest);
+    if (end.position < position) return { kind: 'lacking', end };
     try {
       const [there] = await this.#all(FORWARDS, toLogPosition(position), 1);
-      if (eventId === undefined) return true;
-      return there !== undefined && positionOf(there) === position && there.id === eventId;
+      if (eventId === undefined || there?.id === eventId) return { kind: 'held' };
+      if (there === undefined || positionOf(there) !== position) return { kind: 'lacking', end };
+      return { kind: 'other event', there: placeOf(there) };
     } catch (error) {
-      if (error instanceof LogReplacedError) return false;
+      if (error instanceof PositionRefusedError) return { kind: 'lacking', end };
       throw error;
     }
   }
@@ -167,6 +208,7 @@ export class LogReader {
    * The start for a subscription to everything after a position. The server treats the event at the start as seen or,
    * if it was scavenged, the next one, which would be lost. So the start is the event before, and the subscriber skips
    * events it knows.
+   * @throws PositionRefusedError, and what reading throws
    */
   async startAfter(position: Position): Promise<StartPosition> {
     if (position === 0) return START;
@@ -174,9 +216,18 @@ export class LogReader {
     return before === undefined ? START : toLogPosition(positionOf(before));
   }
 
-  async #all(direction: Direction, fromPosition: typeof END | ReturnType<typeof toLogPosition>, maxCount: number) {
+  async #all(
+    direction: Direction,
+    fromPosition: typeof END | ReturnType<typeof toLogPosition>,
+    maxCount: number,
+    endsAt?: EndsAt<ResolvedEvent>,
+  ) {
     const options = { ...OF_LEADER, direction, fromPosition, maxCount } as const;
-    const resolved = await this.#retried((client) => client.readAll(options));
+    // The end is always a position, so a refusal to read from there passes.
+    const resolved = await this.#retried<ResolvedEvent>((client) => client.readAll(options), {
+      passes: fromPosition === END,
+      endsAt,
+    });
     return resolved.flatMap(({ event }): ClientEvent[] => (event === undefined ? [] : [event]));
   }
 
@@ -186,7 +237,7 @@ export class LogReader {
     endsAt?: EndsAt<ResolvedEvent>,
   ): Promise<readonly ClientEvent[]> {
     try {
-      const resolved = await this.#retried(open, stream, endsAt);
+      const resolved = await this.#retried(open, { stream, endsAt });
       return resolved.flatMap(({ event }) => (event === undefined ? [] : [event as ClientEvent]));
     } catch (error) {
       if (isMissingStream(error)) return [];
@@ -225,10 +276,18 @@ export class LogReader {
     });
   }
 
-  async #retried<E>(open: OpenRead<E>, stream?: string, endsAt: EndsAt<E> = AT_LAST): Promise<readonly E[]> {
+  /** @param about.passes whether the refusal of a position is retried */
+  async #retried<E>(
+    open: OpenRead<E>,
+    {
+      stream,
+      endsAt = AT_LAST,
+      passes = false,
+    }: { readonly stream?: string; readonly endsAt?: EndsAt<E> | undefined; readonly passes?: boolean },
+  ): Promise<readonly E[]> {
     const read = () => this.#leader.run((client) => this.#collect(open(client), endsAt()));
     const isTrouble = (error: unknown): boolean => {
-      if (!isTransient(error)) return false;
+      if (!isTransient(error) && !(passes && isPositionRefused(error))) return false;
       this.#onTrouble();
       return true;
     };
@@ -249,45 +308,4 @@ function throwForeign(event: ClientEvent): StoredEvent {
   throw new Error(`The event ${event.revision} of ${event.streamId} was not written by this service.`);
 }
 
-/**
- * Checks that the server still has the log that this process has read. After a reconnect, the server may have an older
- * copy or another log. So after each lost connection, the last event that was read is looked up before anything is read
- * on or written.
- */
-export class KnownLog {
-  readonly #reader: Pick<LogReader, 'holds'>;
-  #read: EventPosition = { position: 0 };
-  /** Lost connections so far, and how many of them a look-up has covered. */
-  #lost = 0;
-  #lookedUp = 0;
-  #lookingUp: Promise<void> | undefined;
-
-  constructor(reader: Pick<LogReader, 'holds'>) {
-    this.#reader = reader;
-  }
-
-  /** Notes the last event. Events of the server itself, which it removes some day, have no id here. */
-  note({ position, eventId }: EventPosition): void {
-    if (eventId !== undefined && position > this.#read.position) this.#read = { position, eventId };
-  }
-
-  connectionLost(): void {
-    this.#lost += 1;
-  }
-
-  /** Costs nothing unless a connection was lost. @throws LogReplacedError, and what reading throws */
-  async check(): Promise<void> {
-    while (this.#lookedUp < this.#lost) {
-      this.#lookingUp ??= this.#lookUp().finally(() => {
-        this.#lookingUp = undefined;
-      });
-      await this.#lookingUp;
-    }
-  }
-
-  async #lookUp(): Promise<void> {
-    const lost = this.#lost;
-    if (!(await this.#reader.holds(this.#read))) throw new LogReplacedError();
-    this.#lookedUp = lost;
-  }
-}
+const placeOf = (event: ClientEvent): EventPosition => ({ position: positionOf(event), eventId: event.id });

@@ -2,6 +2,7 @@ import { charactersOf } from '../../../domain/jsonSize.js';
 import {
   type AppendOptions,
   type AppendResult,
+  type BackwardSlice,
   type EventPosition,
   type EventSize,
   type EventSlice,
@@ -21,9 +22,10 @@ import { mapWithPauses } from '../../../supervision/waiting.js';
 import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { connect } from './connection.js';
+import { KnownLog } from './knownLog.js';
 import { Leader } from './leader.js';
 import { LiveFeed } from './liveFeed.js';
-import { KnownLog, LogReader } from './logReader.js';
+import { LogReader } from './logReader.js';
 import { type SubscriptionParts, subscribe } from './subscription.js';
 
 export type EventStoreDbSettings = {
@@ -33,6 +35,8 @@ export type EventStoreDbSettings = {
   readonly timeoutMs?: number;
   /** A subscription fails after this long without the server. Default 30,000 ms. */
   readonly patienceMs?: number;
+  /** An event that the log seems to lack is believed to be gone after this long. Default 10,000 ms. */
+  readonly replacedAfterMs?: number;
 };
 
 const sizeOf = ({ stream, position, type, data, metadata }: RecordedEvent): EventSize => ({
@@ -64,11 +68,12 @@ class EventStoreDb implements EventStore {
   readonly #inFlight = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
-  constructor({ url, timeoutMs = 4_000, patienceMs = 30_000 }: EventStoreDbSettings) {
+  constructor({ url, timeoutMs = 4_000, patienceMs = 30_000, replacedAfterMs }: EventStoreDbSettings) {
     this.#leader = new Leader(connect(url));
     const leader = this.#leader;
     const reader = new LogReader(leader, timeoutMs, () => log.connectionLost());
-    const log = new KnownLog(reader);
+    const looks = { look: (place: EventPosition) => reader.look(place), askWhoLeads: () => leader.ask() };
+    const log = new KnownLog(looks, { signal: this.#closing.signal, replacedAfterMs });
     this.#parts = { leader, reader, log, timeoutMs, patienceMs };
     this.#appender = new Appender({ leader, reader, log, timeoutMs });
     const read = (after: Position, signal: AbortSignal) =>
@@ -91,6 +96,10 @@ class EventStoreDb implements EventStore {
 
   readSlice(stream: string, range: SliceRange): Promise<StreamSlice> {
     return this.#run(() => this.#parts.reader.slice(stream, range));
+  }
+
+  readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice> {
+    return this.#run(() => this.#parts.reader.backwards(maxCount, before));
   }
 
   lastAppend(stream: string): Promise<AppendResult | undefined> {
@@ -133,7 +142,7 @@ class EventStoreDb implements EventStore {
   }
 
   holds(place: EventPosition): Promise<boolean> {
-    return this.#run(() => this.#parts.reader.holds(place));
+    return this.#run(() => this.#parts.log.holds(place));
   }
 
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {

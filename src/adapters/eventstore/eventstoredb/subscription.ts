@@ -15,9 +15,10 @@ import { Backoff } from '../../../supervision/keepRunning.js';
 import { sleep, WakeUp } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, toPosition } from './encoding.js';
-import { isTransient, toPortError } from './errors.js';
+import { isPositionRefused, isTransient, toPortError } from './errors.js';
+import type { KnownLog } from './knownLog.js';
 import type { Leader, LeadingNode } from './leader.js';
-import type { KnownLog, LogReader, StartPosition } from './logReader.js';
+import type { LogReader, StartPosition } from './logReader.js';
 import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
 
 export type SubscriptionParts = {
@@ -48,6 +49,8 @@ type SubscriptionState = {
   reportedCaughtUp: boolean;
   /** Start of the outage, in milliseconds since 1970; undefined while the server answers. */
   awaySince: number | undefined;
+  /** Whether the server has refused to read on from `position`. */
+  refused: boolean;
   readonly idle: Backoff;
   readonly retry: Backoff;
 };
@@ -60,11 +63,14 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
     eventId: undefined,
     reportedCaughtUp: false,
     awaySince: undefined,
+    refused: false,
     idle: new Backoff(IDLE_BACKOFF),
     retry: new Backoff(RETRY_BACKOFF),
   };
   while (!signal.aborted) {
     try {
+      if (state.refused) await parts.log.confirm({ position: state.position, eventId: state.eventId });
+      state.refused = false;
       for await (const slice of connect(parts, options, state)) {
         yield slice;
         if (signal.aborted) return;
@@ -72,7 +78,9 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
     } catch (error) {
       parts.log.connectionLost();
       state.awaySince ??= Date.now();
-      if (!isTransient(error) || Date.now() - state.awaySince > parts.patienceMs) throw toPortError(error);
+      state.refused = isPositionRefused(error);
+      if (!(state.refused || isTransient(error)) || Date.now() - state.awaySince > parts.patienceMs)
+        throw toPortError(error);
       await sleep(state.retry.next(), signal);
     }
   }

@@ -148,6 +148,8 @@ export class RecentCommits {
   ): Omit<EventSlice, 'caughtUp'> | undefined {
     const first = this.#commits.findIndex((commit) => commit.after === after);
     if (first < 0) return undefined;
+    // A commit may have many appends, and the file can be read up to any of them.
+    if ((this.#commits[first]?.rows.length ?? 0) > maxCount) return undefined;
     const events: EventRow[] = [];
     let position = after;
     for (const { rows, head } of this.#commits.slice(first)) {

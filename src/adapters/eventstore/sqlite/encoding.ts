@@ -30,7 +30,9 @@ type PackedMetadata = readonly [
   correlationId: string,
   causationId: string,
   occurredAt: string,
-  traceparent?: string,
+  traceparent?: string | null,
+  request?: readonly [method: string, path: string] | null,
+  erasedLeaf?: string,
 ];
 
 /**
@@ -49,16 +51,30 @@ export async function encodeAppend(stream: string, events: readonly EventToAppen
   }));
 }
 
-function packed({ tenant, actor, correlationId, causationId, occurredAt, traceparent }: EventMetadata): PackedMetadata {
+function packed({
+  tenant,
+  actor,
+  correlationId,
+  causationId,
+  occurredAt,
+  traceparent,
+  request,
+  erasedLeaf,
+}: EventMetadata): PackedMetadata {
   const always = [tenant, actor, correlationId, causationId, occurredAt] as const;
+  if (erasedLeaf !== undefined)
+    return [...always, traceparent ?? null, request === undefined ? null : [request.method, request.path], erasedLeaf];
+  if (request !== undefined) return [...always, traceparent ?? null, [request.method, request.path]];
   return traceparent === undefined ? always : [...always, traceparent];
 }
 
 /** Decodes a row to the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
   const packedMetadata: PackedMetadata = JSON.parse(row.metadata);
-  const [tenant, actor, correlationId, causationId, occurredAt, traceparent] = packedMetadata;
-  const metadata = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version };
+  const [tenant, actor, correlationId, causationId, occurredAt, traceparent, request, erasedLeaf] = packedMetadata;
+  const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version };
+  const traced = typeof traceparent === 'string' ? { ...always, traceparent } : always;
+  const erased = erasedLeaf === undefined ? traced : { ...traced, erasedLeaf };
   return {
     id: uuidText(row.id),
     stream: row.stream,
@@ -66,7 +82,7 @@ export function decodeEvent(row: EventRow): RecordedEvent {
     position: row.position,
     type: row.type,
     data: JSON.parse(row.data),
-    metadata: traceparent === undefined ? metadata : { ...metadata, traceparent },
+    metadata: request == null ? erased : { ...erased, request: { method: request[0], path: request[1] } },
   };
 }
 

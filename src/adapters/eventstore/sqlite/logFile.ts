@@ -157,7 +157,37 @@ function gaps(db: Database.Database): string[] {
     )
     .pluck()
     .all(MAX_FAULTS);
+  const strays = db
+    .prepare<[number], number>(
+      `SELECT position FROM events JOIN streams USING (stream_id) LEFT JOIN categories c USING (category_id)
+       WHERE c.name IS NOT iif(instr(streams.name, '-') = 0, streams.name, substr(streams.name, 1, instr(streams.name, '-')))
+       LIMIT ?`,
+    )
+    .pluck()
+    .all(MAX_FAULTS);
+  const split = db
+    .prepare<[number], number>(
+      `SELECT position FROM (SELECT position, following, stream_id,
+         lead(following) OVER (ORDER BY position) AS next, lead(stream_id) OVER (ORDER BY position) AS next_stream
+         FROM events)
+       WHERE following > 0 AND next IS NOT NULL AND (next <> following - 1 OR next_stream IS NOT stream_id) LIMIT ?`,
+    )
+    .pluck()
+    .all(MAX_FAULTS);
+  const disordered = db
+    .prepare<[number], string>(
+      `SELECT DISTINCT streams.name FROM (SELECT stream_id, revision,
+         lag(revision, 1, -1) OVER (PARTITION BY stream_id ORDER BY position) AS before FROM events)
+       JOIN streams USING (stream_id) WHERE revision <> before + 1 LIMIT ?`,
+    )
+    .pluck()
+    .all(MAX_FAULTS);
   return [
+    ...strays.map((position) => `The event at position ${position} has the category of other streams.`),
+    ...split.map((position) => `The append does not go on behind position ${position}.`),
+    ...disordered
+      .filter((stream) => !streams.includes(stream))
+      .map((stream) => `The revisions of the stream ${stream} are not in the order of the log.`),
     ...positions.map((position) => `The event before position ${position} is missing.`),
     ...streams.map((stream) => `Events of the stream ${stream} are missing.`),
     ...(last.following === 0 ? [] : [`The last append ends before its last event, at position ${last.position}.`]),

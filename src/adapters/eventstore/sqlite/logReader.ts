@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3';
 import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import type {
   AppendResult,
+  BackwardSlice,
   EventPosition,
   EventSize,
   EventSlice,
@@ -71,6 +72,17 @@ export class LogReader {
     return this.#statements.head.get() ?? 0;
   }
 
+  /** See `EventStore.positionAt`: a binary search, as every position has an event. */
+  positionAt(time: string): Position {
+    let [low, high] = [0, this.head()];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#statements.timeAt.get(middle) ?? '') <= time) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
   /** See `EventStore.readSlice`. Shorter than a slice of the log, as it is read on the thread that serves requests. */
   streamSlice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): StreamSlice {
     const { ofStream, ofStreamBackwards } = this.#statements;
@@ -86,6 +98,18 @@ export class LogReader {
     }
     if (backwards) events.reverse();
     return next === undefined || next < from || next > to ? { events } : { events, next };
+  }
+
+  /** See `EventStore.readBackwards`. */
+  backwards(maxCount: number, before: Position = Number.MAX_SAFE_INTEGER): BackwardSlice {
+    const events: RecordedEvent[] = [];
+    let size = 0;
+    for (const row of this.#statements.before.iterate(before)) {
+      events.push(decodeEvent(row));
+      size += row.data.length + row.metadata.length;
+      if (events.length >= maxCount || size >= READ_SLICE_BYTES) return { events, next: row.position };
+    }
+    return { events };
   }
 
   /** The sizes of the next events after a position. SQLite knows a text's size without reading it. */
@@ -183,18 +207,22 @@ const EVENTS = `
 const OF_STREAM = `${EVENTS}
   WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?`;
 
+/** Metadata is a list (`encoding.ts`), whose fifth entry is the time. */
+const TIME = "e.metadata ->> '$[4]'";
+
 function prepare(db: Database) {
   return {
     head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
     idAt: db.prepare<[number], string>('SELECT lower(hex(event_id)) FROM events WHERE position = ?').pluck(),
+    timeAt: db.prepare<[number], string>(`SELECT ${TIME} FROM events e WHERE position = ?`).pluck(),
     types: db.prepare<[], { type: string; schemaVersion: number }>(
       'SELECT type, schema_version AS schemaVersion FROM event_types',
     ),
     after: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
-    // Metadata is a list (`encoding.ts`), whose fifth entry is the time.
+    before: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position < ? ORDER BY e.position DESC`),
     sizes: db.prepare<[number, number], EventSize>(
       `SELECT e.position, s.name AS stream, t.type, octet_length(e.data) + octet_length(e.metadata) AS bytes,
-         e.metadata ->> '$[4]' AS occurredAt
+         ${TIME} AS occurredAt
        FROM events e CROSS JOIN streams s USING (stream_id) CROSS JOIN event_types t USING (type_id)
        WHERE e.position > ? ORDER BY e.position LIMIT ?`,
     ),

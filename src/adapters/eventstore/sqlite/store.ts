@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
+  type BackwardSlice,
   DEFAULT_SLICE_COUNT,
   EventLogDamagedError,
   type EventPosition,
@@ -109,6 +110,10 @@ export class SqliteEventStore implements EventStore {
     return this.#read((reader) => reader.streamSlice(stream, range));
   }
 
+  async readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice> {
+    return this.#read((reader) => reader.backwards(maxCount, before));
+  }
+
   async lastAppend(stream: string): Promise<AppendResult | undefined> {
     return this.#read((reader) => reader.lastAppend(stream));
   }
@@ -168,6 +173,8 @@ export class SqliteEventStore implements EventStore {
   async head(): Promise<Position> {
     return this.#readHead();
   }
+
+  readonly positionAt = async (time: string): Promise<Position> => this.#read((reader) => reader.positionAt(time));
 
   /** After a failed append, as on a full disk, tests whether another one works. */
   async ping(): Promise<void> {

@@ -1,13 +1,15 @@
 /** The records that clean-ups deleted: a key that comes back gets its former id, and a clean-up can be undone. */
-import type { AnyBulkWriteOperation, Collection, Filter, IndexDescription } from 'mongodb';
+import type { Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import { forgottenBefore } from '../../../domain/referenceTable/deletionHistory.js';
 import type { DecisionReads, DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { RecordText } from '../shared/recordText.js';
-import { isDuplicateKey } from './catalog.js';
+import type { RecordReads } from '../../../ports/readModels.js';
+import { type RecordText, storedId } from '../shared/recordText.js';
+import { CLEANED_UP_RECORDS, COLLECTION_NAME, isDuplicateKey } from './catalog.js';
 import type { LaneDb } from './connection.js';
-import type { RecordDocument } from './recordDocument.js';
+import type { Part, WriteOfOne } from './part.js';
+import { type RecordDocument, refusedRecord } from './recordDocument.js';
 
 /** A deleted record: its id and key, revision and time of the clean-up, and its document (see RecordDocument). */
 export type CleanedUpRecord = {
@@ -18,72 +20,100 @@ export type CleanedUpRecord = {
   readonly t?: string;
 } & Partial<Pick<RecordDocument, 'b' | 'w' | 'd'>>;
 
-export const cleanedUpIn = (db: LaneDb, collection: string): Collection<CleanedUpRecord> =>
-  db.collection<CleanedUpRecord>(collection);
+/** @param swept of the catalog's entry. Earlier releases named a collection of the table's own. */
+export const cleanedUpIn = (db: LaneDb, swept: string): Part<CleanedUpRecord> =>
+  db.part<CleanedUpRecord>(
+    COLLECTION_NAME.test(swept) ? { collection: swept } : { collection: CLEANED_UP_RECORDS, of: swept },
+  );
 
 export const CLEANED_UP_INDEXES: readonly IndexDescription[] = [
-  { name: 'key', key: { k: 1 } },
-  { name: 'cleanUp', key: { r: 1, _id: 1 } },
-  { name: 'time', key: { t: 1 } },
+  { name: 'key', key: { of: 1, k: 1 } },
+  { name: 'cleanUp', key: { of: 1, r: 1, _id: 1 } },
+  { name: 'time', key: { of: 1, t: 1 } },
 ];
 
 const RECORDS_AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 4_000_000;
 
+/** Where the records of a clean-up are kept, and its revision and time. */
+export type KeptIn = { readonly cleanedUp: Part<CleanedUpRecord>; readonly r: Revision; readonly t: string };
+
+type Gone = Pick<RecordDocument, '_id'> & Partial<Pick<RecordDocument, 'k' | 'b' | 'w' | 'd'>>;
+
 /**
- * Stores the records that are about to be deleted. It is idempotent; and when a writer that has lost its lease is late, it
- * does not overwrite the records of a later clean-up.
+ * Deletes records, and keeps them first if a place is named. One command for millions of them would take longer than a
+ * socket waits, so they go in pieces. It is idempotent; and when a writer that has lost its lease is late, it does not
+ * overwrite the kept records of a later clean-up.
+ * @param before called with the ids of each piece before they are deleted
+ * @returns how many
  */
-export async function keepRecords(
-  cleanedUp: Collection<CleanedUpRecord>,
-  records: Collection<RecordDocument>,
-  deleted: Filter<RecordDocument>,
-  { r, t }: { readonly r: Revision; readonly t: string },
-): Promise<void> {
-  type Gone = Pick<RecordDocument, '_id' | 'k' | 'b' | 'w' | 'd'>;
-  const options = { projection: { k: 1, b: 1, w: 1, d: 1 }, batchSize: RECORDS_AT_ONCE };
-  let some: CleanedUpRecord[] = [];
-  let characters = 0;
-  for await (const { _id, k, b, w, d } of records.find<Gone>(deleted, options)) {
-    if (typeof k !== 'string') continue;
-    some.push({ _id, k, r, t, b, w, d });
-    characters += d.length;
-    if (some.length < RECORDS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) continue;
-    await put(cleanedUp, some);
-    some = [];
-    characters = 0;
+export async function sweepRecords(
+  records: Part<RecordDocument>,
+  outside: Filter<RecordDocument>,
+  keptIn?: KeptIn,
+  before?: (ids: readonly string[]) => Promise<void>,
+): Promise<number> {
+  let deleted = 0;
+  const projection = keptIn === undefined ? { _id: 1 } : { k: 1, b: 1, w: 1, d: 1 };
+  for await (const some of inPieces(records.find<Gone>(outside, { projection, batchSize: RECORDS_AT_ONCE }))) {
+    if (keptIn !== undefined) await keep(keptIn, some);
+    await before?.(some.map(({ _id }) => _id));
+    const { deletedCount } = await records.deleteMany({ ...outside, _id: { $in: some.map(({ _id }) => _id) } });
+    deleted += deletedCount;
   }
-  await put(cleanedUp, some);
+  return deleted;
+}
+
+async function keep({ cleanedUp, r, t }: KeptIn, gone: readonly Gone[]): Promise<void> {
+  await put(
+    cleanedUp,
+    gone.flatMap(({ k, ...rest }) => (typeof k === 'string' ? [{ ...rest, k, r, t }] : [])),
+  );
 }
 
 /** Removes records that expired before this clean-up. */
-export async function forgetRecords(cleanedUp: Collection<CleanedUpRecord>, at: string): Promise<void> {
+export async function forgetRecords(cleanedUp: Part<CleanedUpRecord>, at: string): Promise<void> {
   const options = { sort: { t: -1 }, projection: { r: 1 } } as const;
   const last = await cleanedUp.findOne({ t: { $lt: forgottenBefore(at) } }, options);
-  if (last !== null) await cleanedUp.deleteMany({ r: { $lte: last.r } });
+  if (last === null) return;
+  const expired = cleanedUp.find<Gone>({ r: { $lte: last.r } }, { projection: { _id: 1 }, batchSize: RECORDS_AT_ONCE });
+  for await (const some of inPieces(expired)) await cleanedUp.deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
+}
+
+async function* inPieces(found: AsyncIterable<Gone>): AsyncGenerator<readonly Gone[]> {
+  let some: Gone[] = [];
+  let characters = 0;
+  for await (const each of found) {
+    some.push(each);
+    characters += each.d?.length ?? 0;
+    if (some.length < RECORDS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) continue;
+    yield some;
+    some = [];
+    characters = 0;
+  }
+  if (some.length > 0) yield some;
 }
 
 /** Leaves records that a later clean-up has deleted again. */
-async function put(cleanedUp: Collection<CleanedUpRecord>, records: readonly CleanedUpRecord[]): Promise<void> {
+async function put(cleanedUp: Part<CleanedUpRecord>, records: readonly CleanedUpRecord[]): Promise<void> {
   const [first] = records;
   if (first === undefined) return;
   // Two calls, as some servers search the whole collection for each upsert.
   await cleanedUp.deleteMany({ _id: { $in: records.map(({ _id }) => _id) }, r: { $lte: first.r } });
   try {
-    await cleanedUp.insertMany([...records], { ordered: false });
+    await cleanedUp.insertMany(records, refusedRecord);
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     await putEach(cleanedUp, records);
   }
 }
 
-async function putEach(cleanedUp: Collection<CleanedUpRecord>, records: readonly CleanedUpRecord[]): Promise<void> {
-  const writes = records.map(({ _id, r, ...rest }): AnyBulkWriteOperation<CleanedUpRecord> => {
+async function putEach(cleanedUp: Part<CleanedUpRecord>, records: readonly CleanedUpRecord[]): Promise<void> {
+  const writes = records.map(({ _id, r, ...rest }): WriteOfOne<CleanedUpRecord> => {
     return { updateOne: { filter: { _id, r: { $lte: r } }, update: { $set: { r, ...rest } }, upsert: true } };
   });
-  if (writes.length === 0) return;
   try {
-    await cleanedUp.bulkWrite(writes, { ordered: false });
+    await cleanedUp.bulkWrite(writes, { ordered: false, refused: refusedRecord });
   } catch (error) {
     // One exists with a later revision, and some servers stop there.
     if (!isDuplicateKey(error)) throw error;
@@ -100,7 +130,7 @@ async function putEach(cleanedUp: Collection<CleanedUpRecord>, records: readonly
 
 /** The ids that the records of these keys had before clean-ups deleted them. */
 export async function formerIds(
-  cleanedUp: Collection<CleanedUpRecord>,
+  cleanedUp: Part<CleanedUpRecord>,
   keys: readonly string[],
 ): Promise<Map<string, string>> {
   const projection = { k: 1, r: 1 };
@@ -108,9 +138,20 @@ export async function formerIds(
   return new Map(found.sort((a, b) => a.r - b.r).map(({ k, _id }) => [k, _id]));
 }
 
+/** See `RecordReads`. */
+export async function cleanedUpRecord(
+  cleanedUp: Part<CleanedUpRecord>,
+  text: RecordText,
+  id: string,
+): Promise<Awaited<ReturnType<RecordReads['cleanedUpRecord']>>> {
+  const _id = storedId(id);
+  const found = _id === undefined ? null : await cleanedUp.findOne({ _id, d: { $exists: true } });
+  return found === null ? undefined : { revision: found.r, fields: text.fields(found.w ?? 0, found.d ?? '') };
+}
+
 /** See `DecisionReads`. */
 export async function deletedRecords(
-  cleanedUp: Collection<CleanedUpRecord>,
+  cleanedUp: Part<CleanedUpRecord>,
   text: RecordText,
   cleanUp: Revision,
   { after = '', limit, isCounted = false }: Parameters<DecisionReads['deletedRecords']>[2],

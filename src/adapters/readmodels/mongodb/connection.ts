@@ -1,8 +1,9 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
-import type { Collection, Db, Document } from 'mongodb';
+import type { ClientSession, Collection, Db, Document } from 'mongodb';
 import { MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
+import { Part, type Place } from './part.js';
 
 export type DatabaseLocation = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
@@ -36,7 +37,7 @@ const FAIL_FAST_MS = 500;
 
 export class MongoConnection {
   readonly #options: ConnectionOptions;
-  #opening: Promise<MongoClient> | undefined;
+  #opening: Promise<OpenDatabase> | undefined;
   #awayUntil = 0;
   #closed = false;
 
@@ -49,8 +50,7 @@ export class MongoConnection {
     if (this.#closed) throw new ReadModelsUnavailableError('The read models are closed.');
     if (performance.now() < this.#awayUntil) throw new ReadModelsUnavailableError('MongoDB cannot be reached.');
     try {
-      const client = await this.#open();
-      return await work(new LaneDb(client.db(databaseOf(this.#options.url)), this.#options.prefix ?? ''));
+      return await work(new LaneDb(await this.#open(), this.#options.prefix ?? ''));
     } catch (error) {
       const trouble = troubleOf(error);
       if (trouble === undefined || !(error instanceof Error)) throw error;
@@ -61,7 +61,7 @@ export class MongoConnection {
   }
 
   /** After a failed connect the client cannot be used again, so the next caller creates another. */
-  #open(): Promise<MongoClient> {
+  #open(): Promise<OpenDatabase> {
     this.#opening ??= this.#connect().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
@@ -69,7 +69,7 @@ export class MongoConnection {
     return this.#opening;
   }
 
-  async #connect(): Promise<MongoClient> {
+  async #connect(): Promise<OpenDatabase> {
     const client = new MongoClient(this.#options.url, {
       ...CONSISTENCY,
       appName: 'dynamic-assets',
@@ -80,7 +80,9 @@ export class MongoConnection {
       waitQueueTimeoutMS: this.#options.socketTimeoutMs,
     });
     try {
-      return await client.connect();
+      await client.connect();
+      const db = client.db(databaseOf(this.#options.url));
+      return { client, db, hasMoments: await hasMoments(db) };
     } catch (error) {
       await client.close();
       throw error;
@@ -89,8 +91,8 @@ export class MongoConnection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const client = await this.#opening?.catch(() => undefined);
-    await client?.close();
+    const opened = await this.#opening?.catch(() => undefined);
+    await opened?.client.close();
   }
 }
 
@@ -149,18 +151,68 @@ export const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS
   ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
 });
 
+type OpenDatabase = {
+  readonly client: MongoClient;
+  readonly db: Db;
+  readonly hasMoments: boolean;
+};
+
+/**
+ * Whether queries can be asked of one moment: replica sets and sharded clusters from 5.0 on. Other servers refuse the
+ * question, or answer it without telling the moment.
+ */
+async function hasMoments(db: Db): Promise<boolean> {
+  const asked = {
+    find: 'state',
+    limit: 1,
+    singleBatch: true,
+    projection: { _id: 1 },
+    readConcern: { level: 'snapshot' },
+  };
+  try {
+    return (await db.command(asked)).cursor?.atClusterTime !== undefined;
+  } catch (error) {
+    if (error instanceof MongoServerError && troubleOf(error) === undefined) return false;
+    throw error;
+  }
+}
+
 /** The collections of one lane: their names begin with the lane's prefix. */
 export class LaneDb {
-  readonly #db: Db;
+  readonly #opened: OpenDatabase;
   readonly #prefix: string;
+  readonly session: ClientSession | undefined;
 
-  constructor(db: Db, prefix: string) {
-    this.#db = db;
+  constructor(opened: OpenDatabase, prefix: string, session?: ClientSession) {
+    this.#opened = opened;
     this.#prefix = prefix;
+    this.session = session;
+  }
+
+  get #db(): Db {
+    return this.#opened.db;
+  }
+
+  /** Whether the server has `atOneMoment`. */
+  get hasMoments(): boolean {
+    return this.#opened.hasMoments;
   }
 
   collection<Schema extends Document = Document>(name: string): Collection<Schema> {
     return this.#db.collection<Schema>(this.#prefix + name);
+  }
+
+  part<Stored extends Document & { readonly _id: string }>({ collection, of }: Place): Part<Stored> {
+    return new Part(this.collection<Stored>(collection), of, this.session);
+  }
+
+  /**
+   * Runs reads that all see the data of one moment, which may lie some milliseconds back.
+   * @param work gets this database, with a session for its reads, those of `part` too
+   */
+  atOneMoment<Result>(work: (db: LaneDb) => Promise<Result>): Promise<Result> {
+    const { client } = this.#opened;
+    return client.withSession({ snapshot: true }, (session) => work(new LaneDb(this.#opened, this.#prefix, session)));
   }
 
   async collectionNames(): Promise<readonly string[]> {

@@ -1,11 +1,19 @@
 /** Writes and reads the delivery log of a tenant: a document for each delivery and each webhook. */
-import type { Collection, Filter } from 'mongodb';
-import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../../ports/deliveryLog.js';
+import type { Filter } from 'mongodb';
+import type {
+  DeliveryBacklog,
+  DeliveryLog,
+  DeliveryLogEntry,
+  DeliveryQuery,
+  OrderDeliveryQuery,
+} from '../../../ports/deliveryLog.js';
+import { MismatchError } from '../../../ports/readModelWriter.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { type CatalogEntry, catalogOf, tenantEntryId } from './catalog.js';
-import type { CatalogWriter } from './catalogWriter.js';
+import type { CatalogWriter, OpenTable } from './catalogWriter.js';
 import type { LaneDb } from './connection.js';
 import { type MongoConnection, whileWanted } from './connection.js';
+import type { Part, Refused } from './part.js';
 import type { TableReader } from './tableReader.js';
 
 type DeliveryDocument = {
@@ -18,6 +26,8 @@ type DeliveryDocument = {
   readonly k: string;
   readonly s: string;
   readonly o: string | null;
+  /** Revision of the event that it tells of. */
+  readonly q: number;
   /** Times of the request and the end, in microseconds; the end is null while it is open. */
   readonly a: number;
   readonly x: number | null;
@@ -34,10 +44,8 @@ type WebhookDocument = {
 };
 
 /** One collection, by the type of its documents. */
-const deliveriesOf = (db: LaneDb, { collection }: CatalogEntry): Collection<DeliveryDocument> =>
-  db.collection<DeliveryDocument>(collection);
-const webhooksOf = (db: LaneDb, { collection }: CatalogEntry): Collection<WebhookDocument> =>
-  db.collection<WebhookDocument>(collection);
+const deliveriesOf = (db: LaneDb, log: CatalogEntry): Part<DeliveryDocument> => db.part<DeliveryDocument>(log);
+const webhooksOf = (db: LaneDb, log: CatalogEntry): Part<WebhookDocument> => db.part<WebhookDocument>(log);
 
 const deliveryKey = (id: string): string => `d.${id}`;
 const webhookKey = (id: string): string => `w.${id}`;
@@ -51,6 +59,7 @@ export const keysOf = (entry: DeliveryLogEntry): Omit<DeliveryDocument, 'e'> => 
   k: entry.kind,
   s: entry.state,
   o: entry.orderId,
+  q: entry.sequence,
   a: instant(entry.requestedAt),
   x: entry.endedAt === null ? null : instant(entry.endedAt),
 });
@@ -71,19 +80,16 @@ export type DeliveryChanges = {
   readonly dropped: Set<string>;
 };
 
-/** Every write is idempotent. */
+/** Every write is idempotent. The log is announced before, and finished by the caller. */
 export async function writeDeliveries(
   db: LaneDb,
   catalog: CatalogWriter,
-  tenant: string,
+  { entry: log }: OpenTable,
   { put, states, dropped }: DeliveryChanges,
 ): Promise<void> {
-  const log = await catalog.ofTenant(db, 'deliveries', tenant);
-  await catalog.change(db, log, { applying: true });
-  if (put.size > 0) await putEntries(db, log.entry, [...put.values()], states);
-  if (dropped.size > 0) await deliveriesOf(db, log.entry).deleteMany({ _id: { $in: [...dropped].map(deliveryKey) } });
-  await catalog.change(db, log, { applying: false });
-  for (const entry of put.values()) catalog.keepDelivery(tenant, entry);
+  if (put.size > 0) await putEntries(db, log, [...put.values()], states);
+  if (dropped.size > 0) await deliveriesOf(db, log).deleteMany({ _id: { $in: [...dropped].map(deliveryKey) } });
+  for (const entry of put.values()) catalog.keepDelivery(log.tenant, entry);
 }
 
 /**
@@ -107,14 +113,16 @@ async function putEntries(
     const { lastSuccessAt, failingSince } = own.reduce(healthAfter, before);
     return { _id, ok: lastSuccessAt, bad: failingSince };
   });
-  await webhooksOf(db, log).bulkWrite(healths.map(upsert), { ordered: true });
+  const refused: Refused = (_id, options) =>
+    new MismatchError({ tenant: log.tenant, projection: 'deliveries', refused: `entry ${_id}` }, options);
+  await webhooksOf(db, log).bulkWrite(healths.map(upsert), { ordered: true, refused });
 
   const stored = await deliveriesOf(db, log)
     .find({ _id: { $in: entries.map(({ id }) => deliveryKey(id)) } }, { projection: { r: 1 } })
     .toArray();
   const revisions = new Map(stored.map(({ _id, r }) => [_id, r]));
   const later = entries.map(documentOf).filter(({ _id, r }) => r > (revisions.get(_id) ?? -1));
-  if (later.length > 0) await deliveriesOf(db, log).bulkWrite(later.map(upsert), { ordered: false });
+  await deliveriesOf(db, log).bulkWrite(later.map(upsert), { ordered: false, refused });
 }
 
 const upsert = <Stored extends { readonly _id: string }>(replacement: Stored) => ({
@@ -203,6 +211,16 @@ export function deliveryReads(connection: MongoConnection, tables: TableReader):
       return entries ?? [];
     },
 
+    async deliveriesOfOrder(tenant, query, cancellation) {
+      const entries = await read(tenant, async (db, log) => {
+        const { limit } = query;
+        const page = { sort: { q: 1, p: 1 }, limit, batchSize: limit, projection: { e: 1 } } as const;
+        const found = deliveriesOf(db, log).find(filterOfOrder(query), { ...whileWanted(cancellation), ...page });
+        return (await found.toArray()).map(entryOf);
+      });
+      return entries ?? [];
+    },
+
     async deliveryBacklog() {
       const logs = await connection.run((db) =>
         catalogOf(db)
@@ -234,11 +252,15 @@ function filterOf(query: DeliveryQuery): Filter<DeliveryDocument> {
   };
 }
 
-async function waiting(deliveries: Collection<DeliveryDocument>, tenant: string): Promise<readonly DeliveryBacklog[]> {
-  const counts = await deliveries
-    .aggregate<{ _id: string; open: number }>([{ $match: { s: 'open' } }, { $group: { _id: '$w', open: { $sum: 1 } } }])
-    .toArray();
-  const backlogs = counts.map(async ({ _id: webhookId, open }) => {
+const filterOfOrder = ({ orderId, behind, to }: OrderDeliveryQuery): Filter<DeliveryDocument> => ({
+  o: orderId,
+  // Of the event at the place, only the deliveries behind the place's position; of later events, all.
+  $or: [{ q: behind.sequence, p: { $gt: behind.position } }, { q: { $gt: behind.sequence, $lte: to } }],
+});
+
+async function waiting(deliveries: Part<DeliveryDocument>, tenant: string): Promise<readonly DeliveryBacklog[]> {
+  const counts = await deliveries.countBy('w', { s: 'open' });
+  const backlogs = counts.map(async ({ _id: webhookId, n: open }) => {
     const oldest = await deliveries.findOne({ s: 'open', w: webhookId }, { sort: { p: 1 }, projection: { e: 1 } });
     return oldest === null ? [] : [{ tenant, webhookId, open, oldestRequestedAt: entryOf(oldest).requestedAt }];
   });

@@ -3,7 +3,7 @@ import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, FilterValue, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
 import { notYet, type Selection, selectionOf, sortTermsOf } from '../shared/query.js';
-import { type FieldLayout, leftOut, ngramsToFind, type TableLayout } from './layout.js';
+import { type FieldLayout, isNgram, leftOut, ngramsToFind, type TableLayout } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;
@@ -13,15 +13,23 @@ const LONGEST_EXPRESSION = 8_000;
 /** The most alternatives that are looked up in the index of n-grams. With more, the records are scanned once. */
 const MOST_LOOK_UPS = 20;
 
+/** Whether some of the table's texts may be missing in the index of n-grams (`IndexedTexts`). */
+export type TextsLeftOut = 'none' | 'some';
+
 /**
  * All filters of a query; undefined if nothing can match.
+ * @param texts only for filters that search in texts
  * @throws ReadModelsWithheldError if the table does not have the field yet, or not searchable
  */
-export function filterOf(filters: readonly Filter[], layout: TableLayout): RecordFilter | undefined {
+export function filterOf(
+  filters: readonly Filter[],
+  layout: TableLayout,
+  texts: TextsLeftOut = 'some',
+): RecordFilter | undefined {
   const conditions: RecordFilter[] = [];
   const fields = new Map([...TIMES, ...layout.byName]);
   for (const filter of filters) {
-    const condition = conditionOf(selectionOf(filter, fields), layout);
+    const condition = conditionOf(selectionOf(filter, fields), layout, texts);
     if (condition === undefined) return undefined;
     conditions.push(condition);
   }
@@ -41,14 +49,29 @@ const TIMES: ReadonlyMap<string, FieldLayout> = new Map(
 const storedValue = ({ name }: FieldLayout, value: FilterValue): string | number | null =>
   TIMES.has(name) ? String(value) : sortValue(value);
 
-function conditionOf(selection: Selection<FieldLayout>, layout: TableLayout): RecordFilter | undefined {
+/** What the n-grams of these filters' fields have in place of a text that is left out. */
+export const leftOutIn = (filters: readonly Filter[], { byName }: TableLayout): readonly string[] =>
+  filters
+    .flatMap((filter) => (filter.kind === 'any' ? filter.anyOf : [filter]))
+    .flatMap(({ kind, field }) => {
+      const ngrams = kind === 'contains' ? byName.get(field)?.ngrams : undefined;
+      return ngrams === undefined ? [] : [leftOut(ngrams.prefix)];
+    });
+
+function conditionOf(
+  selection: Selection<FieldLayout>,
+  layout: TableLayout,
+  texts: TextsLeftOut,
+): RecordFilter | undefined {
   switch (selection.kind) {
     case 'nothing':
       return undefined;
     case 'ids':
       return { _id: { $in: [...selection.anyOf] } };
+    case 'idRange':
+      return { _id: { $gte: selection.from, $lte: selection.to } };
     case 'contains':
-      return contains(selection.field, selection.anyOf);
+      return contains(selection.field, selection.anyOf, texts);
     case 'equals':
       return equals(selection.field, selection.anyOf, layout);
     case 'compares': {
@@ -58,8 +81,12 @@ function conditionOf(selection: Selection<FieldLayout>, layout: TableLayout): Re
     case 'null':
       return { [selection.field.sort ?? selection.field.match ?? sortKey(selection.field)]: null };
     case 'not': {
-      const selected = conditionOf(selection.selected, layout);
+      const selected = conditionOf(selection.selected, layout, texts);
       return selected === undefined ? {} : { $nor: [selected] };
+    }
+    case 'any': {
+      const conditions = selection.anyOf.flatMap((each) => conditionOf(each, layout, texts) ?? []);
+      return conditions.length === 0 ? undefined : either(conditions);
     }
   }
 }
@@ -70,7 +97,7 @@ function sortKey({ name, sort }: FieldLayout): string {
   return sort;
 }
 
-function contains(field: FieldLayout, needles: readonly string[]): RecordFilter | undefined {
+function contains(field: FieldLayout, needles: readonly string[], texts: TextsLeftOut): RecordFilter | undefined {
   if (field.type === 'Boolean' && field.sort !== undefined) {
     const values = [false, true].filter((value) => needles.some((needle) => String(value).includes(needle)));
     return values.length === 0 ? undefined : { [field.sort]: { $in: values.map(Number) } };
@@ -78,17 +105,30 @@ function contains(field: FieldLayout, needles: readonly string[]): RecordFilter 
   const key = field.match;
   if (key === undefined) throw notYet(field.name);
   if (needles.length > MOST_LOOK_UPS) return anyExpression(key, needles.map(escaped));
-  return either(needles.map((needle) => containing(field, key, needle)));
+  const { ngrams } = field;
+  if (ngrams === undefined) return either(needles.map((needle) => verified(key, needle)));
+  const isWhole = (needle: string) => texts === 'none' && isNgram(needle, ngrams.lengths);
+  const whole = needles.filter(isWhole).map((needle) => ngrams.prefix + needle);
+  const others = needles.filter((needle) => !isWhole(needle));
+  return either([
+    ...(whole.length === 0 ? [] : [{ g: whole.length === 1 ? whole[0] : { $in: whole } }]),
+    ...others.map((needle) => containing(ngrams, key, needle, texts)),
+  ]);
 }
 
-function containing({ ngrams }: FieldLayout, key: string, needle: string): RecordFilter {
-  const verified: RecordFilter = { [key]: { $regex: escaped(needle) } };
-  if (ngrams === undefined) return verified;
-  // Each n-gram is a condition of its own, as `$all` would make it, and a text without n-grams fulfils all of them.
-  const found = ngramsToFind(needle, ngrams.lengths, ngrams.prefix).map(
-    (ngram): RecordFilter => ({ g: { $in: [ngram, leftOut(ngrams.prefix)] } }),
+const verified = (key: string, needle: string): RecordFilter => ({ [key]: { $regex: escaped(needle) } });
+
+function containing(
+  { lengths, prefix }: NonNullable<FieldLayout['ngrams']>,
+  key: string,
+  needle: string,
+  texts: TextsLeftOut,
+): RecordFilter {
+  // Each n-gram is a condition of its own, as `$all` would make it; a text without n-grams has the mark instead.
+  const found = ngramsToFind(needle, lengths, prefix).map(
+    (ngram): RecordFilter => ({ g: texts === 'none' ? ngram : { $in: [ngram, leftOut(prefix)] } }),
   );
-  return found.length === 0 ? verified : { $and: [...found, verified] };
+  return found.length === 0 ? verified(key, needle) : { $and: [...found, verified(key, needle)] };
 }
 
 function equals(field: FieldLayout, values: readonly FilterValue[], layout: TableLayout): RecordFilter {

@@ -1,10 +1,11 @@
 /** Entries of order histories as documents, and their pages. */
-import type { Collection, FindOptions } from 'mongodb';
+import type { FindOptions } from 'mongodb';
 import type { HistoryEntry, HistoryPage, HistoryReads } from '../../../ports/orderHistory.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { entryText, placeOfPage, storedEntry } from '../shared/historyPages.js';
 import type { HistoryDocument } from './catalog.js';
+import type { Part } from './part.js';
 
 export function historyDocument(orderId: string, entry: HistoryEntry): Omit<HistoryDocument, '_id'> {
   const e = entryText(entry);
@@ -13,7 +14,7 @@ export function historyDocument(orderId: string, entry: HistoryEntry): Omit<Hist
 
 /** @throws AnswerTooLargeError for a page of entries of earlier releases, whose sizes are not known before they are read */
 export async function readHistory(
-  entries: Collection<HistoryDocument>,
+  entries: Part<HistoryDocument>,
   orderId: string,
   page: Parameters<HistoryReads['history']>[2],
   whileWanted: FindOptions,

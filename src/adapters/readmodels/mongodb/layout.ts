@@ -32,6 +32,8 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
 };
 
 export type TableLayout = {
+  /** Its records are in the collection of small tables, without n-grams and indexes of fields. */
+  readonly isSmall?: boolean;
   /** In the order in which the table got them, which is that of the documents' text and numbers the keys. */
   readonly fields: readonly FieldLayout[];
   readonly byName: ReadonlyMap<string, FieldLayout>;
@@ -50,6 +52,17 @@ export function layoutOf(assetType: AssetType, previous: readonly FieldLayout[] 
     fields,
     byName: new Map(fields.map((field) => [field.name, field])),
     ...(assetType.uniqueField === undefined ? {} : { unique: assetType.uniqueField }),
+  };
+}
+
+/** The part of a layout that a small table has. */
+export function withoutIndexes({ fields, unique }: TableLayout): TableLayout {
+  const small = fields.map(({ ngrams: _, ...field }) => ({ ...field, isIndexed: false }));
+  return {
+    isSmall: true,
+    fields: small,
+    byName: new Map(small.map((field) => [field.name, field])),
+    ...(unique === undefined ? {} : { unique }),
   };
 }
 
@@ -76,8 +89,15 @@ export type StoredLayout = {
   readonly fields: string;
 };
 
-/** Asset type (JSON text) and layout of a table's records, as the catalog stores them. */
-export type StoredShape = { readonly assetType: string; readonly layout?: StoredLayout };
+/** Asset type (JSON text) and layout of a table's records, as they are stored. */
+export type StoredShape = {
+  readonly assetType: string;
+  /**
+   * An earlier release left it out, or left that of an earlier asset type: then the records are laid out in the order of the
+   * asset type.
+   */
+  readonly layout?: StoredLayout;
+};
 
 const hashOf = (assetType: string): string => createHash('sha256').update(assetType).digest('hex');
 
@@ -116,7 +136,7 @@ export function indexedValues(layout: TableLayout, fields: Fields): IndexedValue
     const { lengths, prefix } = field.ngrams;
     ngrams.push(...(indexed.has(text) ? ngramsOf(text, lengths, prefix) : [leftOut(prefix)]));
   }
-  return { ...values, g: ngrams };
+  return layout.isSmall === true ? values : { ...values, g: ngrams };
 }
 
 /** MongoDB allows 64 indexes on a collection; further fields have none. */
@@ -155,6 +175,9 @@ function ngramsOf(text: string, lengths: NgramLengths, prefix: string): readonly
 
 /** Stands for the n-grams of a text that is not indexed (`IndexedTexts`). */
 export const leftOut = (prefix: string): string => prefix + LEFT_OUT;
+
+/** Whether the index has the text itself as an n-gram, and so exactly the texts that contain it. */
+export const isNgram = (needle: string, lengths: NgramLengths): boolean => lengths.includes([...needle].length);
 
 /** More of them take planning time without finding fewer records. */
 const MOST_NGRAMS = 8;

@@ -8,8 +8,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ObjectId } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
-import { type CatalogEntry, COLLECTION_NAME, catalogOf, insertOnce, newCollectionName, stateOf } from './catalog.js';
+import {
+  type CatalogEntry,
+  COLLECTION_NAME,
+  catalogOf,
+  definitionsOf,
+  insertOnce,
+  isUnfinished,
+  newCollectionName,
+  newPartName,
+  readState,
+  SHARED_COLLECTIONS,
+  stateOf,
+} from './catalog.js';
 import type { LaneDb, MongoConnection } from './connection.js';
+import type { Place } from './part.js';
+import { copyPart } from './smallTables.js';
 
 /** Another holder has taken over: nothing more may be written. */
 export class LeaseLostError extends Error {
@@ -39,6 +53,9 @@ export const LEASE_MS = 5_000;
 const POLL_MS = 20;
 /** A rebuild holds the lease while it catches up before its swap. */
 const REBUILD_TIMEOUT_MS = 120_000;
+
+/** A rebuild waits so long for the end of a commit of the projector that it takes the lease from. */
+const COMMIT_TIMEOUT_MS = 60_000;
 
 const leasesOf = (db: LaneDb) => db.collection<LeaseDocument>('leases');
 
@@ -85,12 +102,52 @@ export class Lease {
       }
       const token = (last?._id ?? 0) + 1;
       if (!(await this.#insert(db, token))) continue;
-      await fenceOff(db, token);
-      await leasesOf(db).deleteMany({ _id: { $lt: token } });
-      this.#fencingToken = token;
+      // To move what the holder before was writing may take longer than the lease lasts.
       this.#keepAlive(token);
+      try {
+        await this.#takeState(db, token, last);
+        await fenceOff(db, token);
+        await leasesOf(db).deleteMany({ _id: { $lt: token } });
+      } catch (error) {
+        this.forget();
+        // Another one was faster. Its lease is looked at like that of any other.
+        if (error instanceof LeaseLostError) continue;
+        throw error;
+      }
+      this.#fencingToken = token;
       return token;
     }
+  }
+
+  /**
+   * The first step of `fenceOff`: the holder before can announce and end no more commits. A rebuild takes the state between two
+   * commits: one that is interrupted has to be written again, and until then the served tables are of no one position.
+   * @throws LeaseLostError if a later holder was faster
+   */
+  async #takeState(db: LaneDb, token: number, before: LeaseDocument | null): Promise<void> {
+    await insertOnce(stateOf(db), { _id: 'state', fence: 0, checkpoints: [], until: [] });
+    const giveUpAt = performance.now() + COMMIT_TIMEOUT_MS;
+    for (;;) {
+      const state = await readState(db);
+      if (state === undefined || state.fence >= token) throw new LeaseLostError();
+      const isWriting =
+        this.#mode === 'rebuild' && performance.now() < giveUpAt && (await this.#isStillHeld(db, before?._id));
+      if (isWriting && state.until.some(({ name }) => isUnfinished(state, name))) {
+        await delay(POLL_MS);
+        continue;
+      }
+      const same = isWriting ? { until: state.until } : {};
+      const { matchedCount } = await stateOf(db).updateOne(
+        { _id: 'state', fence: { $lt: token }, ...same },
+        { $set: { fence: token } },
+      );
+      if (matchedCount === 1) return;
+    }
+  }
+
+  async #isStillHeld(db: LaneDb, token: number | undefined): Promise<boolean> {
+    const lease = token === undefined ? null : await leasesOf(db).findOne({ _id: token });
+    return lease !== null && (await this.#isHeld(db, lease));
   }
 
   async #isHeld(db: LaneDb, { released, owner, renewedAt, lastsMs }: LeaseDocument): Promise<boolean> {
@@ -134,28 +191,24 @@ export class Lease {
 }
 
 /**
- * Fences off earlier holders, before a new holder writes. Its token goes into the state and each entry of the catalog. A
+ * Fences off earlier holders, before a new holder writes. Its token is in the state, and goes into each entry of the catalog. A
  * writer announces each commit, and each table that it is about to change, by an update that requires its own token, so an
  * earlier holder can announce nothing more. Tables that it had announced before, and may still be writing (a request can be
  * late by any time), are `applying`: their collections are renamed, and late writes go to the old name, which nobody reads.
- *
- * @throws LeaseLostError if a later holder was faster
  */
 async function fenceOff(db: LaneDb, token: number): Promise<void> {
-  await insertOnce(stateOf(db), { _id: 'state', fence: 0, checkpoints: [], until: [] });
-  const { matchedCount } = await stateOf(db).updateOne(
-    { _id: 'state', fence: { $lt: token } },
-    { $set: { fence: token } },
-  );
-  if (matchedCount !== 1) throw new LeaseLostError();
   await catalogOf(db).updateMany({ rebuild: null, fence: { $lt: token } }, { $set: { fence: token } });
   const dirty = await catalogOf(db).find({ rebuild: null, applying: true }).toArray();
   for (const entry of dirty) await move(db, entry, token);
   await dropUnreferenced(db);
 }
 
-/** Renames a collection. If a holder died meanwhile, `moving` is set and the collection has one of both names. */
+/**
+ * Renames a collection. If a holder died meanwhile, `moving` is set and the collection has one of both names. The records
+ * of a small table are copied to another part, and the late writes go to the part that nobody reads.
+ */
 async function move(db: LaneDb, entry: CatalogEntry, token: number): Promise<void> {
+  if (entry.of) return moveSmall(db, entry, token);
   const names = await db.collectionNames();
   const from = entry.moving !== null && names.includes(entry.moving) ? entry.moving : entry.collection;
   const to = newCollectionName(entry.kind);
@@ -166,18 +219,88 @@ async function move(db: LaneDb, entry: CatalogEntry, token: number): Promise<voi
   await change({ collection: to, moving: null });
 }
 
+async function moveSmall(db: LaneDb, entry: CatalogEntry, token: number): Promise<void> {
+  // Not the part that an earlier holder may still copy to.
+  const of = newPartName();
+  const change = ($set: Partial<CatalogEntry>) =>
+    catalogOf(db).updateOne({ _id: entry._id, fence: token }, { $set, $inc: { version: 1 } });
+  await change({ moving: of });
+  await copyPart(db, entry, of);
+  await change({ of, moving: null });
+}
+
+/** Documents of shared collections that one call removes. */
+const DOCUMENTS_A_STEP = 10_000;
+
 /**
- * Drops collections that the catalog does not name. It lists them first: one created meanwhile was in the catalog before.
- * @param most how many are dropped at most
+ * Drops collections, and removes parts of shared ones, that the catalog does not name. It lists them first: one created
+ * meanwhile was in the catalog before.
+ * @param most how many collections are dropped at most
  * @returns whether there may be more
  */
 export async function dropUnreferenced(db: LaneDb, most = Number.POSITIVE_INFINITY): Promise<boolean> {
   const names = (await db.collectionNames()).filter((name) => COLLECTION_NAME.test(name));
-  const entries = await catalogOf(db)
-    .find({}, { projection: { collection: 1, moving: 1, swept: 1 } })
-    .toArray();
-  const used = new Set(entries.flatMap(({ collection, moving, swept }) => [collection, moving, swept]));
-  const unused = names.filter((name) => !used.has(name));
+  const parts: (Place & { readonly of: string })[] = [];
+  for (const collection of SHARED_COLLECTIONS) {
+    for (const of of await db.collection(collection).distinct('of')) parts.push({ collection, of });
+  }
+  const definitions = await oldDefinitions(db);
+  const isNamed = await whetherNamed(db, [...names, ...parts.map(({ of }) => of), ...definitions]);
+  await definitionsOf(db).deleteMany({ _id: { $in: definitions.filter((name) => !isNamed(name)) } });
+  const unused = names.filter((name) => !isNamed(name));
   for (const name of unused.slice(0, most)) await db.dropCollection(name);
-  return unused.length > most;
+  let room = DOCUMENTS_A_STEP;
+  for (const part of parts.filter(({ of }) => !isNamed(of))) {
+    if (room > 0) room -= await removeSome(db, part, room);
+    else return true;
+  }
+  return room === 0 || unused.length > most;
+}
+
+/** A definition is made before an entry names it: one of this age that none names is of a former asset type or entry. */
+const DEFINITION_UNUSED_SECONDS = 3_600;
+
+/** Their names begin with the time. */
+async function oldDefinitions(db: LaneDb): Promise<readonly string[]> {
+  const now = (await db.serverTime()).getTime() / 1_000;
+  const before = ObjectId.createFromTime(Math.floor(now) - DEFINITION_UNUSED_SECONDS).toHexString();
+  const found = await definitionsOf(db)
+    .find({ _id: { $lt: before } }, { projection: { _id: 1 } })
+    .toArray();
+  return found.map(({ _id }) => _id);
+}
+
+/**
+ * Whether the catalog names each of these. It is read again before one counts as not named: the swap of a rebuild takes a
+ * name from one entry to another, and a reading may see the one before it and the other after it.
+ */
+async function whetherNamed(db: LaneDb, names: readonly string[]): Promise<(name: string) => boolean> {
+  const named = await namesIn(db);
+  if (names.every((name) => named.has(name))) return () => true;
+  const again = await namesIn(db);
+  return (name) => named.has(name) || again.has(name);
+}
+
+async function namesIn(db: LaneDb): Promise<ReadonlySet<unknown>> {
+  const projection = { collection: 1, of: 1, moving: 1, growing: 1, swept: 1, events: 1, definition: 1 };
+  const entries = await catalogOf(db).find({}, { projection }).toArray();
+  return new Set(
+    entries.flatMap(({ collection, of, moving, growing, swept, events, definition }) => [
+      collection,
+      of,
+      moving,
+      growing,
+      swept,
+      events,
+      definition,
+    ]),
+  );
+}
+
+/** @returns how many there were, up to the limit */
+async function removeSome(db: LaneDb, place: Place, limit: number): Promise<number> {
+  const part = db.part(place);
+  const some = await part.find({}, { projection: { _id: 1 }, limit, batchSize: limit }).toArray();
+  await part.deleteMany(some.length < limit ? {} : { _id: { $in: some.map(({ _id }) => _id) } });
+  return some.length;
 }

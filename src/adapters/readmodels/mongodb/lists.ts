@@ -1,36 +1,47 @@
 /** Lists of a table's records: by page, and behind a record in the order of creation. */
 import type { FindCursor } from 'mongodb';
-import type { CreationKey, ListBehind, RecordPage, RecordQuery, RecordsBehind } from '../../../ports/readModels.js';
+import type {
+  CreationKey,
+  Filter,
+  ListBehind,
+  RecordPage,
+  RecordQuery,
+  RecordsBehind,
+} from '../../../ports/readModels.js';
 import { AnswerSize, PageRoom, pageText } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import type { whileWanted } from './connection.js';
-import { filterOf, type RecordFilter, sortOf } from './filters.js';
+import { filterOf, leftOutIn, type RecordFilter, sortOf } from './filters.js';
 import { recordJson, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import type { ReadTable } from './tableReader.js';
 
 type Wanted = ReturnType<typeof whileWanted>;
 
-/** A page that starts after this many records is found in the index alone; its records are read afterwards. */
+/** A page that starts after this many records is found in the index alone if possible; its records are read afterwards. */
 const FAR = 1_000;
 
+/**
+ * Records that are found by one index and sorted by another are sorted in the server's memory, up to 100 MB, with their
+ * n-grams. Servers before 6.0 refuse more, unless they may use files.
+ */
+const ANY_SORT = { allowDiskUse: true } as const;
+
 /** @throws AnswerTooLargeError before the rest of the page is read from the server */
-export async function listRecords(
-  { entry, records, layout, text }: ReadTable,
-  query: RecordQuery,
-  wanted: Wanted,
-): Promise<RecordPage> {
-  const filter = filterOf(query.filters, layout);
+export async function listRecords(table: ReadTable, query: RecordQuery, wanted: Wanted): Promise<RecordPage> {
+  const { entry, records, layout, text } = table;
+  const filter = await tableFilter(table, query.filters, wanted);
   const sort = sortOf(query.sort, layout);
   const { offset: skip, limit } = query;
   const isAll = query.filters.length === 0;
   if (filter === undefined || (isAll && skip >= entry.count)) {
     return { records: '', total: filter === undefined ? 0 : entry.count };
   }
-  const options = { ...wanted, sort, batchSize: limit, projection: WHOLE_RECORD };
+  const options = { ...wanted, ...ANY_SORT, sort, batchSize: limit, projection: WHOLE_RECORD };
   const find = async (): Promise<FindCursor<WholeRecord>> => {
-    if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit });
-    const ids = { ...wanted, sort, skip, limit, batchSize: limit, projection: { _id: 1 } };
-    const page = await records.find({}, ids).toArray();
+    if (skip < FAR || !isInIndexOf(sort, filter)) {
+      return records.find<WholeRecord>(filter, { ...options, skip, limit });
+    }
+    const page = await records.find(filter, { ...options, skip, limit, projection: { _id: 1 } }).toArray();
     return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options);
   };
   const size = new AnswerSize('page');
@@ -39,6 +50,26 @@ export async function listRecords(
   const total = isAll ? entry.count : await totalOf(records, filter, query, page.length, wanted);
   return { records: pageText(page), total };
 }
+
+/** @returns undefined if nothing can match @throws ReadModelsWithheldError */
+async function tableFilter(
+  { layout, hasAny }: ReadTable,
+  filters: readonly Filter[],
+  wanted: Wanted,
+): Promise<RecordFilter | undefined> {
+  const marks = leftOutIn(filters, layout);
+  const isLeftOut = marks.length > 0 && (await hasAny({ g: { $in: [...marks] } }, wanted));
+  return filterOf(filters, layout, isLeftOut ? 'some' : 'none');
+}
+
+/** Whether the index of this order has all that the filter looks at. */
+const isInIndexOf = (sort: Record<string, 1 | -1>, filter: RecordFilter): boolean =>
+  keysIn(filter).every((key) => key in sort);
+
+const keysIn = (filter: RecordFilter): readonly string[] =>
+  Object.entries(filter).flatMap(([key, value]) =>
+    key.startsWith('$') && Array.isArray(value) ? value.flatMap(keysIn) : [key],
+  );
 
 /** A page that is not full is the last one, which tells the total. */
 async function totalOf(
@@ -54,15 +85,17 @@ async function totalOf(
 
 /** @throws ReadModelsWithheldError */
 export async function recordsBehind(
-  { records, layout, text }: ReadTable,
+  table: ReadTable,
   { filters, direction, behind, limit }: ListBehind,
   wanted: Wanted,
 ): Promise<RecordsBehind> {
-  const filter = filterOf(filters, layout);
+  const { records, text } = table;
+  const filter = await tableFilter(table, filters, wanted);
   if (filter === undefined) return { records: '' };
   const order = direction === 'asc' ? 1 : -1;
   const options = {
     ...wanted,
+    ...ANY_SORT,
     sort: { c: order, _id: order },
     limit: limit + 1,
     batchSize: limit + 1,

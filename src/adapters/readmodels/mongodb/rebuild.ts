@@ -3,7 +3,16 @@ import { ObjectId } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
-import { catalogOf, insertOnce, KINDS, positionOf, readState, type StoredParked, stateOf } from './catalog.js';
+import {
+  catalogOf,
+  insertOnce,
+  isUnfinished,
+  KINDS,
+  positionOf,
+  readState,
+  type StoredParked,
+  stateOf,
+} from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import type { LaneDb } from './connection.js';
 import { type DatabaseLocation, MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
@@ -19,7 +28,7 @@ const HEARTBEAT_MS = 10_000;
 type RebuildDocument = { readonly _id: 'rebuild'; readonly id: string; readonly touchedAt: Date };
 const rebuildsOf = (db: LaneDb) => db.collection<RebuildDocument>('rebuilds');
 
-type RebuildOptions = DatabaseLocation & { readonly leaseMs?: number };
+type RebuildOptions = DatabaseLocation & { readonly leaseMs?: number; readonly smallRows?: number };
 
 /**
  * Starts a rebuild over a connection of its own. Removes the copies of dead ones first.
@@ -31,7 +40,7 @@ export async function beginRebuild(options: RebuildOptions, scope: RebuildScope)
     return await connection.run(async (db) => {
       const id = await register(db);
       const lease = new Lease(connection, 'rebuild', options.leaseMs ?? LEASE_MS);
-      return new MongoRebuild(connection, scope, id, lease);
+      return new MongoRebuild(connection, scope, id, lease, options.smallRows);
     });
   } catch (error) {
     await connection.close();
@@ -50,7 +59,7 @@ async function register(db: LaneDb): Promise<string> {
   const isFirst = await insertOnce<RebuildDocument>(rebuildsOf(db), { _id: 'rebuild', id, touchedAt: now });
   if (!isFirst) throw new RebuildInProgressError();
   await catalogOf(db).deleteMany({ rebuild: { $nin: [null, id] } });
-  await dropUnreferenced(db);
+  while (await dropUnreferenced(db));
   return id;
 }
 
@@ -62,12 +71,16 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #heartbeat: NodeJS.Timeout;
   readonly proof: ReadModelProof;
   #isHeld = false;
-  /** While the live copy is held: if this is beyond the checkpoint, a commit up to here was interrupted. */
-  #until: Position = 0;
   #position: Position = 0;
 
-  constructor(connection: MongoConnection, scope: RebuildScope, id: string, lease: Lease) {
-    super(connection, new CatalogWriter(id));
+  constructor(
+    connection: MongoConnection,
+    scope: RebuildScope,
+    id: string,
+    lease: Lease,
+    smallRows: number | undefined,
+  ) {
+    super(connection, new CatalogWriter(id, smallRows));
     this.#scope = scope;
     this.#id = id;
     this.#lease = lease;
@@ -79,7 +92,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
         }
         return work(db);
       });
-    this.proof = new MongoProof({ run, heldUntil: () => (this.#isHeld ? this.#until : undefined) }, scope, id);
+    this.proof = new MongoProof({ run, isHeldBetweenCommits: (db) => this.#isHeldBetweenCommits(db) }, scope, id);
     const touch = (): void => {
       // The next may succeed; a rebuild whose copy was removed notices at its next commit.
       connection.run((db) => this.#touch(db)).catch(() => undefined);
@@ -122,9 +135,16 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
       this.beginTransaction();
       const state = await readState(db);
       this.#isHeld = true;
-      this.#until = positionOf(state?.until, this.#scope.projection);
       return positionOf(state?.checkpoints, this.#scope.projection);
     });
+  }
+
+  /** True after reads: nobody has written meanwhile, as another holder would have put its token into the state first. */
+  async #isHeldBetweenCommits(db: LaneDb): Promise<boolean> {
+    const state = this.#isHeld ? await readState(db) : undefined;
+    return (
+      state?.fence === this.#lease.fencingToken && state !== undefined && !isUnfinished(state, this.#scope.projection)
+    );
   }
 
   async release(position: Position): Promise<void> {
@@ -167,7 +187,20 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
       const liveId = this.#liveId(_id);
       const { matchedCount } = await catalog.updateOne(
         { _id: liveId, fence },
-        { $set: { swept: null, ...copy, applying: false, moving: null }, $inc: { version: 1 } },
+        {
+          $set: {
+            swept: null,
+            events: null,
+            of: null,
+            growing: null,
+            indexing: false,
+            ...copy,
+            applying: false,
+            moving: null,
+          },
+          $inc: { version: 1 },
+          ...(copy.definition === undefined ? {} : { $unset: { assetType: '', layout: '' } }),
+        },
       );
       if (matchedCount === 1) continue;
       // If the entry exists nevertheless, it is a later lease holder's.
@@ -193,7 +226,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     await catalogOf(db).deleteMany({ rebuild: this.#id });
     await rebuildsOf(db).deleteOne({ _id: 'rebuild', id: this.#id });
     await this.#lease.release(db);
-    await dropUnreferenced(db);
+    while (await dropUnreferenced(db));
   }
 
   async abandon(): Promise<void> {

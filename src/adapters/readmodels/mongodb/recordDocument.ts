@@ -12,7 +12,9 @@ import {
   type StoredShape,
   storedFields,
   type TableLayout,
+  withoutIndexes,
 } from './layout.js';
+import type { Refused } from './part.js';
 
 /** A document also has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
 export type RecordDocument = {
@@ -40,13 +42,17 @@ export type WholeRecord = Pick<RecordDocument, '_id' | keyof typeof WHOLE_RECORD
 export type TableShape = {
   readonly assetType: AssetType;
   readonly layout: TableLayout;
+  /** The layout that it has with a collection for itself. */
+  readonly large: TableLayout;
   readonly text: RecordText;
 };
 
-export function shapeOf(stored: StoredShape): TableShape {
+/** @param stored `of` as in CatalogEntry */
+export function shapeOf(stored: StoredShape & { readonly of?: string | null }): TableShape {
   const assetType: AssetType = JSON.parse(stored.assetType);
-  const layout = layoutOf(assetType, storedFields(stored));
-  return { assetType, layout, text: new RecordText(layout) };
+  const large = layoutOf(assetType, storedFields(stored));
+  const layout = stored.of ? withoutIndexes(large) : large;
+  return { assetType, layout, large, text: new RecordText(layout) };
 }
 
 export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeRecord): StoredRecord => ({
@@ -73,6 +79,20 @@ export class RecordMismatchError extends Error {
   }
 }
 
+/** The server cannot store the record as a change makes it. */
+export class RecordRefusedError extends RecordMismatchError {
+  constructor(
+    readonly id: string,
+    position: Position | undefined,
+    options: ErrorOptions,
+  ) {
+    super(`The record ${id} cannot be stored.`, position, options);
+  }
+}
+
+/** Of a write that is of no one event. */
+export const refusedRecord: Refused = (_id, options) => new RecordRefusedError(_id, undefined, options);
+
 /** Whether changes may have been written before, all or some: by this commit, or by one that went further. */
 export type Repeated = 'not' | 'of this' | 'of more';
 
@@ -97,13 +117,14 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
  * @throws RecordMismatchError if a change does not fit the record
  */
 export function evolveRecord(
-  { layout, text }: TableShape,
+  shape: TableShape,
   id: string,
   stored: WholeRecord | undefined,
   steps: readonly RecordStep[],
   repeated: boolean,
   goneLater: boolean,
 ): RecordDocument | 'deleted' | undefined {
+  const { text } = shape;
   const _id = storedId(id);
   if (_id === undefined) throw new RecordMismatchError(`${id} is no UUID.`, steps[0]?.position);
   const unseen = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
@@ -118,9 +139,23 @@ export function evolveRecord(
     record = evolve(record, step, id, repeated && (goneLater || index <= lastDelete));
   }
   if (record === undefined) return stored === undefined ? undefined : 'deleted';
-  const { fields, ...rest } = record;
-  return { ...indexedValues(layout, fields), ...rest, _id, w: text.width, d: text.write(fields) };
+  return documentOf(shape, _id, record);
 }
+
+const documentOf = ({ layout, text }: TableShape, _id: string, { fields, ...rest }: State): RecordDocument => ({
+  ...indexedValues(layout, fields),
+  ...rest,
+  _id,
+  w: text.width,
+  d: text.write(fields),
+});
+
+/** The same record in a collection of another layout. */
+export const relaidRecord = (
+  from: TableShape,
+  to: TableShape,
+  { _id, r, c, u, b, w, d }: WholeRecord,
+): RecordDocument => documentOf(to, _id, { r, c, u, b, fields: from.text.fields(w, d) });
 
 function evolve(record: State | undefined, step: RecordStep, id: string, mayBeGone: boolean): State | undefined {
   const r = step.revision;

@@ -1,13 +1,15 @@
 /** Writes changes of one collection of records. Every write is idempotent. */
-import { type Collection, MongoBulkWriteError } from 'mongodb';
+import { MongoBulkWriteError } from 'mongodb';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { Revision } from '../../../ports/eventStore.js';
+import type { AppliedEvent } from '../../../ports/readModelWriter.js';
 import { isDuplicateKey } from './catalog.js';
-import { type CleanedUpRecord, forgetRecords, keepRecords } from './cleanedUpRecords.js';
+import { type CleanedUpRecord, forgetRecords, sweepRecords } from './cleanedUpRecords.js';
+import type { Part, Refused } from './part.js';
 import {
   evolveRecord,
   type RecordDocument,
   RecordMismatchError,
+  RecordRefusedError,
   type RecordStep,
   type Repeated,
   type StepEvent,
@@ -15,20 +17,18 @@ import {
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
+import { noteDeleted, type RecordEvent } from './recordEvents.js';
 
 /** Between two clean-ups, changes of different records have no order; those of one record keep theirs. */
 export type TableStep =
   | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
-  | { readonly kind: 'cleanUp'; readonly batchId: string; readonly revision: Revision; readonly at: string };
+  | ({ readonly kind: 'cleanUp'; readonly batchId: string } & AppliedEvent);
 
 /** Adds a change behind earlier ones. */
-export function addStep(
-  steps: TableStep[],
-  change: RecordChange,
-  { revision, position, at }: StepEvent & { readonly at: string },
-): void {
+export function addStep(steps: TableStep[], change: RecordChange, applied: AppliedEvent): void {
+  const { revision, position } = applied;
   if (change.kind === 'cleanUp') {
-    steps.push({ kind: 'cleanUp', batchId: change.batchId, revision, at });
+    steps.push({ kind: 'cleanUp', batchId: change.batchId, ...applied });
     return;
   }
   const last = steps.at(-1);
@@ -46,21 +46,22 @@ export function addStep(
 /** Ids in one query. */
 const IDS_AT_ONCE = 1_000;
 
+/** What the table has beside its records. */
+type Beside = {
+  readonly cleanedUp: () => Promise<Part<CleanedUpRecord>>;
+  readonly recordEvents: () => Promise<Part<RecordEvent>>;
+};
+
 export class RecordWriter {
-  readonly #collection: Collection<RecordDocument>;
+  readonly #collection: Part<RecordDocument>;
   readonly #shape: TableShape;
   readonly #repeated: Repeated;
-  readonly #cleanedUp: () => Promise<Collection<CleanedUpRecord>>;
+  readonly #beside: Beside;
   /** How many records there are more now. */
   added = 0;
 
-  constructor(
-    collection: Collection<RecordDocument>,
-    shape: TableShape,
-    repeated: Repeated,
-    cleanedUp: () => Promise<Collection<CleanedUpRecord>>,
-  ) {
-    this.#cleanedUp = cleanedUp;
+  constructor(collection: Part<RecordDocument>, shape: TableShape, repeated: Repeated, beside: Beside) {
+    this.#beside = beside;
     this.#collection = collection;
     this.#shape = shape;
     this.#repeated = repeated;
@@ -93,16 +94,19 @@ export class RecordWriter {
       for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, goneLater);
   }
 
-  async #deleteOutside({ batchId, revision, at }: TableStep & { kind: 'cleanUp' }): Promise<void> {
+  async #deleteOutside({ batchId, revision, at, noted }: TableStep & { kind: 'cleanUp' }): Promise<void> {
     // When the clean-up is repeated, records that later events touched have outlived it.
     const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
-    if (this.#shape.layout.unique !== undefined) {
-      const cleanedUp = await this.#cleanedUp();
-      await keepRecords(cleanedUp, this.#collection, outside, { r: revision, t: at });
-      await forgetRecords(cleanedUp, at);
+    const events = typeof noted === 'number' ? await this.#beside.recordEvents() : undefined;
+    const note = events && ((ids: readonly string[]) => noteDeleted(events, ids, revision));
+    if (this.#shape.layout.unique === undefined) {
+      this.added -= await sweepRecords(this.#collection, outside, undefined, note);
+      return;
     }
-    const { deletedCount } = await this.#collection.deleteMany(outside);
-    this.added -= deletedCount;
+    const cleanedUp = await this.#beside.cleanedUp();
+    await forgetRecords(cleanedUp, at);
+    const keptIn = { cleanedUp, r: revision, t: at };
+    this.added -= await sweepRecords(this.#collection, outside, keptIn, note);
   }
 
   async #change(changed: readonly [string, RecordStep[]][], goneLater: boolean): Promise<void> {
@@ -118,14 +122,13 @@ export class RecordWriter {
       else if (evolved !== undefined) written.push(evolved);
     }
     await this.#delete(deleted);
-    await this.#insert(
-      written.filter(({ _id }) => !stored.has(_id)),
-      changed,
+    const added = written.filter(({ _id }) => !stored.has(_id));
+    const replaced = written.filter(({ _id }) => stored.has(_id));
+    await this.#store(added, changed, (refused) => this.#collection.insertMany(added, refused));
+    this.added += added.length;
+    await this.#store(replaced, changed, (refused) =>
+      this.#collection.bulkWrite(replaced.map(replaceOne), { ordered: false, refused }),
     );
-    const replacements = written
-      .filter(({ _id }) => stored.has(_id))
-      .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
-    if (replacements.length > 0) await this.#collection.bulkWrite(replacements, { ordered: false });
   }
 
   async #delete(ids: readonly string[]): Promise<void> {
@@ -143,20 +146,21 @@ export class RecordWriter {
     }
   }
 
-  async #insert(
+  async #store(
     documents: readonly RecordDocument[],
     changed: readonly [string, readonly RecordStep[]][],
+    write: (refused: Refused) => Promise<void>,
   ): Promise<void> {
-    if (documents.length === 0) return;
+    const stepsOf = (_id: string | undefined): readonly RecordStep[] =>
+      changed.find(([id]) => id.toLowerCase() === _id)?.[1] ?? [];
     try {
-      await this.#collection.insertMany([...documents], { ordered: false });
-      this.added += documents.length;
+      await write((_id, options) => new RecordRefusedError(_id, stepsOf(_id).at(-1)?.position, options));
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       const [first] = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-      const refused = documents[first?.index ?? 0]?._id ?? '';
-      const [, steps] = changed.find(([id]) => id.toLowerCase() === refused) ?? [];
-      throw new RecordMismatchError(`There is a record ${refused} already.`, steps?.[0]?.position, { cause: error });
+      const there = documents[first?.index ?? 0];
+      const message = `There is a record ${there?._id} already.`;
+      throw new RecordMismatchError(message, stepsOf(there?._id)[0]?.position, { cause: error });
     }
   }
 
@@ -186,6 +190,10 @@ export class RecordWriter {
     throw new RecordMismatchError(`${missing} of ${ids.length} records to be seen again are not there.`, position);
   }
 }
+
+const replaceOne = (replacement: RecordDocument) => ({
+  replaceOne: { filter: { _id: replacement._id }, replacement },
+});
 
 type SeenGroup = StepEvent & { readonly batchId: string | null; readonly ids: string[] };
 

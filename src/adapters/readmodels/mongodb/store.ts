@@ -4,9 +4,12 @@ import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
 import type { StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
+import { activityPage } from '../shared/activity.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { APPROVED, lastApprovals, storedId } from '../shared/recordText.js';
+import { readActivity } from './activity.js';
 import {
+  activityOf,
   type CatalogEntry,
   figuresOf,
   historyOf,
@@ -17,7 +20,7 @@ import {
   tenantEntryId,
 } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
-import { cleanedUpIn, deletedRecords, formerIds } from './cleanedUpRecords.js';
+import { cleanedUpIn, cleanedUpRecord, deletedRecords, formerIds } from './cleanedUpRecords.js';
 import { type DatabaseLocation, MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter } from './filters.js';
@@ -25,6 +28,7 @@ import { readHistory } from './history.js';
 import { listRecords, recordsBehind } from './lists.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import { readOrderOfPart, readRecordEvents, recordEventsIn } from './recordEvents.js';
 import { type ReadTable, readByIds, readCleanedUpIds, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -36,13 +40,16 @@ const NO_IDS: ReadonlyMap<string, string> = new Map();
 /** Opens the read side. The server need not be reachable: each use connects when needed. */
 export async function openMongoReadModels({
   timeoutMs = DEFAULT_TIMEOUT_MS,
+  wholeCommitsMs,
   ...place
 }: DatabaseLocation & {
   /** Reads without an answer end after so long. Default 30,000 ms. */
   readonly timeoutMs?: number;
+  /** A reader waits so long for a moment between two commits; then it reads nevertheless. Default 150 ms. */
+  readonly wholeCommitsMs?: number;
 }): Promise<ReadModels> {
   const connection = new MongoConnection({ ...place, socketTimeoutMs: timeoutMs });
-  const tables = new TableReader(connection);
+  const tables = new TableReader(connection, wholeCommitsMs);
   const state = () => connection.run(readState);
   const poll = new CheckpointPoll(state);
   const read = <Result>(table: TableRef, work: (opened: ReadTable) => Promise<Result>) =>
@@ -71,6 +78,19 @@ export async function openMongoReadModels({
     // A list is not read in one snapshot, so it has no state of its own.
     tableState: async () => undefined,
 
+    async counts(table, field, values, cancellation) {
+      const wanted = whileWanted(cancellation);
+      const found = await read(table, async ({ records, layout }) => {
+        const counts: number[] = [];
+        for (const value of values) {
+          const filter = filterOf([{ kind: 'equals', field, anyOf: [value] }], layout);
+          counts.push(filter === undefined ? 0 : await records.countDocuments(filter, wanted));
+        }
+        return counts;
+      });
+      return found?.result ?? values.map(() => 0);
+    },
+
     tableFigures: (asked) => connection.run((db) => figuresOf(db, asked)),
 
     async listBehind(table, query, cancellation) {
@@ -93,6 +113,27 @@ export async function openMongoReadModels({
     async cleanedUpIds(table, cleanUp, page, cancellation) {
       const found = await read(table, (opened) => readCleanedUpIds(opened, cleanUp, page, whileWanted(cancellation)));
       return found?.result ?? [];
+    },
+
+    async recordEvents(table, id, page, cancellation) {
+      const found = await read(table, async ({ db, entry }) =>
+        entry.events ? readRecordEvents(recordEventsIn(db, entry.events), id, page, whileWanted(cancellation)) : [],
+      );
+      return found?.result ?? [];
+    },
+
+    async orderOfPart(table, id) {
+      const found = await read(table, async ({ db, entry }) =>
+        entry.events ? readOrderOfPart(recordEventsIn(db, entry.events), id) : undefined,
+      );
+      return found?.result;
+    },
+
+    async cleanedUpRecord(table, id) {
+      const found = await read(table, async ({ db, entry, text }) =>
+        entry.swept ? cleanedUpRecord(cleanedUpIn(db, entry.swept), text, id) : undefined,
+      );
+      return found?.result;
     },
 
     async snapshot(table, { keys, ids }) {
@@ -180,6 +221,13 @@ export async function openMongoReadModels({
         return lastApprovals((await found.toArray()).map(({ o, e }) => [o, e]));
       });
       return page?.result ?? new Map();
+    },
+
+    async activity(tenant, query, cancellation) {
+      const found = await tables.read(tenantEntryId('activity', tenant), ({ db, entry }) =>
+        readActivity(activityOf(db, entry), query, whileWanted(cancellation)),
+      );
+      return activityPage(found?.result ?? { entries: [] }, query.filters);
     },
 
     ...deliveryReads(connection, tables),

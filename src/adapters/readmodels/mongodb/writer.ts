@@ -6,6 +6,7 @@ import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/read
 import {
   type Checkpoint,
   catalogOf,
+  isUnfinished,
   KINDS,
   placeOf,
   positionOf,
@@ -14,12 +15,14 @@ import {
   type State,
   stateOf,
   storedPlace,
+  wholeEntries,
 } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import type { LaneDb } from './connection.js';
 import { type DatabaseLocation, MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
+import { IndexBuilds } from './indexBuilds.js';
 import { isOutdated } from './layout.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { askRetry, ParkedChanges, parkedOf } from './parked.js';
@@ -33,6 +36,8 @@ type WriterOptions = DatabaseLocation & {
   readonly leaseMs?: number;
   /** Writers of one owner follow each other and need not wait for the lease of the one before; default: an owner of its own. */
   readonly owner?: string;
+  /** Default: `SMALL_ROWS`. */
+  readonly smallRows?: number;
 };
 
 /** Opens the write side. The server need not be reachable: each use connects when needed. */
@@ -54,12 +59,14 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   /** The tenant whose delivery log was asked last for entries to drop. */
   #askedForEnded = '';
   #parked = new ParkedChanges();
+  readonly #indexBuilds: IndexBuilds;
 
   constructor(options: WriterOptions) {
     const connection = new MongoConnection({ ...options, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
-    super(connection, new CatalogWriter(null));
+    super(connection, new CatalogWriter(null, options.smallRows));
     this.#options = options;
     this.#lease = new Lease(connection, 'projector', options.leaseMs ?? LEASE_MS, options.owner);
+    this.#indexBuilds = new IndexBuilds(options, this.catalog);
   }
 
   /** @throws ProjectorLeaseHeldError while another process projects */
@@ -76,6 +83,8 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     this.catalog.fencingToken = await this.#lease.acquire(db);
     this.catalog.forget();
     this.#mustAcquire = false;
+    // The holder before may have left some.
+    this.#mayHoldDropped = true;
     const state = await readState(db);
     if (state === undefined) throw new LeaseLostError();
     return state;
@@ -183,8 +192,9 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return true;
   }
 
-  /** MongoDB's indexes are trees, which need no merging. */
+  /** MongoDB's indexes are trees, which need no merging. Those that are missing are built while others write. */
   async mergeIndexes(): Promise<boolean> {
+    this.#indexBuilds.begin();
     return false;
   }
 
@@ -198,7 +208,9 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     });
     for (const each of this.#state?.parked ?? []) if (each.projection === projection) await this.unpark(each);
     await this.commit(new Map([[projection, 0]]));
-    await this.connection.run(dropUnreferenced);
+    await this.connection.run(async (db) => {
+      while (await dropUnreferenced(db));
+    });
   }
 
   async checkpoint(projection: string): Promise<Position> {
@@ -228,17 +240,13 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
       if (!(error instanceof ReadModelsUnavailableError)) throw error;
     } finally {
       this.#lease.forget();
-      await this.connection.close();
+      await Promise.all([this.connection.close(), this.#indexBuilds.close()]);
     }
   }
 }
 
 /** The progress that a transaction is made for. */
 const standing = ({ checkpoints, parked = [] }: State): string => JSON.stringify([checkpoints, parked]);
-
-/** A commit was interrupted: some of its changes may be written. */
-const isUnfinished = ({ checkpoints, until }: State, name: string): boolean =>
-  positionOf(until, name) > positionOf(checkpoints, name);
 
 function merged(before: readonly Checkpoint[], reached: ReadonlyMap<string, Position>): readonly Checkpoint[] {
   const all = new Map([...before.map(({ name, position }) => [name, position] as const), ...reached]);
@@ -263,11 +271,9 @@ export async function nextTenant(db: LaneDb, after?: string): Promise<string | u
 /** A table without records is laid out with its first one. */
 export async function outdatedTables(db: LaneDb, tenant: string): Promise<readonly string[]> {
   const [from, to] = boundsOf(tenant);
-  const entries = await catalogOf(db)
-    .find({ _id: { $gte: from, $lt: to }, rebuild: null, made: true })
-    .toArray();
+  const entries = await wholeEntries(db, { _id: { $gte: from, $lt: to }, rebuild: null, made: true });
   return entries.flatMap((entry) => {
-    const { assetType, layout } = shapeOf(entry);
-    return isOutdated(assetType, layout) ? [entry.table] : [];
+    const { assetType, large } = shapeOf(entry);
+    return isOutdated(assetType, large) ? [entry.table] : [];
   });
 }

@@ -1,7 +1,8 @@
 /**
- * The proof of order histories and delivery logs. Each engine stores an entry as JSON text, and beside it the values that
+ * The proof of order histories, delivery logs and activity. Each engine stores an entry as JSON text, and beside it the values that
  * it queries by.
  */
+import type { ActivityEntry } from '../../../ports/activity.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { HistoryEntry } from '../../../ports/orderHistory.js';
 import { instant } from './deliveryLog.js';
@@ -12,15 +13,19 @@ export type EntryRow = {
   readonly key: string;
   readonly place: string;
   readonly record: string;
-  /** The JSON text; undefined for the health of a webhook, which is `beside` alone. */
+  /** The JSON text; undefined for the health of a webhook, which is `beside` alone, and for events of records. */
   readonly entry?: string;
   readonly beside: { readonly [name: string]: unknown };
 };
 
+/** The digits of the largest revision, so that keys sort as rows do. */
+const REVISION_DIGITS = 16;
+export const padded = (number: number): string => String(number).padStart(REVISION_DIGITS, '0');
+
 export const sizeOfEntry = ({ entry = '' }: EntryRow): number => entry.length + 100;
 
-/** What both kinds of entry have. */
-type Entry = HistoryEntry | DeliveryLogEntry;
+/** What all kinds of entry have. */
+type Entry = HistoryEntry | DeliveryLogEntry | ActivityEntry;
 
 /**
  * @param expected the values to be stored beside an entry
@@ -60,3 +65,26 @@ function entryIn<Kind extends Entry>(text: string): Kind | undefined {
   const entry = parsed(text);
   return typeof entry === 'object' && entry !== null && 'revision' in entry ? (entry as Kind) : undefined;
 }
+
+/** Which events concern a record: there or not. */
+export const recordEventComparison: Comparison<EntryRow> = {
+  about: ({ place, record }) => ({ place, record }),
+  changed: () => [],
+  itself: () => [],
+};
+
+/** A part of records is proven in two passes: `after` of the second begins with this, which comes behind all ids. */
+export const EVENTS_PASS = '~';
+
+/** The slice behind one of records: of the next ones or, of the served copy, of their events. */
+export const behindRecords = <Slice extends { readonly next?: string | undefined }>(
+  slice: Slice,
+  subject: 'live' | 'copy',
+): Slice => (slice.next === undefined && subject === 'live' ? { ...slice, next: EVENTS_PASS } : slice);
+
+/** A slice of the second pass: it counts no records. */
+export const ofEvents = <Slice extends { readonly next?: string | undefined }>(slice: Slice): Slice => ({
+  ...slice,
+  records: 0,
+  next: slice.next === undefined ? undefined : `${EVENTS_PASS}${slice.next}`,
+});

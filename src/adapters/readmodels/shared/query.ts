@@ -18,13 +18,17 @@ export type Selection<Field> =
   | { readonly kind: 'nothing' }
   /** UUIDs in lower case. */
   | { readonly kind: 'ids'; readonly anyOf: readonly string[] }
+  /** The same, from the first to the last. */
+  | { readonly kind: 'idRange'; readonly from: string; readonly to: string }
   /** Parts of text, folded. */
   | { readonly kind: 'contains'; readonly field: Field; readonly anyOf: readonly [string, ...string[]] }
   | { readonly kind: 'equals'; readonly field: Field; readonly anyOf: readonly FilterValue[] }
   /** All records that the other does not select. */
   | { readonly kind: 'not'; readonly selected: Selection<Field> }
   | { readonly kind: 'compares'; readonly field: Field; readonly is: Comparison; readonly value: string | number }
-  | { readonly kind: 'null'; readonly field: Field };
+  | { readonly kind: 'null'; readonly field: Field }
+  /** What one of at least two others selects. */
+  | { readonly kind: 'any'; readonly anyOf: readonly Selection<Field>[] };
 
 const NOTHING = { kind: 'nothing' } as const;
 
@@ -39,6 +43,8 @@ export function selectionOf<Field extends QueriedField>(
   filter: Filter,
   fields: ReadonlyMap<string, Field>,
 ): Selection<Field> {
+  if (filter.kind === 'any') return anyOf(filter.anyOf.map((each) => selectionOf(each, fields)));
+  if (filter.kind === 'begins') return idRange(filter.with);
   if (filter.field === 'id') {
     if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
     const anyOf = filter.anyOf.flatMap((id) => (typeof id === 'string' ? (storedId(id) ?? []) : []));
@@ -63,6 +69,21 @@ export function selectionOf<Field extends QueriedField>(
     case 'null':
       return filter.isNull ? { kind: 'null', field } : { kind: 'not', selected: { kind: 'null', field } };
   }
+}
+
+function anyOf<Field>(selections: readonly Selection<Field>[]): Selection<Field> {
+  const [first, ...others] = selections.filter(({ kind }) => kind !== 'nothing');
+  if (first === undefined) return NOTHING;
+  return others.length === 0 ? first : { kind: 'any', anyOf: [first, ...others] };
+}
+
+const LOWEST_ID = '00000000-0000-0000-0000-000000000000';
+const HIGHEST_ID = LOWEST_ID.replaceAll('0', 'f');
+
+/** The ids that begin with this text. */
+function idRange(start: string): Selection<never> {
+  const [from, to] = [LOWEST_ID, HIGHEST_ID].map((id) => storedId(start + id.slice(start.length)));
+  return from === undefined || to === undefined ? NOTHING : { kind: 'idRange', from, to };
 }
 
 function equalsOf<Field extends QueriedField>(field: Field, values: readonly FilterValue[]): Selection<Field> {

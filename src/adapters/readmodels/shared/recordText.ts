@@ -1,7 +1,9 @@
 /** A record as JSON text: its own fields as they are stored, and the whole record as it is sent. */
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { HistoryEntry } from '../../../ports/orderHistory.js';
 import type { FieldOrder, RecordJson } from '../../../ports/readModels.js';
+import type { Noted } from '../../../ports/readModelWriter.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -87,3 +89,7 @@ export const lastApprovals = (
   const latest = new Map(entries);
   return new Map([...latest].map(([orderId, entry]) => [orderId, JSON.parse(entry)]));
 };
+
+/** Id of a record of which it is noted that an event concerns it; undefined of a change that names none, or of a part that is known. */
+export const notedId = (change: RecordChange, noted: Noted): string | undefined =>
+  'id' in change && (typeof noted === 'number' || change.kind === 'insert') ? change.id.toLowerCase() : undefined;

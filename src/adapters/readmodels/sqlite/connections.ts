@@ -12,7 +12,7 @@ import { SHARED_TABLES } from './ddl.js';
  * The file holds nothing that the log does not, so it is not migrated: with any change of its tables, or of what is in them,
  * this number grows, and files of other versions are emptied and filled from the log (docs/decisions/0047).
  */
-const SCHEMA_VERSION = 17;
+const SCHEMA_VERSION = 19;
 
 /** Above this (128 MB) the writer itself copies the WAL; mostly `WalCopier` has done so much sooner. */
 const MAX_WAL_PAGES = 32_768;

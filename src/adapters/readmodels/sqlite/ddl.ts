@@ -111,6 +111,15 @@ export const SHARED_TABLES = `
   CREATE INDEX cleaned_up_records_u ON cleaned_up_records (owner, u);
   CREATE INDEX cleaned_up_records_revision ON cleaned_up_records (owner, revision, id);
 
+  -- Which events concern a record of a reference table: it was created, changed or deleted by the one with this revision. Of a
+  -- part, in whose stream they are: the order's id.
+  CREATE TABLE record_events (
+    owner INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    event NOT NULL,
+    PRIMARY KEY (owner, id, event)
+  ) WITHOUT ROWID;
+
   -- The latest changed or deleted rows of large tables, by their table's \`changes\`. Row 0 stands for all rows.
   CREATE TABLE changed_rows (
     owner INTEGER NOT NULL,
@@ -162,6 +171,7 @@ export const SHARED_TABLES = `
     state TEXT NOT NULL,
     kind TEXT NOT NULL,
     order_id TEXT,
+    sequence INTEGER NOT NULL,
     requested_at INTEGER NOT NULL,
     ended_at INTEGER,
     entry TEXT NOT NULL,
@@ -171,7 +181,38 @@ export const SHARED_TABLES = `
   CREATE INDEX deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
   CREATE INDEX deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
   CREATE INDEX deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
+  CREATE INDEX deliveries_replay ON deliveries (log, order_id, sequence, position) WHERE order_id IS NOT NULL;
   CREATE INDEX deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
+
+  -- One row for each tenant's activity, and for each entry of it. Texts are numbers here (shared/activity.ts).
+  CREATE TABLE activities (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    UNIQUE (tenant, copy)
+  );
+  CREATE TABLE activity_entries (
+    row INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    correlation INTEGER NOT NULL,
+    subject INTEGER,
+    order_id INTEGER,
+    kind INTEGER NOT NULL,
+    actor INTEGER NOT NULL,
+    table_name INTEGER,
+    entry TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX activity_time ON activity_entries (owner, at, position, revision);
+  CREATE INDEX activity_correlation ON activity_entries (owner, correlation, at, position, revision);
+  CREATE INDEX activity_subject ON activity_entries (owner, subject, at, position, revision) WHERE subject IS NOT NULL;
+  CREATE INDEX activity_order_id ON activity_entries (owner, order_id, at, position, revision) WHERE order_id IS NOT NULL;
+  CREATE INDEX activity_kind ON activity_entries (owner, kind, at, position, revision);
+  CREATE INDEX activity_actor ON activity_entries (owner, actor, at, position, revision);
+  CREATE INDEX activity_table_name ON activity_entries (owner, table_name, at, position, revision)
+    WHERE table_name IS NOT NULL;
 
   CREATE TABLE rebuilds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

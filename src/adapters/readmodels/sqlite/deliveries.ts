@@ -1,6 +1,12 @@
 /** Writes the delivery logs of one copy (the served one, or the one that a rebuild fills), and reads the served ones. */
 import type Database from 'better-sqlite3';
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
+import type {
+  DeliveryBacklog,
+  DeliveryLogEntry,
+  DeliveryQuery,
+  OrderDeliveryQuery,
+  WebhookHealth,
+} from '../../../ports/deliveryLog.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { LIVE } from './ddl.js';
 import type { Cell, ReadConnection } from './read/readConnection.js';
@@ -56,6 +62,7 @@ export const columnsOf = (entry: DeliveryLogEntry) => ({
   state: entry.state,
   kind: entry.kind,
   orderId: entry.orderId,
+  sequence: entry.sequence,
   requestedAt: instant(entry.requestedAt),
   endedAt: entry.endedAt === null ? null : instant(entry.endedAt),
 });
@@ -74,9 +81,9 @@ function prepare(db: Database.Database) {
     revision: db.prepare<[number, string], number>('SELECT revision FROM deliveries WHERE log = ? AND id = ?').pluck(),
     write: db.prepare<[DeliveryRow]>(
       `INSERT INTO deliveries
-         (log, id, webhook, position, revision, state, kind, order_id, requested_at, ended_at, entry)
+         (log, id, webhook, position, revision, state, kind, order_id, sequence, requested_at, ended_at, entry)
        VALUES
-         (@log, @id, @webhook, @position, @revision, @state, @kind, @orderId, @requestedAt, @endedAt, @entry)
+         (@log, @id, @webhook, @position, @revision, @state, @kind, @orderId, @sequence, @requestedAt, @endedAt, @entry)
        ON CONFLICT (log, id) DO UPDATE SET
          revision = @revision, state = @state, ended_at = @endedAt, entry = @entry`,
     ),
@@ -149,6 +156,18 @@ function pageOf(
   const sql = `SELECT entry FROM deliveries INDEXED BY deliveries_${index}
     WHERE ${set.map(({ text }) => text).join(' AND ')} ORDER BY position ${oldestFirst ? 'ASC' : 'DESC'} LIMIT ?`;
   return { sql, cells: [...set.map(({ cell }) => cell), limit] };
+}
+
+/** The entries of a page about an order, each as JSON text. */
+export function listDeliveriesOfOrder(
+  connection: ReadConnection,
+  tenant: string,
+  { orderId, behind, to, limit }: OrderDeliveryQuery,
+): readonly string[] {
+  const sql = `SELECT entry FROM deliveries INDEXED BY deliveries_replay
+    WHERE log = ${OF_TENANT} AND order_id = ? AND (sequence, position) > (?, ?) AND sequence <= ?
+    ORDER BY sequence, position LIMIT ?`;
+  return connection.column<string>(sql, [tenant, orderId, behind.sequence, behind.position, to, limit]);
 }
 
 /** Open deliveries, by webhook. */

@@ -77,15 +77,6 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
   };
 }
 
-/**
- * With more records a table gets indexes. To test all records of a smaller one takes a fraction of a millisecond; and whenever
- * a table or index is created, each connection reads the definitions of those of all tenants again.
- */
-export const SMALL_ROWS = 1_000;
-
-/** With more bytes of documents it gets them as well: to index many long texts at once would hold up the projector. */
-export const SMALL_BYTES = 1_000_000;
-
 /** The part of a layout that a small table has. */
 export const withoutIndexes = (layout: TableLayout): TableLayout => ({
   ...layout,

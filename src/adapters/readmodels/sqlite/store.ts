@@ -5,6 +5,7 @@ import type { OutOfOrder } from '../../../ports/projectionProgress.js';
 import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
+import { activityPage } from '../shared/activity.js';
 import { storedEntry } from '../shared/historyPages.js';
 import { lastApprovals } from '../shared/recordText.js';
 import { namingDamage, OtherSchemaVersionError, ReadModelsDamagedError } from './connections.js';
@@ -25,6 +26,7 @@ import type { SlowList } from './query/lister.js';
 import { ReadConnection, stateOf } from './read/readConnection.js';
 import { getRecord, readByIds, readSnapshot, recordsOf } from './read/recordReads.js';
 import { parseStored } from './read/storedTexts.js';
+import { readCleanedUpRecord, readOrderOfPart, readRecordEvents } from './recordEvents.js';
 import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './threads/checkpointWatch.js';
 import { ReaderPool } from './threads/readerPool.js';
 
@@ -32,7 +34,7 @@ import { ReaderPool } from './threads/readerPool.js';
 const READER_CACHE_MEGABYTES = 16;
 const CALLER_CACHE_MEGABYTES = 8;
 /** For rankings of large tables (ranking/ranking.ts) of all threads together: 16 of a million records. */
-const RANKING_MEGABYTES = 64;
+const RANKING_BYTES = 64 * 2 ** 20;
 
 const PROGRESS = `SELECT
   ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_OUT_OF_ORDER}), (${IS_PARKED})`;
@@ -43,6 +45,8 @@ const MAX_READ_BY_CALLER = 8;
 type Options = {
   readonly file: string;
   readonly readers?: number;
+  /** Memory for rankings of large tables. */
+  readonly rankingBytes?: number;
   /** Default: as measured. */
   readonly costs?: Costs;
   /** Called with each list that takes long, and how its rows were found. */
@@ -131,11 +135,11 @@ class FollowedFile {
 
 /** @param onOtherFile see `CheckpointWatch` */
 function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
-  const { file, readers = 2, costs = COSTS, onSlowList = () => undefined } = options;
+  const { file, readers = 2, rankingBytes = RANKING_BYTES, costs = COSTS, onSlowList = () => undefined } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
   const pool = new ReaderPool(
     { file, cacheMegabytes: READER_CACHE_MEGABYTES, costs },
-    { size: Math.max(1, readers), rankingBytes: RANKING_MEGABYTES * 2 ** 20, onSlowList },
+    { size: Math.max(1, readers), rankingBytes, onSlowList },
   );
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
@@ -158,6 +162,9 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
 
     tableState: async (table) => connection.read<string | undefined>(table, undefined, stateOf).result,
 
+    counts: (table, field, values, cancellation) =>
+      pool.ask({ kind: 'counts', asked: [table, field, values] }, cancellation),
+
     tableFigures: (...asked) => pool.ask({ kind: 'tableFigures', asked }),
 
     listBehind: (table, query, cancellation) => pool.ask({ kind: 'listBehind', asked: [table, query] }, cancellation),
@@ -169,6 +176,10 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     },
     cleanedUpIds: (table, cleanUp, page, cancellation) =>
       pool.ask({ kind: 'cleanedUpIds', asked: [table, cleanUp, page] }, cancellation),
+
+    recordEvents: async (table, id, page) => readRecordEvents(connection, table, id, page),
+    orderOfPart: async (...asked) => readOrderOfPart(connection, ...asked),
+    cleanedUpRecord: async (...asked) => readCleanedUpRecord(connection, ...asked),
 
     async snapshot(...asked) {
       const [, { keys, ids }] = asked;
@@ -198,9 +209,14 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     approvals: async (tenant, orderIds, cancellation) =>
       lastApprovals(await pool.ask({ kind: 'approvals', asked: [tenant, orderIds] }, cancellation)),
 
+    activity: async (tenant, query, cancellation) =>
+      activityPage(await pool.ask({ kind: 'activity', asked: [tenant, query] }, cancellation), query.filters),
+
     delivery: async (tenant, id) => readDelivery(connection, tenant, id),
     deliveries: async (tenant, query, cancellation) =>
       JSON.parse(await pool.ask({ kind: 'deliveries', asked: [tenant, query] }, cancellation)),
+    deliveriesOfOrder: async (tenant, query, cancellation) =>
+      JSON.parse(await pool.ask({ kind: 'deliveriesOfOrder', asked: [tenant, query] }, cancellation)),
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),

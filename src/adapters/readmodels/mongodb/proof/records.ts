@@ -1,8 +1,8 @@
 /** The proof of a collection of records: each document, and the values derived from its record. */
-import type { Collection } from 'mongodb';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, isStored, parsed } from '../../shared/proof.js';
 import { indexedValues } from '../layout.js';
+import type { Part } from '../part.js';
 import type { RecordDocument, TableShape } from '../recordDocument.js';
 
 export type RecordRow = {
@@ -16,7 +16,7 @@ export type RecordRow = {
 
 /** In the order of ids, behind `after`. */
 export async function* recordRows(
-  collection: Collection<RecordDocument>,
+  collection: Part<RecordDocument>,
   { text }: TableShape,
   after = '',
 ): AsyncGenerator<RecordRow> {

@@ -2,13 +2,14 @@
 import type Database from 'better-sqlite3';
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
-import { sizeOfEntry } from '../../shared/entryProof.js';
+import { behindRecords, EVENTS_PASS, ofEvents, recordEventComparison, sizeOfEntry } from '../../shared/entryProof.js';
 import { type Comparison, catalogFindings, compareSides, inPart, type Keyed, sideOf } from '../../shared/proof.js';
 import { LIVE } from '../ddl.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
+import { RECORD_EVENTS, recordEventRows } from '../recordEvents.js';
 import { CLEANED_UP_RECORDS, SMALL_TABLES, type StoredTable } from '../tableStorage.js';
 import { LISTS } from '../write/discarded.js';
-import { deliveryComparison, deliveryRows, historyComparison, historyRows, webhookRows } from './entries.js';
+import { deliveryComparison, entriesOf, webhookRows } from './entries.js';
 import { recordComparison, sizeOf, storedRows } from './records.js';
 import { missingTables, unsound, wholeCopy, wholeTable } from './tables.js';
 
@@ -51,16 +52,17 @@ export class SqliteProof implements ReadModelProof {
   readonly slice: ReadModelProof['slice'] = (part, question) =>
     this.#inSnapshot(async () => {
       const { projection } = this.#scope;
-      if (projection === 'records') return this.#records(part, question);
-      const isHistory = projection === 'order_history';
-      const comparison = isHistory ? historyComparison() : deliveryComparison(question.droppedBefore);
-      const entryRows = isHistory ? historyRows : deliveryRows;
+      if (projection === 'records') {
+        if (question.after?.startsWith(EVENTS_PASS)) return this.#recordEvents(part, question);
+        return behindRecords(await this.#records(part, question), question.subject);
+      }
+      const { rows: entryRows, comparison } = entriesOf(projection, question.droppedBefore);
       const ids = this.#listed(part);
       const rowsOf = (copy: number) => entryRows(this.#db, ids.get(copy) ?? 0, question.after);
       return this.#sides(part, question, comparison, rowsOf, sizeOfEntry);
     });
 
-  /** Ids of a tenant's histories, or of its delivery log, by copy. */
+  /** Ids of a tenant's histories, delivery log or activity, by copy. */
   #listed({ tenant }: ProofPart): ReadonlyMap<number, number> {
     const rows = this.#db
       .prepare<[string, number], [copy: number, id: number]>(
@@ -98,6 +100,15 @@ export class SqliteProof implements ReadModelProof {
     return this.#sides(part, question, recordComparison(table), rowsOf, sizeOf);
   }
 
+  async #recordEvents(part: ProofPart, question: ProofQuestion): Promise<Slice> {
+    const after = question.after?.slice(EVENTS_PASS.length) || undefined;
+    const rowsOf = (copy: number) => {
+      const table = this.#catalogRow(part, copy);
+      return table && recordEventRows(this.#db, table.id, after);
+    };
+    return ofEvents(await this.#sides(part, question, recordEventComparison, rowsOf, sizeOfEntry));
+  }
+
   /** Undefined if it never had a record. */
   #table(part: ProofPart, copy: number): StoredTable | undefined {
     const row = this.#catalogRow(part, copy);
@@ -115,7 +126,7 @@ export class SqliteProof implements ReadModelProof {
   readonly structure: ReadModelProof['structure'] = (part, question) =>
     this.#inSnapshot(async () => {
       if (this.#scope.projection === 'records') return this.#wholeTable(part, question);
-      if (this.#scope.projection === 'order_history') return { records: 0, differences: [] };
+      if (this.#scope.projection !== 'deliveries') return { records: 0, differences: [] };
       const ids = this.#listed(part);
       const rowsOf = (copy: number) => webhookRows(this.#db, ids.get(copy) ?? 0);
       const webhooks = await this.#sides(part, question, deliveryComparison(), rowsOf, sizeOfEntry);
@@ -139,9 +150,10 @@ export class SqliteProof implements ReadModelProof {
   readonly shared: ReadModelProof['shared'] = async () => {
     const { projection } = this.#scope;
     const tables = {
-      records: [...SMALL_TABLES, CLEANED_UP_RECORDS],
+      records: [...SMALL_TABLES, CLEANED_UP_RECORDS, RECORD_EVENTS],
       order_history: ['history_entries'],
       deliveries: ['deliveries'],
+      activity: ['activity_entries'],
     }[projection];
     return inPart(
       { tenant: '', table: null },

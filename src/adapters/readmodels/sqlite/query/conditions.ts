@@ -20,14 +20,17 @@ export type Condition = {
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: {
     readonly index: number;
-    readonly column: string;
-    /** The phrases that are searched for in the column. */
+    /** Each row has the phrases in one of these columns. */
+    readonly columns: readonly string[];
+    /** The phrases that are searched for in the columns. */
     readonly phrases: string;
     /** How many trigrams are looked up. */
     readonly size: number;
     /** The index finds exactly the rows that fulfil the condition. */
     readonly isExact: boolean;
   };
+  /** Conditions of which one must hold, if each has trigrams or is looked up in an index. */
+  readonly union?: readonly Condition[];
 };
 
 /**
@@ -60,6 +63,10 @@ function selected(selection: Selection<FieldLayout>, table: ReadTable): Conditio
       const ids = selection.anyOf.flatMap((id) => idBytes(id) ?? []);
       return { sql: `id IN (${marks(ids)})`, cells: ids, index: 'id', how: 'look up' };
     }
+    case 'idRange': {
+      const cells = [selection.from, selection.to].flatMap((id) => idBytes(id) ?? []);
+      return { sql: '(id >= ? AND id <= ?)', cells, index: 'id', how: 'look up' };
+    }
     case 'contains':
       return contains(selection.field, selection.anyOf, table);
     case 'equals':
@@ -72,8 +79,46 @@ function selected(selection: Selection<FieldLayout>, table: ReadTable): Conditio
       const { sql, cells } = selected(selection.selected, table);
       return { sql: `NOT coalesce(${sql}, 0)`, cells, how: 'scan' };
     }
+    case 'any':
+      return any(selection.anyOf.map((each) => selected(each, table)));
   }
 }
+
+/** One of the conditions holds. */
+function any(conditions: readonly Condition[]): Condition {
+  const alternatives = withSharedTrigrams(conditions);
+  const [only, ...others] = alternatives;
+  if (only !== undefined && others.length === 0) return only;
+  const areIndexed = alternatives.every((each) => each.trigrams !== undefined || isLookUp(each));
+  return { ...oneHolds(alternatives), ...(areIndexed ? { union: alternatives } : {}) };
+}
+
+const oneHolds = (conditions: readonly Condition[]): Condition => ({
+  sql: anyOfTests(conditions.map(({ sql }) => sql)),
+  cells: conditions.flatMap(({ cells }) => cells),
+  how: 'scan',
+});
+
+/** Conditions with the same phrases, in columns of one trigram index, are one query of that index. */
+function withSharedTrigrams(conditions: readonly Condition[]): readonly Condition[] {
+  const shared = new Map<string, Condition[]>();
+  for (const [place, condition] of conditions.entries()) {
+    const { trigrams } = condition;
+    const key = trigrams === undefined ? String(place) : `${trigrams.index} ${trigrams.phrases}`;
+    const others = shared.get(key);
+    if (others === undefined) shared.set(key, [condition]);
+    else others.push(condition);
+  }
+  return [...shared.values()].flatMap((some) => {
+    const [first, ...others] = some;
+    if (first?.trigrams === undefined || others.length === 0) return some;
+    const columns = some.flatMap(({ trigrams }) => trigrams?.columns ?? []);
+    return [{ ...oneHolds(some), trigrams: { ...first.trigrams, columns } }];
+  });
+}
+
+/** Whether an index finds its rows. */
+export const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
 
 const isTime = ({ sort }: FieldLayout): boolean => sort !== undefined && TIME_COLUMNS.includes(sort);
 
@@ -131,7 +176,7 @@ function byTrigrams({ match, trigrams: index }: FieldLayout, needles: readonly s
   return {
     trigrams: {
       index,
-      column: trigramColumn(match),
+      columns: [trigramColumn(match)],
       phrases: starts.map(phrase).join(' OR '),
       size: starts.reduce((size, start) => size + start.length, 0),
       isExact: starts.every((start, n) => start === needles[n]),

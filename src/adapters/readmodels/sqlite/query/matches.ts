@@ -3,17 +3,17 @@
 import { LEFT_OUT } from '../../shared/fieldRules.js';
 import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
-import type { Condition } from './conditions.js';
+import { type Condition, isLookUp } from './conditions.js';
 import type { Costs } from './costs.js';
 import { hasRowBits, RowBits, RowSet } from './rowSet.js';
-import { allOf, allRows, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
+import { allOf, allRows, guarded, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
 
 /** Row numbers as the text "12,7,103": as values they would cost twice as much to read, and ten times as much to bind. */
 type Rows = { readonly count: number; readonly list: Buffer };
 
 export type Matches = {
   /** How they were found. */
-  readonly by: 'all rows' | 'look-up' | 'trigrams' | 'scan';
+  readonly by: 'all rows' | 'look-up' | 'trigrams' | 'union' | 'scan';
   readonly total: number;
   readonly source: Source;
   /** Microseconds to read `source` and sort. */
@@ -37,14 +37,12 @@ export function findMatches(search: Search): Matches {
     return { by: 'all rows', total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = bestLookUp(search);
-  const trigrams = trigramQuery(search);
-  if (trigrams === undefined) return lookUp === undefined ? byScan(search) : byLookUp(search, lookUp);
-  return lookUp !== undefined && findsFewer(search, lookUp, trigramCount(search, trigrams))
+  const query = trigramQuery(search) ?? unionQuery(search);
+  if (query === undefined) return lookUp === undefined ? byScan(search) : byLookUp(search, lookUp);
+  return lookUp !== undefined && findsFewer(search, lookUp, query.count())
     ? byLookUp(search, lookUp)
-    : byTrigrams(search, trigrams);
+    : byIndexes(search, query);
 }
-
-const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
 
 /** The part of a look-up that its index answers, without documents. */
 const inIndex = (lookUp: Condition): Condition => ({ ...lookUp, ...lookUp.inIndex });
@@ -75,10 +73,29 @@ function bestLookUp({ connection, table, conditions, costs }: Search): Condition
 /** A query of a trigram index cannot be cancelled: so many trigrams take half a second at 1,000,000 records. */
 const MOST_TRIGRAMS = 1_000;
 
-/** A query of one trigram index, and the conditions that it does not answer. */
-type TrigramQuery = { readonly table: string; readonly query: string; readonly rest: readonly Condition[] };
+/** A query of indexes, and the conditions that it does not answer. */
+type IndexQuery = {
+  readonly by: 'trigrams' | 'union';
+  /** Each row once, with its number as `t.rowid`. */
+  readonly from: string;
+  readonly cells: readonly Cell[];
+  readonly rest: readonly Condition[];
+  /** How many rows it finds. */
+  readonly count: () => number;
+};
 
-function trigramQuery({ connection, table, conditions }: Search): TrigramQuery | undefined {
+function indexQuery(connection: ReadConnection, query: Omit<IndexQuery, 'count'>): IndexQuery {
+  let counted: number | undefined;
+  const count = (): number => {
+    counted ??= connection.number(`SELECT count(*) FROM ${query.from}`, query.cells);
+    return counted;
+  };
+  return { ...query, count };
+}
+
+/** The conditions that one trigram index answers. */
+function trigramQuery(search: Search): IndexQuery | undefined {
+  const { connection, table, conditions } = search;
   let left = MOST_TRIGRAMS;
   let index: number | undefined;
   const queries: string[] = [];
@@ -90,21 +107,59 @@ function trigramQuery({ connection, table, conditions }: Search): TrigramQuery |
       rest.push(condition);
       continue;
     }
-    const { column, phrases, size, isExact } = trigrams;
     index = trigrams.index;
-    left -= size;
-    const leftOut = `${column} : ${LEFT_OUT}`;
-    const hasLeftOut = connection.number(`SELECT 1 FROM ${trigramTable(table.id, index)}(?) LIMIT 1`, [leftOut]) > 0;
-    queries.push(hasLeftOut ? `(${column} : (${phrases} OR ${LEFT_OUT}))` : `(${column} : (${phrases}))`);
-    if (hasLeftOut || !isExact) rest.push(condition);
+    left -= trigrams.size;
+    const { text, isExact } = textQuery(search, trigrams);
+    queries.push(text);
+    if (!isExact) rest.push(condition);
   }
-  return index === undefined ? undefined : { table: trigramTable(table.id, index), query: queries.join(' AND '), rest };
+  if (index === undefined) return undefined;
+  const from = `${trigramTable(table.id, index)}(?) AS t`;
+  return indexQuery(connection, { by: 'trigrams', from, cells: [queries.join(' AND ')], rest });
 }
 
-const trigramCount = ({ connection }: Search, { table, query }: TrigramQuery): number =>
-  connection.number(`SELECT count(*) FROM ${table}(?)`, [query]);
+type Trigrams = NonNullable<Condition['trigrams']>;
 
-/** Whether to fetch the look-up's rows is cheaper than to test each row of the trigrams by the look-up. */
+/** A query of a trigram index, and whether it finds exactly the rows that fulfil the condition. */
+function textQuery(
+  { connection, table }: Search,
+  { index, columns, phrases, isExact }: Trigrams,
+): { readonly text: string; readonly isExact: boolean } {
+  const column = `{${columns.join(' ')}}`;
+  const leftOut = `${column} : ${LEFT_OUT}`;
+  const hasLeftOut = connection.number(`SELECT 1 FROM ${trigramTable(table.id, index)}(?) LIMIT 1`, [leftOut]) > 0;
+  return hasLeftOut
+    ? { text: `(${column} : (${phrases} OR ${LEFT_OUT}))`, isExact: false }
+    : { text: `(${column} : (${phrases}))`, isExact };
+}
+
+/** The alternatives of one condition, each from its index. */
+function unionQuery(search: Search): IndexQuery | undefined {
+  const { connection, table, conditions } = search;
+  const asked = conditions.find(({ union = [] }) => union.length > 0 && trigramsIn(union) <= MOST_TRIGRAMS);
+  if (asked?.union === undefined) return undefined;
+  const parts = asked.union.map(({ trigrams, ...lookUp }) => {
+    if (trigrams !== undefined) {
+      const { text, isExact } = textQuery(search, trigrams);
+      return { sql: `SELECT rowid AS rowid FROM ${trigramTable(table.id, trigrams.index)}(?)`, cells: [text], isExact };
+    }
+    const { from, where, cells } = indexSource(table, [], inIndex(lookUp));
+    const sql = `SELECT r.row AS rowid FROM ${from} WHERE ${guarded(where)}`;
+    return { sql, cells, isExact: lookUp.inIndex === undefined };
+  });
+  const isExact = parts.every((part) => part.isExact);
+  return indexQuery(connection, {
+    by: 'union',
+    from: `(${parts.map(({ sql }) => sql).join(' UNION ')}) AS t`,
+    cells: parts.flatMap(({ cells }) => cells),
+    rest: isExact ? conditions.filter((condition) => condition !== asked) : conditions,
+  });
+}
+
+const trigramsIn = (union: readonly Condition[]): number =>
+  union.reduce((sum, { trigrams }) => sum + (trigrams?.size ?? 0), 0);
+
+/** Whether to fetch the look-up's rows is cheaper than to test each row of the other indexes by the look-up. */
 function findsFewer(search: Search, lookUp: Condition, found: number): boolean {
   const most = Math.ceil((found * search.costs.probed) / search.costs.fetched);
   return countInIndex(search, lookUp, most + 1) <= most;
@@ -126,27 +181,26 @@ function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Cond
   return { by: 'look-up', total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
 }
 
-function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
+function byIndexes(search: Search, query: IndexQuery): Matches {
   const { connection, table, costs } = search;
-  const lookUps = trigrams.rest.filter((condition) => isGathered(search, trigrams, condition));
-  const rest = trigrams.rest.filter((condition) => !lookUps.includes(condition) || condition.inIndex !== undefined);
+  const lookUps = query.rest.filter((condition) => isGathered(search, query, condition));
+  const rest = query.rest.filter((condition) => !lookUps.includes(condition) || condition.inIndex !== undefined);
   // Without the plus SQLite would query the trigrams for each row of the set.
   const found = allOf(lookUps.map((lookUp) => isIn('+t.rowid', rowsInIndex(table, lookUp))));
-  const indexed = `${trigrams.table}(?) AS t`;
-  const inIndexes = { from: indexed, where: found.sql, cells: [trigrams.query, ...found.cells] };
+  const inIndexes = { from: query.from, where: found.sql, cells: [...query.cells, ...found.cells] };
   const tests = scanTests(rest);
   const source = {
-    from: `${indexed} CROSS JOIN ${allRows(table)} ON r.row = t.rowid`,
+    from: `${query.from} CROSS JOIN ${allRows(table)} ON r.row = t.rowid`,
     where: `${found.sql} AND ${tests.sql}`,
     cells: [...inIndexes.cells, ...tests.cells],
   };
-  if (rest.length === 0) return byRowids(search, inIndexes, source);
+  if (rest.length === 0) return byRowids(search, query.by, inIndexes, source);
   // Few matches are listed: to query the indexes again for the page may cost as much as the first time.
   const first = `SELECT t.rowid AS row FROM ${source.from} WHERE ${source.where} LIMIT ?`;
   const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
-  if (rows.count < costs.listedRows) return listed(search, 'trigrams', rows);
+  if (rows.count < costs.listedRows) return listed(search, query.by, rows);
   return {
-    by: 'trigrams',
+    by: query.by,
     total: countOf(connection, source),
     source,
     cost: countOf(connection, inIndexes) * costs.collected,
@@ -154,7 +208,7 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
 }
 
 /** The indexes find exactly the matches. They are read into memory as they are counted, unless they are many of a very large table. */
-function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
+function byRowids(search: Search, by: Matches['by'], inIndexes: Source, source: Source): Matches {
   const { connection, table, costs } = search;
   const { from, where, cells } = inIndexes;
   const sql = `SELECT t.rowid AS row FROM ${from} WHERE ${where}`;
@@ -163,12 +217,12 @@ function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
   const found = hasLimit
     ? rowsFound(connection, `${sql} LIMIT ?`, [...cells, most])
     : rowsFound(connection, sql, cells);
-  if (found.count < costs.listedRows) return listed(search, 'trigrams', found);
+  if (found.count < costs.listedRows) return listed(search, by, found);
   const isWhole = !hasLimit || found.count < most;
   const total = isWhole ? found.count : countOf(connection, inIndexes);
   const bits = isWhole && hasRowBits(table) ? bitsOf(found, table) : undefined;
   const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { loaded: () => bits }) });
-  return { by: 'trigrams', total, source, cost: total * costs.collected, rows };
+  return { by, total, source, cost: total * costs.collected, rows };
 }
 
 function bitsOf({ list }: Rows, { nextRow }: ReadTable): RowBits {
@@ -177,11 +231,11 @@ function bitsOf({ list }: Rows, { nextRow }: ReadTable): RowBits {
   return bits;
 }
 
-/** Whether to put the look-up's rows into a set is cheaper than to fetch those of the trigrams. */
-function isGathered(search: Search, trigrams: TrigramQuery, condition: Condition): boolean {
+/** Whether to put the look-up's rows into a set is cheaper than to fetch those of the query. */
+function isGathered(search: Search, query: IndexQuery, condition: Condition): boolean {
   const { costs } = search;
   if (!isLookUp(condition)) return false;
-  const most = Math.ceil((trigramCount(search, trigrams) * costs.read) / costs.gathered);
+  const most = Math.ceil((query.count() * costs.read) / costs.gathered);
   return countInIndex(search, condition, most) < most;
 }
 

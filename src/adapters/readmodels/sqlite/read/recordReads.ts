@@ -2,11 +2,19 @@
 import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../../domain/limits.js';
 import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../../ports/decisionReads.js';
 import type { Revision } from '../../../../ports/eventStore.js';
-import type { FieldOrder, RecordJson, RecordReads, TableFigures, TableRef } from '../../../../ports/readModels.js';
+import type {
+  FieldOrder,
+  FilterValue,
+  RecordJson,
+  RecordReads,
+  TableFigures,
+  TableRef,
+} from '../../../../ports/readModels.js';
 import { AnswerSize, PageRoom } from '../../shared/answerSize.js';
 import { storedId } from '../../shared/recordText.js';
 import { LIVE, NO_BATCH } from '../ddl.js';
 import { conditionOf } from '../query/conditions.js';
+import { guarded, indexSource } from '../query/rowSources.js';
 import { hexIdText, idBytes, idText, timeText } from '../rowFormat.js';
 import { hasHeads } from '../tableStorage.js';
 import type { Cell, ReadConnection, ReadTable, TableIdentity } from './readConnection.js';
@@ -228,6 +236,27 @@ export function someOutsideBatch(
     }
     return texts.join('\n');
   });
+  return found.result;
+}
+
+/** See `RecordReads`. */
+export function readCounts(
+  connection: ReadConnection,
+  ref: TableRef,
+  field: string,
+  values: readonly FilterValue[],
+): readonly number[] {
+  const none = values.map(() => 0);
+  const found = connection.read<readonly number[]>(ref, none, (table) =>
+    values.map((value) => {
+      const { from, where, cells } = indexSource(
+        table,
+        [],
+        conditionOf({ kind: 'equals', field, anyOf: [value] }, table),
+      );
+      return connection.number(`SELECT count(*) FROM ${from} WHERE ${guarded(where)}`, cells);
+    }),
+  );
   return found.result;
 }
 

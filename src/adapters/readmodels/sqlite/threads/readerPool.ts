@@ -25,7 +25,17 @@ type Thread = {
 };
 
 /** These may take long. All others are short, and decisions wait for their answers. */
-const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'approvals', 'deliveries'];
+const LONG: readonly Question['kind'][] = [
+  'list',
+  'listBehind',
+  'byIds',
+  'counts',
+  'history',
+  'approvals',
+  'deliveries',
+  'deliveriesOfOrder',
+  'activity',
+];
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
 /** The replies that end a question. */

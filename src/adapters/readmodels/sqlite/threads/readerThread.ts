@@ -3,10 +3,12 @@
  * cheap to hand over.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { DeliveryQuery } from '../../../../ports/deliveryLog.js';
+import type { ActivityQuery } from '../../../../ports/activity.js';
+import type { DeliveryQuery, OrderDeliveryQuery } from '../../../../ports/deliveryLog.js';
 import type { Revision } from '../../../../ports/eventStore.js';
 import {
   AnswerTooLargeError,
+  type FilterValue,
   type ListBehind,
   ReadModelsWithheldError,
   type RecordPage,
@@ -17,10 +19,12 @@ import {
 import type { ReadModels } from '../../../../ports/readSide.js';
 import { sendable } from '../../../../supervision/threads.js';
 import { fileNumber } from '../../../damagedFiles.js';
+import type { FoundActivity } from '../../shared/activity.js';
 import { pageText } from '../../shared/answerSize.js';
+import { listActivity } from '../activity.js';
 import type { ConnectionOptions } from '../connections.js';
 import { namingDamage, ReadModelsDamagedError } from '../connections.js';
-import { listDeliveries, readBacklog } from '../deliveries.js';
+import { listDeliveries, listDeliveriesOfOrder, readBacklog } from '../deliveries.js';
 import { readApprovals, readHistory } from '../history.js';
 import type { Costs } from '../query/costs.js';
 import { Lister, type SlowList } from '../query/lister.js';
@@ -34,6 +38,7 @@ import {
   type RecordLines,
   readByIds,
   readCleanedUpIds,
+  readCounts,
   readFigures,
   readSnapshot,
   someOutsideBatch,
@@ -46,7 +51,10 @@ type Asked = {
   history: [tenant: string, orderId: string, page: Parameters<ReadModels['history']>[2]];
   approvals: [tenant: string, orderIds: readonly string[]];
   deliveries: [tenant: string, query: DeliveryQuery];
+  deliveriesOfOrder: [tenant: string, query: OrderDeliveryQuery];
+  activity: [tenant: string, query: ActivityQuery];
   byIds: [table: TableRef, ids: readonly string[]];
+  counts: [table: TableRef, field: string, values: readonly FilterValue[]];
   cleanedUpIds: [table: TableRef, cleanUp: Revision, page: Parameters<ReadModels['cleanedUpIds']>[2]];
 } & {
   [Kind in
@@ -74,9 +82,12 @@ type Answers = {
   someOutsideBatch: ReturnType<typeof someOutsideBatch>;
   deletedRecords: ReturnType<typeof deletedRecords>;
   byIds: RecordLines;
+  counts: ReturnType<typeof readCounts>;
   cleanedUpIds: readonly string[];
   /** JSON text. */
   deliveries: string;
+  deliveriesOfOrder: string;
+  activity: FoundActivity;
   tableFigures: ReturnType<typeof readFigures>;
   deliveryBacklog: ReturnType<typeof readBacklog>;
 };
@@ -138,10 +149,16 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       return [deletedRecords(connection, ...question.asked)];
     case 'byIds':
       return [readByIds(connection, ...question.asked)];
+    case 'counts':
+      return [readCounts(connection, ...question.asked)];
     case 'cleanedUpIds':
       return [readCleanedUpIds(connection, ...question.asked)];
     case 'deliveries':
       return [`[${listDeliveries(connection, ...question.asked).join()}]`];
+    case 'deliveriesOfOrder':
+      return [`[${listDeliveriesOfOrder(connection, ...question.asked).join()}]`];
+    case 'activity':
+      return [listActivity(connection, ...question.asked)];
     case 'tableFigures':
       return [readFigures(connection, ...question.asked)];
     case 'deliveryBacklog':

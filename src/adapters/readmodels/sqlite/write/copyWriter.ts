@@ -1,13 +1,15 @@
-/** Writes the records, histories and deliveries of one copy: the served one, or the one that a rebuild fills. */
+/** Writes the records, histories, deliveries and activity of one copy: the served one, or the one that a rebuild fills. */
 import type Database from 'better-sqlite3';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Mismatch, MismatchError } from '../../../../ports/readModelWriter.js';
 import { codeOf } from '../../../openSqlite.js';
+import { ActivityTable } from '../activity.js';
 import { DeliveryTable } from '../deliveries.js';
 import { HistoryTable } from '../history.js';
 import { discardTenant } from './discarded.js';
 import { RecordTables } from './recordTables.js';
+import { RecordRefusedError } from './recordWriter.js';
 
 export class CopyWriter {
   protected readonly db: Database.Database;
@@ -15,15 +17,17 @@ export class CopyWriter {
   readonly #copy: number;
   readonly #history: HistoryTable;
   readonly #deliveries: DeliveryTable;
+  readonly #activity: ActivityTable;
   readonly #checkpoint: Database.Statement<[string], number>;
 
-  /** @param smallRows see `SMALL_ROWS` */
-  constructor(db: Database.Database, copy: number, smallRows: number) {
+  /** @param smallRows see `SMALL_ROWS` @param notesEvents see `RecordTables` */
+  constructor(db: Database.Database, copy: number, smallRows: number, notesEvents = true) {
     this.db = db;
     this.#copy = copy;
-    this.tables = new RecordTables(db, copy, smallRows);
+    this.tables = new RecordTables(db, copy, smallRows, notesEvents);
     this.#history = new HistoryTable(db, copy);
     this.#deliveries = new DeliveryTable(db, copy);
+    this.#activity = new ActivityTable(db, copy);
     this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();
   }
 
@@ -42,6 +46,9 @@ export class CopyWriter {
 
   readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) =>
     throwingMismatch({ tenant, projection: 'order_history' }, () => this.#history.add(tenant, orderId, entries));
+
+  readonly addActivity: ReadModelWriter['addActivity'] = async (tenant, entries) =>
+    throwingMismatch({ tenant, projection: 'activity' }, () => this.#activity.add(tenant, entries));
 
   readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) => this.#deliveries.get(tenant, id);
 
@@ -72,7 +79,8 @@ export function throwingMismatch<Result>(mismatch: Mismatch, work: () => Result)
     return work();
   } catch (error) {
     if (isOfEngine(error)) throw error;
-    throw new MismatchError(mismatch, { cause: error });
+    const refused = error instanceof RecordRefusedError ? `record ${error.id}` : undefined;
+    throw new MismatchError({ ...mismatch, refused }, { cause: error });
   }
 }
 

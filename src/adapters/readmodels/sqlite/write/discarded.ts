@@ -1,10 +1,11 @@
-/** Takes tables, histories and delivery logs out of service in one step, and removes them in many short ones afterwards. */
+/** Takes tables, histories, delivery logs and activity out of service in one step, and removes them in many short ones afterwards. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { LIVE } from '../ddl.js';
 import { dropStatement, type OwnObject, ownObjects } from '../ownTables.js';
+import { RECORD_EVENTS } from '../recordEvents.js';
 import { CLEANED_UP_RECORDS, SMALL_TABLES } from '../tableStorage.js';
 import { inTransaction } from './transactions.js';
 
@@ -13,7 +14,12 @@ const PAUSE_MS = 5;
 const ENTRIES_A_STEP = 10_000;
 
 /** The table that lists each projection's copies. */
-export const LISTS = { records: 'catalog', order_history: 'histories', deliveries: 'delivery_logs' } as const;
+export const LISTS = {
+  records: 'catalog',
+  order_history: 'histories',
+  deliveries: 'delivery_logs',
+  activity: 'activities',
+} as const;
 
 export const isDiscardable = (projection: string): projection is RebuildScope['projection'] =>
   Object.hasOwn(LISTS, projection);
@@ -89,6 +95,8 @@ const ENTRIES = [
       ),
       `DELETE FROM changed_rows WHERE (owner, change, row) IN
          (SELECT owner, change, row FROM changed_rows WHERE owner = ? LIMIT ?)`,
+      `DELETE FROM ${RECORD_EVENTS} WHERE (owner, id, event) IN
+         (SELECT owner, id, event FROM ${RECORD_EVENTS} WHERE owner = ? LIMIT ?)`,
     ],
   },
   {
@@ -103,6 +111,12 @@ const ENTRIES = [
     dependents: [
       'DELETE FROM deliveries WHERE row IN (SELECT row FROM deliveries WHERE log = ? LIMIT ?)',
       'DELETE FROM delivery_webhooks WHERE id IN (SELECT id FROM delivery_webhooks WHERE log = ? LIMIT ?)',
+    ],
+  },
+  {
+    list: LISTS.activity,
+    dependents: [
+      'DELETE FROM activity_entries WHERE row IN (SELECT row FROM activity_entries WHERE owner = ? LIMIT ?)',
     ],
   },
 ] as const;

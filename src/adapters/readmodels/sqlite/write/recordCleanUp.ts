@@ -1,10 +1,11 @@
 /** Deletes the records that a clean-up does not keep, and stores a copy of them (docs/decisions/0022, 0026). */
 import type Database from 'better-sqlite3';
 import { forgottenBefore } from '../../../../domain/referenceTable/deletionHistory.js';
-import type { Revision } from '../../../../ports/eventStore.js';
+import type { AppliedEvent } from '../../../../ports/readModelWriter.js';
 import type { TableLayout } from '../layout.js';
 import { dropStatements, tableStatements, trigramTable } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
+import type { RecordEvents } from '../recordEvents.js';
 import {
   cleanedUpStorage,
   insertSelected,
@@ -30,7 +31,7 @@ const FORGOTTEN_PER_KEPT = 2;
 const KEPT = ['u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
 
 /** The event of the clean-up. */
-export type CleanUp = { readonly revision: Revision; readonly at: string };
+export type CleanUp = Pick<AppliedEvent, 'revision' | 'at' | 'noted'>;
 
 export class RecordCleanUp {
   readonly #db: Database.Database;
@@ -38,11 +39,18 @@ export class RecordCleanUp {
   readonly #layout: TableLayout;
   readonly #parts: TableStorage;
   readonly #cleanedUp: StorageTable;
+  readonly #recordEvents: RecordEvents | undefined;
   readonly #removeRow: (row: number) => void;
   readonly #outside: Database.Statement<[number, number, number], { readonly row: number; readonly bytes: number }>;
 
-  constructor(db: Database.Database, { id, layout }: StoredTable, removeRow: (row: number) => void) {
+  constructor(
+    db: Database.Database,
+    { id, layout }: StoredTable,
+    recordEvents: RecordEvents | undefined,
+    removeRow: (row: number) => void,
+  ) {
     this.#db = db;
+    this.#recordEvents = recordEvents;
     this.#id = id;
     this.#layout = layout;
     this.#parts = storageOf({ id, layout });
@@ -90,9 +98,11 @@ export class RecordCleanUp {
     return count.pluck().get(batch) ?? 0;
   }
 
-  #keep({ revision, at }: CleanUp, where: string, ...cells: readonly Cell[]): void {
-    if (this.#layout.unique === undefined) return;
+  #keep({ revision, at, noted }: CleanUp, where: string, ...cells: readonly Cell[]): void {
     const { records, docs, batches } = this.#parts;
+    const deleted = `FROM ${batches.rows} AS b CROSS JOIN ${records.rows} AS r ON r.row = b.row WHERE ${where}`;
+    if (typeof noted === 'number') this.#recordEvents?.noteSelected(this.#id, noted, `SELECT r.id ${deleted}`, cells);
+    if (this.#layout.unique === undefined) return;
     this.#db
       .prepare<Cell[]>(
         `${insertSelected(this.#cleanedUp, KEPT, ['r.u', 'r.id', '?', 'b.batch', 'd.width', 'd.doc', '?'], 'INSERT OR REPLACE')}

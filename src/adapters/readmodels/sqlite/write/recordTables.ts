@@ -5,11 +5,13 @@ import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../../ports/eventStore.js';
 import type { TableRef } from '../../../../ports/readModels.js';
-import type { StepwiseWriter } from '../../../../ports/readModelWriter.js';
+import type { AppliedEvent, StepwiseWriter } from '../../../../ports/readModelWriter.js';
+import { SMALL_BYTES } from '../../shared/smallTables.js';
 import { LIVE, NO_BATCH } from '../ddl.js';
-import { layoutOf, SMALL_BYTES, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
+import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
 import { addedFieldStatements, tableStatements } from '../ownTables.js';
 import { ALL_ROWS, ChangedRows, type ChangingTable, NOT_KNOWN } from '../ranking/changedRows.js';
+import { RecordEvents } from '../recordEvents.js';
 import { fitsSmall, growStatements } from '../tableStorage.js';
 import type { CleanUp } from './recordCleanUp.js';
 import { RecordWriter } from './recordWriter.js';
@@ -45,11 +47,15 @@ export class RecordTables {
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
   readonly #changedRows: ChangedRows;
+  /** Undefined if this copy answers no questions about the history of records. */
+  readonly #recordEvents: RecordEvents | undefined;
   readonly #smallBytes: Database.Statement<[number], number>;
   readonly #setState: Database.Statement<[number, number, Revision, string, number, number, number]>;
 
-  constructor(db: Database.Database, copy: number, smallRows: number) {
+  /** @param notesEvents whether it notes which events concern a record */
+  constructor(db: Database.Database, copy: number, smallRows: number, notesEvents: boolean) {
     this.#db = db;
+    this.#recordEvents = notesEvents ? new RecordEvents(db) : undefined;
     this.#copy = copy;
     this.#smallRows = smallRows;
     this.#batches = new BatchNumbers(db);
@@ -97,13 +103,10 @@ export class RecordTables {
   }
 
   /** @throws Error when the table was never defined, or a change does not fit its records */
-  apply(
-    ref: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): void {
+  apply(ref: TableRef, changes: readonly RecordChange[], event: AppliedEvent): void {
     const table = this.#defined(ref);
     for (const change of changes) this.#apply(table, change, event);
+    if (event.noted !== undefined) this.#recordEvents?.note(table.id, changes, event.noted);
     this.#changed(table, event);
   }
 
@@ -111,11 +114,12 @@ export class RecordTables {
   cleanUpSome(
     ref: TableRef,
     { batchId, revision, ...piece }: Parameters<StepwiseWriter['cleanUpSome']>[1],
-    event: { readonly revision: Revision; readonly at: string },
+    event: AppliedEvent,
   ): number | undefined {
     const table = this.#defined(ref);
     const writer = this.#writer(table, { kind: 'cleanUp', batchId });
-    const deleted = writer?.cleanUpSome(batchId, { revision, at: event.at }, { ...piece, rowCount: table.rowCount });
+    const cleanUp = { ...event, revision };
+    const deleted = writer?.cleanUpSome(batchId, cleanUp, { ...piece, rowCount: table.rowCount });
     table.rowCount -= deleted?.gone ?? 0;
     if (table.rowCount === 0) this.#rowChanged(table, ALL_ROWS);
     this.#changed(table, event);
@@ -201,7 +205,8 @@ export class RecordTables {
     const { id, layout, isSmall } = table;
     const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout };
     const batchNumber = (batchId: string | null): number => this.#batches.numberOf(batchId);
-    return new RecordWriter(this.#db, stored, { batchNumber, rowChanged: (row) => this.#rowChanged(table, row) });
+    const rowChanged = (row: number): void => this.#rowChanged(table, row);
+    return new RecordWriter(this.#db, stored, { batchNumber, rowChanged, recordEvents: this.#recordEvents });
   }
 
   /** Small tables and copies that are not served have no rankings, so their changed rows are not noted. */

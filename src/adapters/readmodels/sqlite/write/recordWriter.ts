@@ -2,11 +2,13 @@
 import type Database from 'better-sqlite3';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
+import { codeOf } from '../../../openSqlite.js';
 import { RecordText } from '../../shared/recordText.js';
 import type { TableLayout } from '../layout.js';
 import { type CellValue, cellColumns, cellsOf } from '../layout.js';
 import { longRows, trigramColumn, trigramColumns, trigramPositions, trigramTable, trigramTexts } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
+import type { RecordEvents } from '../recordEvents.js';
 import { idBytes, microseconds } from '../rowFormat.js';
 import {
   HEAD_COLUMNS,
@@ -24,8 +26,40 @@ type WriterDeps = {
   readonly batchNumber: (batchId: string | null) => number;
   /** Called with each row before it is changed or deleted. */
   readonly rowChanged: (row: number) => void;
+  readonly recordEvents: RecordEvents | undefined;
 };
 type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
+
+/** SQLite cannot store the record as a change makes it: it is too large, or a constraint other than a unique key forbids it. */
+export class RecordRefusedError extends Error {
+  constructor(
+    readonly id: string,
+    options: ErrorOptions,
+  ) {
+    super(`The record ${id} cannot be stored.`, options);
+  }
+}
+
+const OF_KEYS: readonly string[] = [
+  'SQLITE_CONSTRAINT_UNIQUE',
+  'SQLITE_CONSTRAINT_PRIMARYKEY',
+  'SQLITE_CONSTRAINT_ROWID',
+];
+
+/** The driver refuses too large a text itself, by a RangeError. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof RangeError ||
+  codeOf(error) === 'SQLITE_TOOBIG' ||
+  (codeOf(error).startsWith('SQLITE_CONSTRAINT') && !OF_KEYS.includes(codeOf(error)));
+
+/** @throws RecordRefusedError */
+function storing<Result>(id: string, write: () => Result): Result {
+  try {
+    return write();
+  } catch (error) {
+    throw isRefusal(error) ? new RecordRefusedError(id, { cause: error }) : error;
+  }
+}
 
 export class RecordWriter {
   readonly #db: Database.Database;
@@ -53,7 +87,7 @@ export class RecordWriter {
     this.#parts = storageOf(table);
     this.#hasHeads = hasHeads(this.#parts);
     this.#statements = prepare(db, this.#parts, this.#columns);
-    this.#recordCleanUp = new RecordCleanUp(db, table, (row) => this.#removeRow(row));
+    this.#recordCleanUp = new RecordCleanUp(db, table, by.recordEvents, (row) => this.#removeRow(row));
     this.#trigramPositions = trigramPositions(layout);
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
@@ -69,8 +103,15 @@ export class RecordWriter {
     };
   }
 
-  /** @returns about the bytes of the document @throws Error when the id or the unique field's value is there already */
+  /**
+   * @returns about the bytes of the document
+   * @throws Error when the id or the unique field's value is there already; RecordRefusedError
+   */
   insert(row: number, change: RecordChange & { kind: 'insert' }): number {
+    return storing(change.id, () => this.#insert(row, change));
+  }
+
+  #insert(row: number, change: RecordChange & { kind: 'insert' }): number {
     const at = microseconds(change.at);
     const head = [this.#idOf(change.id), at, at];
     const cells = cellsOf(this.#layout, change.fields);
@@ -115,8 +156,12 @@ export class RecordWriter {
     for (const row of rows) this.#index(row, this.#trigramTexts(cells.get(row) ?? []));
   }
 
-  /** @returns about the bytes of the document */
+  /** @returns about the bytes of the document @throws Error when there is no such record; RecordRefusedError */
   patch(change: RecordChange & { kind: 'patch' }): number {
+    return storing(change.id, () => this.#patch(change));
+  }
+
+  #patch(change: RecordChange & { kind: 'patch' }): number {
     const stored = this.#statements.select.get(this.#idOf(change.id));
     if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
     const before: Fields = this.#text.fields(stored.width, stored.doc);

@@ -6,10 +6,11 @@ import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
 import type { OutOfOrder, Parked } from '../../../../ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
+import { SMALL_ROWS } from '../../shared/smallTables.js';
 import { openConnection, ReadModelsDamagedError } from '../connections.js';
 import { LIVE } from '../ddl.js';
 import { dropDeliveries } from '../deliveries.js';
-import { isOutdated, SMALL_ROWS } from '../layout.js';
+import { isOutdated } from '../layout.js';
 import {
   forgetProgress,
   LOG_ANCHOR,

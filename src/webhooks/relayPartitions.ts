@@ -1,9 +1,9 @@
 /**
- * Relays the events of each tenant in a lane of its own, in log order: a tenant with many events and webhooks holds up
- * nobody else. The checkpoint is where every lane has relayed everything before.
+ * Relays the events of each tenant in a partition of its own, in log order: a tenant with many events and webhooks
+ * holds up nobody else. The checkpoint is where every partition has relayed everything before.
  *
- * Few events wait in memory. A lane that gets more is behind: it reads the tenant's events from the log again, at its own
- * pace, until it has come to where the log was read for all.
+ * Few events wait in memory. A partition that gets more is behind: it reads the tenant's events from the log again, at
+ * its own pace, until it has come to where the log was read for all.
  */
 import { charactersOf } from '../domain/jsonSize.js';
 import { RELAYED_TENANTS_AT_ONCE, WAITING_TO_BE_RELAYED, WAITING_TO_BE_RELAYED_OF_TENANT } from '../domain/limits.js';
@@ -13,12 +13,12 @@ import { slicesUpTo } from '../projector/steps.js';
 import { FairQueue } from '../supervision/fairQueue.js';
 import type { RelayCheckpoint } from './relayCheckpoint.js';
 
-/** A slice that lanes have yet to relay; in log order, so that the checkpoint passes no event. */
+/** A slice that partitions have yet to relay; in log order, so that the checkpoint passes no event. */
 type OpenSlice = { readonly place: EventPosition; readonly hasEvents: boolean; open: number };
 
 type Piece = { readonly events: readonly RecordedEvent[]; readonly characters: number; readonly slice: OpenSlice };
 
-type Lane = {
+type Partition = {
   readonly waiting: Piece[];
   characters: number;
   /** Set while it is behind: events after this position are not in memory. */
@@ -28,10 +28,10 @@ type Lane = {
 /** Relays the first of these events of one tenant, as many as make a turn. @returns how many */
 export type RelayTurn = (events: readonly RecordedEvent[]) => Promise<number>;
 
-export class RelayLanes {
+export class RelayPartitions {
   readonly #eventStore: Pick<EventStore, 'subscribe'>;
   readonly #checkpoint: RelayCheckpoint;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #partitions = new Map<string, Partition>();
   readonly #running = new Set<Promise<void>>();
   readonly #turns = new FairQueue({
     atOnce: RELAYED_TENANTS_AT_ONCE,
@@ -39,7 +39,7 @@ export class RelayLanes {
     waitingOfGroup: Number.POSITIVE_INFINITY,
   });
   readonly #ending = new AbortController();
-  /** Aborted when the lanes end, or one fails: nothing more is to be read for them. */
+  /** Aborted when the partitions end, or one fails: nothing more is to be read for them. */
   readonly signal: AbortSignal;
   #slices: OpenSlice[] = [];
   #compactAt = 1_000;
@@ -75,51 +75,51 @@ export class RelayLanes {
   }
 
   #addTo(tenant: string, events: readonly RecordedEvent[], slice: OpenSlice): void {
-    const known = this.#lanes.get(tenant);
+    const known = this.#partitions.get(tenant);
     // It will find them in the log.
     if (known?.behind !== undefined) return;
-    const lane: Lane = known ?? { waiting: [], characters: 0 };
+    const partition: Partition = known ?? { waiting: [], characters: 0 };
     const characters = events.reduce((sum, { data }) => sum + charactersOf(data), 0);
     const isFull =
       this.#characters + characters > WAITING_TO_BE_RELAYED ||
-      lane.characters + characters > WAITING_TO_BE_RELAYED_OF_TENANT;
+      partition.characters + characters > WAITING_TO_BE_RELAYED_OF_TENANT;
     slice.open += 1;
-    if (isFull) lane.behind = { after: this.#read, slice };
+    if (isFull) partition.behind = { after: this.#read, slice };
     else {
-      lane.waiting.push({ events, characters, slice });
-      lane.characters += characters;
+      partition.waiting.push({ events, characters, slice });
+      partition.characters += characters;
       this.#characters += characters;
     }
     if (known === undefined) {
-      this.#lanes.set(tenant, lane);
-      this.#run(this.#empty(tenant, lane));
+      this.#partitions.set(tenant, partition);
+      this.#run(this.#empty(tenant, partition));
     }
   }
 
-  async #empty(tenant: string, lane: Lane): Promise<void> {
+  async #empty(tenant: string, partition: Partition): Promise<void> {
     while (!this.signal.aborted) {
-      const piece = lane.waiting.shift();
-      const { behind } = lane;
+      const piece = partition.waiting.shift();
+      const { behind } = partition;
       if (piece !== undefined) {
         await this.#relayAll(tenant, piece.events);
-        lane.characters -= piece.characters;
+        partition.characters -= piece.characters;
         this.#characters -= piece.characters;
         this.#relayed(piece.slice);
       } else if (behind !== undefined) {
-        await this.#catchUp(tenant, lane, behind.after);
+        await this.#catchUp(tenant, partition, behind.after);
         this.#relayed(behind.slice);
       } else {
-        this.#lanes.delete(tenant);
+        this.#partitions.delete(tenant);
         return;
       }
     }
   }
 
-  /** The lane is no longer behind when this resolves. */
-  async #catchUp(tenant: string, lane: Lane, after: Position): Promise<void> {
+  /** The partition is no longer behind when this resolves. */
+  async #catchUp(tenant: string, partition: Partition, after: Position): Promise<void> {
     const streamPrefixes = [orderStream(tenant, ''), tableStream(tenant, '')];
     let done = after;
-    while (lane.behind !== undefined) {
+    while (partition.behind !== undefined) {
       const to = this.#read;
       const range = { after: done, to, streamPrefixes };
       for await (const { events } of slicesUpTo(this.#eventStore, range, this.signal)) {
@@ -127,7 +127,7 @@ export class RelayLanes {
       }
       if (this.signal.aborted) return;
       done = to;
-      if (this.#read === to) lane.behind = undefined;
+      if (this.#read === to) partition.behind = undefined;
     }
   }
 
@@ -191,7 +191,7 @@ export class RelayLanes {
     await Promise.all(this.#running);
   }
 
-  /** @throws the failure of a lane */
+  /** @throws the failure of a partition */
   throwIfFailed(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }

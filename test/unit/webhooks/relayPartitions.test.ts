@@ -2,7 +2,7 @@
 import { WAITING_TO_BE_RELAYED_OF_TENANT } from '#app/domain/limits.js';
 import type { EventPosition, EventSlice, RecordedEvent, SubscribeOptions } from '#app/ports/eventStore.js';
 import type { RelayCheckpoint } from '#app/webhooks/relayCheckpoint.js';
-import { RelayLanes } from '#app/webhooks/relayLanes.js';
+import { RelayPartitions } from '#app/webhooks/relayPartitions.js';
 
 class Log {
   readonly #events: RecordedEvent[] = [];
@@ -24,16 +24,16 @@ class Log {
   }
 }
 
-/** Lanes whose turns relay one event each, and wait while their tenant is held. */
-function lanesOn(log: Log) {
+/** Partitions whose turns relay one event each, and wait while their tenant is held. */
+function partitionsOn(log: Log) {
   const relayed: string[] = [];
   const held = new Map<string, { readonly until: Promise<void>; readonly letGo: () => void }>();
   const checkpoints: number[] = [];
   const note = ({ position }: EventPosition): void => void checkpoints.push(position);
   const checkpoint = { store: async (place: EventPosition) => note(place), advance: note };
   const stopping = new AbortController();
-  const lanes = new RelayLanes(log, checkpoint as unknown as RelayCheckpoint, stopping.signal);
-  lanes.begin(0, async ([event]) => {
+  const partitions = new RelayPartitions(log, checkpoint as unknown as RelayCheckpoint, stopping.signal);
+  partitions.begin(0, async ([event]) => {
     const tenant = event?.stream.slice('order-'.length, -2) ?? '';
     await held.get(tenant)?.until;
     if (tenant === 'broken') throw new Error('The log is away.');
@@ -41,7 +41,7 @@ function lanesOn(log: Log) {
     return 1;
   });
   return {
-    lanes,
+    partitions,
     stopping,
     relayed,
     checkpoint: () => checkpoints.at(-1) ?? 0,
@@ -57,7 +57,7 @@ function lanesOn(log: Log) {
       };
     },
     add(slice: EventSlice): void {
-      lanes.add(slice, slice.events);
+      partitions.add(slice, slice.events);
     },
   };
 }
@@ -71,7 +71,7 @@ beforeEach(() => {
 });
 
 it('a tenant whose turn takes long holds up nobody, and the checkpoint waits for it', async () => {
-  const { add, hold, relayed, checkpoint, lanes } = lanesOn(log);
+  const { add, hold, relayed, checkpoint, partitions } = partitionsOn(log);
   add(log.add('other'));
   const letGo = hold('slow');
   add(log.add('slow'));
@@ -82,11 +82,11 @@ it('a tenant whose turn takes long holds up nobody, and the checkpoint waits for
   letGo();
   await passed(() => checkpoint() === 7);
   expect(relayed.at(-1)).toBe('slow 2');
-  await lanes.end();
+  await partitions.end();
 });
 
 it('events that find no room in memory are read from the log again, each once and in order', async () => {
-  const { add, hold, relayed, checkpoint, lanes } = lanesOn(log);
+  const { add, hold, relayed, checkpoint, partitions } = partitionsOn(log);
   const letGo = hold('large');
   const half = Math.floor(WAITING_TO_BE_RELAYED_OF_TENANT / 2);
   for (let n = 0; n < 4; n++) {
@@ -103,30 +103,30 @@ it('events that find no room in memory are read from the log again, each once an
   expect(relayed.filter((each) => each.startsWith('large'))).toEqual(
     [1, 3, 5, 7, 9, 10, 11, 12].map((n) => `large ${n}`),
   );
-  await lanes.end();
+  await partitions.end();
 });
 
-it('a failure ends all lanes, and the checkpoint stays before it', async () => {
-  const { add, relayed, checkpoint, lanes } = lanesOn(log);
+it('a failure ends all partitions, and the checkpoint stays before it', async () => {
+  const { add, relayed, checkpoint, partitions } = partitionsOn(log);
   add(log.add('acme'));
   await passed(() => checkpoint() === 1);
   add(log.add('broken'));
   add(log.add('acme'));
-  await passed(() => lanes.signal.aborted);
-  await lanes.end();
-  expect(() => lanes.throwIfFailed()).toThrow('The log is away.');
+  await passed(() => partitions.signal.aborted);
+  await partitions.end();
+  expect(() => partitions.throwIfFailed()).toThrow('The log is away.');
   expect(checkpoint()).toBe(1);
   expect(relayed).toContain('acme 1');
 });
 
 it('stopping begins no further turn', async () => {
-  const { add, hold, relayed, stopping, lanes } = lanesOn(log);
+  const { add, hold, relayed, stopping, partitions } = partitionsOn(log);
   const letGo = hold('acme');
   add(log.add('acme'));
   add(log.add('acme'));
   stopping.abort();
   letGo();
-  await lanes.end();
+  await partitions.end();
   expect(relayed).toEqual(['acme 1']);
-  lanes.throwIfFailed();
+  partitions.throwIfFailed();
 });

@@ -1,0 +1,40 @@
+/** Small SQLite files that are made from the log: the contents of another version are ignored, and a damaged file is removed. */
+import { rmSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { openSqlite } from './openSqlite.js';
+
+type DerivedFile = {
+  /** Kept in the file's `user_version`. */
+  readonly version: number;
+  /** Drops the tables of earlier versions, and creates those of this one. */
+  readonly schema: string;
+  /** How long opening waits for another process, and later use unless it is set otherwise. */
+  readonly timeoutMs: number;
+};
+
+/** Opens the file, and creates it if it is missing. */
+export function openDerived(file: string, { version, schema, timeoutMs }: DerivedFile): Database.Database {
+  const db = openSqlite(file, { timeout: timeoutMs });
+  try {
+    db.pragma('journal_mode = WAL');
+    // A power cut undoes the last commits together with their place in the log, so they are read from the log again.
+    db.pragma('synchronous = NORMAL');
+    const isCurrent = () => db.pragma('user_version', { simple: true }) === version;
+    if (!isCurrent()) {
+      db.transaction(() => {
+        if (isCurrent()) return;
+        db.exec(schema);
+        db.pragma(`user_version = ${version}`);
+      }).immediate();
+    }
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Removes the file, so that the next use creates another one. */
+export function removeDerived(file: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
+}

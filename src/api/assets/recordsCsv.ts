@@ -1,0 +1,65 @@
+/** The records of a table as CSV, page by page: for spreadsheets, and to be changed and imported again. */
+import type { Request } from 'express';
+import type { AssetType, RecordView } from '../../domain/assetTypes/assetType.js';
+import { waitScopeOf } from '../../reading/pendingWrites.js';
+import { mapWithPauses } from '../../supervision/waiting.js';
+import { csvLine } from '../csv.js';
+import type { Api } from '../deps.js';
+import * as json from '../openapi/schema.js';
+import { recordsOf } from '../pageRecords.js';
+import type { Reply } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
+import { ANY_LIST_PARAMETERS, LIST_ANSWERS, narrowing, parseTableQuery, SEARCH } from './listQuery.js';
+import { CURSOR, parseExportQuery, toCursor } from './pages.js';
+
+/** Documentation of the operation. */
+export const recordsCsv = {
+  work: 'events',
+  summary: 'Records of a table as CSV',
+  description:
+    'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields. A text that a spreadsheet would take for a formula begins with an apostrophe.',
+  query: [SEARCH, ...ANY_LIST_PARAMETERS.filter(({ name }) => name !== 'page'), CURSOR],
+  answer: {
+    description: 'The records, one in each line.',
+    headers: { Link: { description: 'The next records, with rel="next".', schema: json.text } },
+    content: { 'text/csv': { schema: json.text } },
+  },
+  answers: LIST_ANSWERS,
+} as const;
+
+/** @throws HttpError 400 */
+export async function recordsCsvReply(
+  { readModels, config, lists, unshown }: Api,
+  req: Request,
+  tenant: string,
+  assetType: AssetType,
+  parameters: URLSearchParams,
+): Promise<Reply> {
+  const list = parseTableQuery(assetType, parameters);
+  const { query, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
+  const { records, next } = await lists.run({
+    tenant,
+    until: unshown?.untilShown(tenant, waitScopeOf(assetType)),
+    context: req.context,
+    advice: () => narrowing(list.query),
+    find: (cancellation) => readModels.listBehind({ tenant, table: assetType.name }, query, cancellation),
+  });
+  const names = [...assetType.fields.map(({ name }) => name), 'created_at', 'updated_at'];
+  const lines = await mapWithPauses(await recordsOf(records), (record) =>
+    csvLine(names.map((name) => cellText(record, name))),
+  );
+  const linkTo = (cursor: string): string =>
+    `${requestUrl(req, config)}?${new URLSearchParams([['cursor', cursor], ['perPage', String(list.perPage)], ...list.kept])}`;
+  const headers = {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': `attachment; filename="${assetType.name}.csv"`,
+    ...(next === undefined ? {} : { Link: `<${linkTo(toCursor(mark, [next.createdAt, next.id]))}>; rel="next"` }),
+  };
+  return { body: csvLine(names) + lines.join(''), headers };
+}
+
+function cellText(record: RecordView, name: string): string {
+  const value: unknown = record[name];
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,75 @@
+/** The export of an order over the API. */
+
+import { NotFoundError } from '../../commands/context.js';
+import { noteAccess } from '../../commands/identity/access.js';
+import { recordId } from '../../commands/tables.js';
+import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
+import { AnswerTooLargeError } from '../../ports/readModels.js';
+import { replaySource } from '../assets/replay.js';
+import type { Api } from '../deps.js';
+import { unavailable } from '../errors.js';
+import * as json from '../openapi/schema.js';
+import type { Reply, UserCall } from '../routes/operation.js';
+import { untilShown } from '../shownSoon.js';
+import { type ExportSource, orderExport } from './orderExport.js';
+import { ArchiveTooLargeError } from './zip.js';
+
+export const ZIP_TYPE = 'application/zip';
+
+/** Documentation of an export. */
+export const exportOfOrder = {
+  work: 'document',
+  summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
+  description:
+    'A ZIP archive: the replay as JSON and as a page, the events of the order and of its deliveries to the byte, a proof of each, the last checkpoint with its key, programs that check them, and HOW-TO-CHECK.md, which says how and what it does not prove. Events that no checkpoint covers yet have no proof. That somebody exported it is an entry of the activity. 503 while the service makes the tree.',
+  answer: {
+    description: 'The archive.',
+    headers: { 'Content-Disposition': { description: 'Its name.', schema: { type: 'string' } } },
+    content: { [ZIP_TYPE]: { schema: { type: 'string', format: 'binary' } } },
+  },
+  answers: {
+    413: json.answer('The export would be too large.', json.ref('Error'), {
+      message: 'The answer would be too large.',
+      error: `The order and its deliveries have more than ${MAX_EXPORT_EVENTS} events.`,
+    }),
+  },
+} as const;
+
+const notReady = () => unavailable('The tree over the log is not made yet.');
+
+/** The export is noted before anything of it is sent; one that cannot be noted is refused. */
+export async function exportReply(api: Api, { req, caller, tenant, path }: UserCall): Promise<Reply> {
+  const { commands, exportParts } = api;
+  const orderId = recordId(tenant.orderModel, path.id);
+  const cancellation = req.context.deadline;
+  const order = await commands.orders.load(tenant.name, orderId, cancellation);
+  if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
+  const checkpoint = await exportParts.checkpoint();
+  if (checkpoint === undefined) throw notReady();
+  const signed = checkpoint === 'none' ? undefined : checkpoint;
+  await noteAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
+  await untilShown(api, 'deliveries', tenant.name);
+  const source: ExportSource = {
+    ...replaySource(api, tenant.name),
+    checkpoint: signed,
+    async prove(stream, from) {
+      const found = await exportParts.prove(stream, from, signed?.note);
+      if (found === undefined) throw notReady();
+      return found;
+    },
+  };
+  const { deliveryLogDays } = exportParts;
+  const maxBytes = MAX_EXPORT_BYTES;
+  const exported = { tenant, orderId, exportedAt: commands.now(), deliveryLogDays, maxBytes, cancellation };
+  const body: Uint8Array[] = [];
+  try {
+    for await (const piece of orderExport(source, exported)) body.push(piece);
+  } catch (error) {
+    throw error instanceof ArchiveTooLargeError ? new AnswerTooLargeError(error.message) : error;
+  }
+  const headers = {
+    'Content-Type': ZIP_TYPE,
+    'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,
+  };
+  return { body, headers };
+}

@@ -1,0 +1,206 @@
+/** The event log, the latest events first: `/api/v1/operator/log`. A page reads a bounded number of events. */
+import { z } from 'zod';
+import { NotFoundError } from '../../commands/context.js';
+import { eventAt, streamPagesBackwards } from '../../commands/streamPages.js';
+import { eventTypes } from '../../domain/eventTypes.js';
+import { charactersOf } from '../../domain/jsonSize.js';
+import {
+  MAX_FILTER_VALUE_LENGTH,
+  MAX_LOG_PAGE_CHARACTERS,
+  MAX_LOG_PAGE_EVENTS,
+  MAX_OPERATOR_PAGE,
+} from '../../domain/limits.js';
+import { isProvable, parseStream } from '../../domain/streams.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { Pauses } from '../../supervision/waiting.js';
+import type { Api } from '../deps.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, type OperatorCall, type Reply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+import { nextLink } from './pages.js';
+import type { OperatorParts } from './parts.js';
+
+const text = (description: string) => z.string().max(MAX_FILTER_VALUE_LENGTH, 'is too long.').meta({ description });
+const moment = (description: string) =>
+  z.iso
+    .datetime({ offset: true, error: 'must be a time such as 2026-11-26T09:00:00Z.' })
+    .transform((time) => new Date(time).toISOString().replace('Z', '000Z'))
+    .meta({ description });
+const number = (description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number.')
+    .transform(Number)
+    .meta({ description });
+
+const logQuery = z.strictObject({
+  stream: text('Events of this stream.').optional(),
+  tenant: text('Events of this tenant.').optional(),
+  kind: z
+    .enum(Object.keys(eventTypes), 'must be the type of an event.')
+    .optional()
+    .meta({ description: 'Their type.' }),
+  since: moment('Not before this time.').optional(),
+  until: moment('Before this time.').optional(),
+  after: number('The cursor behind the previous page, as `links.next` has it.').optional(),
+});
+type LogQuery = z.output<typeof logQuery>;
+
+const placeQuery = z.strictObject({
+  stream: text('The stream of the event.'),
+  revision: number('Its place in the stream, from 0.'),
+});
+
+const eventFields = {
+  position: [json.count, ({ position }: RecordedEvent) => position],
+  id: [json.uuid, ({ id }: RecordedEvent) => id],
+  stream: [json.text, ({ stream }: RecordedEvent) => stream],
+  revision: [json.count, ({ revision }: RecordedEvent) => revision],
+  type: [json.text, ({ type }: RecordedEvent) => type],
+  tenant: [json.nullableText, ({ metadata }: RecordedEvent) => metadata.tenant || null],
+  occurred_at: [json.timestamp, ({ metadata }: RecordedEvent) => metadata.occurredAt],
+  actor: [
+    json.closedObject({ kind: json.text, id: json.text, name: json.nullableText }),
+    ({ metadata: { actor } }: RecordedEvent) => ({
+      kind: actor.kind,
+      id: actor.id,
+      name: ('name' in actor && actor.name) || null,
+    }),
+  ],
+} as const;
+
+const entryView = json.view<RecordedEvent>(eventFields);
+const eventView = json.view<RecordedEvent>({
+  ...eventFields,
+  metadata: [{ type: 'object', additionalProperties: true }, ({ metadata }) => metadata],
+  data: [
+    { description: 'Without what was erased, and without hashes of passwords and sealed secrets.' },
+    ({ stream, data }) => (isProvable(stream) ? data : withoutSecrets(data)),
+  ],
+});
+
+/** Members of events of users, API clients, webhooks and keys. */
+const SECRET_MEMBER = /hash|secret|sealed/i;
+const LEFT_OUT = 'left out';
+
+function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      SECRET_MEMBER.test(name) && typeof member === 'string' ? LEFT_OUT : withoutSecrets(member),
+    ]),
+  );
+}
+
+/** Events in descending order, and where the reading goes on behind them; undefined at the end. */
+type Piece = { readonly events: readonly RecordedEvent[]; readonly next: number | undefined };
+
+/** Events that are read at once, without others in between: some milliseconds. */
+const READ_COUNT = 100;
+
+/** @param before the cursor: a revision of the stream, or a position of the log */
+async function* pieces(
+  { eventStore }: OperatorParts,
+  { stream }: LogQuery,
+  before: number | undefined,
+): AsyncGenerator<Piece> {
+  if (stream === undefined) {
+    for (let cursor = before; ; ) {
+      const { events, next } = await eventStore.readBackwards(READ_COUNT, cursor);
+      yield { events, next };
+      if (next === undefined) return;
+      cursor = next;
+    }
+  }
+  const to = before === undefined ? ((await eventStore.lastAppend(stream))?.revision ?? -1) : before - 1;
+  for await (const page of streamPagesBackwards(eventStore, stream, { to, eventsAPage: READ_COUNT })) {
+    const events = page.toReversed();
+    yield { events, next: events.at(-1)?.revision || undefined };
+  }
+}
+
+/** Where the first page begins. Engines that do not find a time read down to it, page by page. */
+async function startOf({ operator: { eventStore } }: Api, { stream, until, after }: LogQuery) {
+  if (after !== undefined || until === undefined || stream !== undefined) return after;
+  const position: Position | undefined = await eventStore.positionAt?.(until);
+  return position === undefined ? undefined : position + 1;
+}
+
+async function logPage(api: Api, call: OperatorCall): Promise<Reply> {
+  const query = parseQuery(logQuery, call.query);
+  const { tenant, kind, since = '', until = '9' } = query;
+  const fits = ({ stream, type, metadata: { occurredAt } }: RecordedEvent): boolean =>
+    (tenant === undefined || (parseStream(stream).tenant === tenant && !stream.startsWith('log-'))) &&
+    (kind === undefined || type === kind) &&
+    occurredAt < until;
+  const found: RecordedEvent[] = [];
+  const pauses = new Pauses();
+  let [looked, characters] = [0, 0];
+  const placeOf = ({ position, revision }: RecordedEvent): number => (query.stream === undefined ? position : revision);
+  for await (const { events, next } of pieces(api.operator, query, await startOf(api, query))) {
+    call.req.context.deadline.throwIfCancelled();
+    for (const event of events) {
+      looked += 1;
+      characters += charactersOf(event.data);
+      if (event.metadata.occurredAt < since) return reply(undefined);
+      if (fits(event)) found.push(event);
+      if (found.length >= MAX_OPERATOR_PAGE)
+        return reply(next === undefined && event === events.at(-1) ? undefined : placeOf(event));
+    }
+    if (next === undefined) break;
+    if (looked >= MAX_LOG_PAGE_EVENTS || characters >= MAX_LOG_PAGE_CHARACTERS) return reply(next);
+    if (pauses.isDue()) await pauses.take();
+  }
+  return reply(undefined);
+
+  function reply(next: number | undefined): Reply {
+    const links = { next: nextLink(api, call, next === undefined ? undefined : String(next)) };
+    return {
+      body: JSON.stringify({
+        data: found.map(entryView.show),
+        links,
+        meta: { looked_at: looked, is_complete: next === undefined },
+      }),
+    };
+  }
+}
+
+export const operatorLog: Resource = {
+  tag: 'operator: log',
+  schemas: { LogEntry: entryView.schema, LogEvent: eventView.schema },
+  operations: {
+    'GET /log': {
+      id: 'operatorListLog',
+      summary: 'Events of the log, the latest first: of a stream, a tenant, a kind or a time',
+      description: `A page looks at ${MAX_LOG_PAGE_EVENTS} events at most, so it may have few or none that fit: \`is_complete\` false says that \`links.next\` goes on.`,
+      allow: 'operators',
+      work: 'operator',
+      query: parametersIn(logQuery),
+      answer: json.answer(
+        'One page.',
+        json.closedObject({
+          data: { ...json.listOf(json.ref('LogEntry')), maxItems: MAX_OPERATOR_PAGE },
+          links: json.closedObject({ next: json.nullableText }),
+          meta: json.closedObject({ looked_at: json.count, is_complete: json.truth }),
+        }),
+      ),
+      handle: logPage,
+    },
+    'GET /log/event': {
+      id: 'operatorGetLogEvent',
+      summary: 'An event of the log with its data',
+      allow: 'operators',
+      work: 'operator',
+      query: parametersIn(placeQuery).map((parameter) => ({ ...parameter, required: true })),
+      answer: json.one('LogEvent'),
+      async handle({ operator }, { query }) {
+        const { stream, revision } = parseQuery(placeQuery, query);
+        const event = await eventAt(operator.eventStore, stream, revision);
+        if (event === undefined) throw new NotFoundError(`There is no event ${revision} of ${stream}.`);
+        return dataReply(eventView.show(event));
+      },
+    },
+  },
+};

@@ -1,0 +1,116 @@
+/** Webhook jobs that wait, and receivers with trouble: `/api/v1/operator/queues` and `/receivers`. */
+import type { Tenant } from '../../domain/identity/directory.js';
+import { MAX_OPERATOR_PAGE, MAX_TROUBLED_RECEIVERS } from '../../domain/limits.js';
+import type { DeliveryBacklog, WebhookHealth } from '../../ports/deliveryLog.js';
+import { endpointKey } from '../../webhooks/dispatcher.js';
+import type { Api } from '../deps.js';
+import { unavailable } from '../errors.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import type { QueueView } from './parts.js';
+
+const queueView = json.view<QueueView>({
+  name: [json.text, ({ name }) => name],
+  ready: [json.count, ({ ready }) => ready],
+  delayed: [json.count, ({ delayed }) => delayed],
+  in_flight: [{ ...json.count, description: 'With RabbitMQ, of this process alone.' }, ({ inFlight }) => inFlight],
+  dead: [json.count, ({ dead }) => dead],
+  oldest_ready_seconds: [{ type: 'number' }, ({ oldestReadyMs }) => oldestReadyMs / 1000],
+  dead_letters: [
+    {
+      ...json.listOf(json.closedObject({ id: json.text, reason: json.text, at: json.timestamp })),
+      description: 'The first of them.',
+    },
+    ({ deadLetters }) => deadLetters.map(({ id, reason, at }) => ({ id, reason, at })),
+  ],
+});
+
+type Webhook = NonNullable<ReturnType<Tenant['webhooks']['get']>>;
+type Receiver = {
+  readonly tenant: string;
+  readonly webhook: Webhook;
+  readonly backlog: DeliveryBacklog | undefined;
+  readonly health: WebhookHealth;
+  readonly circuitOpen: boolean;
+};
+
+const receiverView = json.view<Receiver>({
+  tenant: [json.text, ({ tenant }) => tenant],
+  webhook_id: [json.text, ({ webhook }) => webhook.id],
+  name: [json.text, ({ webhook }) => webhook.name],
+  host: [{ ...json.text, description: 'Of its URL, whose path may have a secret.' }, ({ webhook }) => hostOf(webhook)],
+  disabled: [
+    { ...json.nullableText, description: 'Why nothing is sent to it; null: it is not disabled.' },
+    ({ webhook }) => webhook.disabled?.cause ?? null,
+  ],
+  circuit_open: [
+    { ...json.truth, description: 'Whether this process sends it nothing but a probe now and then.' },
+    ({ circuitOpen }) => circuitOpen,
+  ],
+  open: [{ ...json.count, description: 'Deliveries neither made nor given up.' }, ({ backlog }) => backlog?.open ?? 0],
+  oldest_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ backlog }) => backlog?.oldestRequestedAt ?? null],
+  failing_since: [{ type: ['string', 'null'], format: 'date-time' }, ({ health }) => health.failingSince ?? null],
+  last_success_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ health }) => health.lastSuccessAt ?? null],
+});
+
+const hostOf = ({ url }: Webhook): string => (URL.canParse(url) ? new URL(url).host : '');
+
+/** Those with an open circuit; those that wait longest; those that the service has disabled. */
+async function troubled({ readModels, directory, operator }: Api): Promise<readonly Receiver[]> {
+  const [circuits, found] = await Promise.all([operator.openCircuits(), readModels.deliveryBacklog()]);
+  const backlogs = new Map(found.map((each) => [endpointKey(each), each]));
+  const oldest = ({ backlog }: { readonly backlog: DeliveryBacklog | undefined }) => backlog?.oldestRequestedAt ?? '9';
+  const rank = ({ circuitOpen, webhook }: Pick<Receiver, 'circuitOpen' | 'webhook'>): number =>
+    circuitOpen ? 0 : webhook.disabled === undefined ? 1 : 2;
+  const candidates = [...directory.tenants()]
+    .flatMap(({ name: tenant, webhooks }) =>
+      [...webhooks.values()].map((webhook) => {
+        const key = endpointKey({ tenant, webhookId: webhook.id });
+        return { tenant, webhook, backlog: backlogs.get(key), circuitOpen: circuits.has(key) };
+      }),
+    )
+    .filter(({ webhook: { disabled }, backlog, circuitOpen }) =>
+      disabled === undefined
+        ? circuitOpen || backlog !== undefined
+        : disabled.cause !== 'admin' || backlog !== undefined,
+    )
+    .sort((a, b) => rank(a) - rank(b) || (oldest(a) < oldest(b) ? -1 : 1))
+    .slice(0, MAX_TROUBLED_RECEIVERS);
+  const receivers = await Promise.all(
+    candidates.map(async (each) => ({ ...each, health: await readModels.webhookHealth(each.tenant, each.webhook.id) })),
+  );
+  return receivers.filter(
+    ({ health, webhook, circuitOpen }) => circuitOpen || health.failingSince !== null || webhook.disabled !== undefined,
+  );
+}
+
+export const operatorQueues: Resource = {
+  tag: 'operator: queues',
+  schemas: { Queue: queueView.schema, TroubledReceiver: receiverView.schema },
+  operations: {
+    'GET /queues': {
+      id: 'operatorListQueues',
+      summary: `Queues of webhook jobs, each with its first ${MAX_OPERATOR_PAGE} dead letters`,
+      allow: 'operators',
+      work: 'operator',
+      answer: json.all('Queue'),
+      async handle({ operator }) {
+        try {
+          return dataReply(((await operator.queues()) ?? []).map(queueView.show));
+        } catch (error) {
+          throw unavailable(`The message broker does not answer. ${error instanceof Error ? error.message : error}`);
+        }
+      },
+    },
+    'GET /receivers': {
+      id: 'operatorListReceivers',
+      summary:
+        'Webhooks of all tenants whose circuit is open, whose last attempts failed, or that were disabled for it',
+      description: `Of the ${MAX_TROUBLED_RECEIVERS} with open circuits or whose deliveries wait longest.`,
+      allow: 'operators',
+      work: 'operator',
+      answer: json.all('TroubledReceiver'),
+      handle: async (api) => dataReply((await troubled(api)).map(receiverView.show)),
+    },
+  },
+};

@@ -1,0 +1,103 @@
+/** The operator's sessions: `/api/v1/operator/sessions`. A link that "dynamic-assets console" prints opens one. */
+import type { Request } from 'express';
+import { z } from 'zod';
+import { parseBody } from '../../commands/body.js';
+import { type Caller, ConflictError } from '../../commands/context.js';
+import { useOperatorLink } from '../../commands/identity/operatorSessions.js';
+import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
+import { EventStoreUnavailableError } from '../../ports/eventStore.js';
+import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
+import { bearerToken, unauthenticated } from '../auth/bearer.js';
+import { InvalidTokenError, type OperatorToken } from '../auth/tokens.js';
+import type { Api } from '../deps.js';
+import type { HttpError } from '../errors.js';
+import * as json from '../openapi/schema.js';
+import { type Check, dataReply, type Resource } from '../routes/operation.js';
+import { networkOfRequest } from '../tenantHost.js';
+
+const MAX_LINK_LENGTH = 2_048;
+const body = z.strictObject({
+  token: z.string('must be a string.').max(MAX_LINK_LENGTH, `must be at most ${MAX_LINK_LENGTH} characters.`),
+});
+
+const NEW_LINK = 'Make another link: dynamic-assets console.';
+/** @param reason printable ASCII without quotes */
+const refused = (reason: string): HttpError =>
+  unauthenticated(`${reason} ${NEW_LINK}`, `Bearer realm="operator", error="invalid_token"`);
+
+/** @throws HttpError 401 for a token that is not accepted */
+async function accepted(verifying: Promise<OperatorToken> | OperatorToken): Promise<OperatorToken> {
+  try {
+    return await verifying;
+  } catch (error) {
+    throw error instanceof InvalidTokenError ? refused(error.message) : error;
+  }
+}
+
+/** Requires the token of an operator's session. @throws HttpError 401 */
+export const authenticateOperator: Check = async ({ tokens }, { headers, context }) => {
+  const text = bearerToken(headers.authorization);
+  if (text === undefined) throw unauthenticated(NEW_LINK, 'Bearer realm="operator"');
+  const { operator } = await accepted(tokens.operatorOf(text));
+  context.actor = { kind: 'operator', id: operator };
+};
+
+export const operatorSessions: Resource = {
+  tag: 'operator: session',
+  schemas: {
+    OperatorSession: json.closedObject({
+      token: { type: 'string', description: 'To be sent as a bearer token.' },
+      expires_in: { type: 'integer', description: 'Seconds.' },
+      operator: { type: 'string', description: 'Who made the link, as the system of that machine names them.' },
+    }),
+  },
+  operations: {
+    'POST /sessions': {
+      id: 'operatorSignIn',
+      summary: 'Open a session with the token of a link',
+      description: `A link opens one session, within ${OPERATOR_LINK_MINUTES} minutes; the session ends after ${OPERATOR_SESSION_HOURS} hours.`,
+      allow: 'anyone',
+      body: { ...json.bodyOf(body, { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }), limit: 'credentials' },
+      status: 201,
+      answer: json.one('OperatorSession'),
+      errors: [401],
+      async handle(api, call) {
+        const { token } = parseBody(body, call.body);
+        const link = await accepted(api.tokens.operatorLinkOf(token));
+        await spend(api, call.req, link);
+        const { operator } = link;
+        const session = api.tokens.issueOperatorSession(operator);
+        api.log.info({ operator, address: call.req.ip, ...call.req.context.ids }, 'an operator signed in');
+        return dataReply({ token: session.token, expires_in: session.expiresIn, operator });
+      },
+    },
+  },
+};
+
+const NOTED_WITHIN_MS = 2_000;
+
+/**
+ * The log decides which process used the link first. While the log takes no events, as on a full disk, operators are needed
+ * most: then each process accepts the link once. @throws HttpError 401
+ */
+async function spend(api: Api, req: Request, { id: link, operator }: OperatorToken): Promise<void> {
+  const used = refused('The link was used before.');
+  if (api.operatorLinks.has(link)) throw used;
+  api.operatorLinks.set(link, true);
+  const { requestId: id } = req.context;
+  const caller: Caller = {
+    tenant: '',
+    actor: { kind: 'operator', id: operator },
+    correlationId: id,
+    causationId: id,
+    deadline: req.context.deadline,
+  };
+  const noted = useOperatorLink(api.commands, caller, link, { operator, network: networkOfRequest(req) });
+  try {
+    await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted);
+  } catch (error) {
+    if (error instanceof ConflictError) throw used;
+    if (!(error instanceof EventStoreUnavailableError || error instanceof TimeLimitError)) throw error;
+    api.log.warn({ err: error, ...req.context.ids }, "an operator's sign-in may not be noted in the event log");
+  }
+}

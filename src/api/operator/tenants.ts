@@ -1,0 +1,154 @@
+/** The tenants of the installation: `/api/v1/operator/tenants`. */
+import type { Tenant } from '../../domain/identity/directory.js';
+import { ORDER_MODELS } from '../../domain/identity/events.js';
+import { MAX_OPERATOR_PAGE } from '../../domain/limits.js';
+import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
+import type { Parked } from '../../ports/projectionProgress.js';
+import { withTimeout } from '../../supervision/waiting.js';
+import type { Api } from '../deps.js';
+import { notFound } from '../errors.js';
+import type { Lately } from '../metrics.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+import { pageAfter, pageQuery, pageReply } from './pages.js';
+import { parkedView } from './projections.js';
+
+type Seen = {
+  readonly tenant: Tenant;
+  readonly parked: readonly Parked[];
+  readonly behind: number;
+  readonly inLog: { readonly bytes: number; readonly events: number };
+  /** Undefined while the read models do not answer. */
+  readonly records: number | undefined;
+  readonly lately: Lately;
+  readonly quotas: readonly QuotaUse[];
+};
+
+type QuotaUse = { readonly quota: string; readonly used: number | null; readonly limit: number };
+
+const quotaUse = json.closedObject({
+  quota: json.text,
+  used: { type: ['integer', 'null'], description: 'null: not known yet.' },
+  limit: { ...json.count, description: '0: no limit.' },
+});
+
+const properties = {
+  name: [json.text, ({ tenant }: Seen) => tenant.name],
+  display_name: [json.text, ({ tenant }: Seen) => tenant.displayName],
+  order_model: [json.oneOf(ORDER_MODELS), ({ tenant }: Seen) => tenant.orderModel],
+  parked: [
+    {
+      ...json.listOf(json.ref('Parked')),
+      description: 'Projections that stopped at an event; `directory`: all of it.',
+    },
+    ({ parked }: Seen) => parked.map(parkedView.show),
+  ],
+  behind_seconds: [
+    { ...json.count, description: 'Age of the oldest write that reads lack; 0: they lack none.' },
+    ({ behind }: Seen) => behind,
+  ],
+  log_bytes: [json.count, ({ inLog }: Seen) => inLog.bytes],
+  events: [json.count, ({ inLog }: Seen) => inLog.events],
+  records: [
+    { type: ['integer', 'null'], description: 'null while the read models do not answer.' },
+    ({ records }: Seen) => records ?? null,
+  ],
+  requests: [
+    {
+      ...json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
+      description: 'Answers of this process in the last five to ten minutes; 4xx are refused, 5xx failed.',
+    },
+    ({ lately: { requests, refused, failed } }: Seen) => ({ all: requests, refused, failed }),
+  ],
+  quotas: [json.listOf(json.ref('QuotaUse')), ({ quotas }: Seen) => quotas],
+} as const;
+
+const tenantView = json.view<Seen>(properties);
+
+const wholeView = json.view<Seen>({
+  ...properties,
+  tables: [json.listOf(json.text), ({ tenant }) => [...tenant.assetTypes.keys()]],
+  users: [json.count, ({ tenant }) => tenant.users.size],
+  clients: [json.count, ({ tenant }) => tenant.clients.size],
+  webhooks: [json.count, ({ tenant }) => tenant.webhooks.size],
+});
+
+export const operatorTenants: Resource = {
+  tag: 'operator: tenants',
+  pathParameters: { id: { name: 'tenant', in: 'path', required: true, schema: json.text } },
+  schemas: { OperatorTenant: tenantView.schema, WholeTenant: wholeView.schema, QuotaUse: quotaUse },
+  operations: {
+    'GET /tenants': {
+      id: 'operatorListTenants',
+      summary: 'Tenants by name, with lag, size, requests and failures',
+      allow: 'operators',
+      work: 'operator',
+      query: parametersIn(pageQuery),
+      answer: json.linkedPage('OperatorTenant', MAX_OPERATOR_PAGE),
+      async handle(api, call) {
+        const { search = '', after } = parseQuery(pageQuery, call.query);
+        const wanted = search.toLowerCase();
+        const found = [...api.directory.tenants()]
+          .filter(({ name, displayName }) => name.includes(wanted) || displayName.toLowerCase().includes(wanted))
+          .sort((a, b) => (a.name < b.name ? -1 : 1));
+        const { entries, next } = pageAfter(found, ({ name }) => name, after);
+        return pageReply(api, call, (await seen(api, entries, false)).map(tenantView.show), next);
+      },
+    },
+    'GET /tenants/:id': {
+      id: 'operatorGetTenant',
+      summary: 'A tenant, with all its quotas',
+      allow: 'operators',
+      work: 'operator',
+      answer: json.one('WholeTenant'),
+      async handle(api, { path }) {
+        const tenant = api.directory.tenant(path.id);
+        if (tenant === undefined) throw notFound(`There is no tenant ${path.id}.`);
+        const [found] = await seen(api, [tenant], true);
+        if (found === undefined) throw notFound(`There is no tenant ${path.id}.`);
+        return dataReply(wholeView.show(found));
+      },
+    },
+  },
+};
+
+/** The figures of read models are left out if they take longer, in milliseconds. */
+const LOOK_MS = 1_000;
+
+async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Promise<readonly Seen[]> {
+  const { operator, usage, staleness, metrics } = api;
+  const [parked, records] = await Promise.all([operator.parked().catch(() => []), recordsOf(api, tenants)]);
+  return Promise.all(
+    tenants.map(async (tenant) => ({
+      tenant,
+      parked: parked.filter((each) => each.tenant === tenant.name),
+      behind: staleness(tenant.name),
+      inLog: usage.inLog(tenant.name),
+      records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
+      lately: metrics.tenants.lately(tenant.name),
+      quotas: await Promise.all(
+        QUOTA_NAMES.map(async (quota) => {
+          // Open orders are counted one tenant at a time.
+          const used = isWhole ? await usage.now(tenant, quota) : usage.lastKnown(tenant, quota);
+          return { quota: QUOTAS[quota].name, used: used ?? null, limit: usage.limit(tenant, quota) };
+        }),
+      ),
+    })),
+  );
+}
+
+async function recordsOf(
+  { readModels }: Pick<Api, 'readModels'>,
+  tenants: readonly Tenant[],
+): Promise<ReadonlyMap<string, number> | undefined> {
+  const tables = tenants.flatMap(({ name: tenant, assetTypes }) =>
+    [...assetTypes.keys()].map((table) => ({ tenant, table })),
+  );
+  const asked = withTimeout(LOOK_MS, 'The read models do not answer.', readModels.tableFigures(tables));
+  const figures = await asked.catch(() => undefined);
+  if (figures === undefined) return undefined;
+  const sums = new Map<string, number>();
+  for (const { tenant, records } of figures) sums.set(tenant, (sums.get(tenant) ?? 0) + records);
+  return sums;
+}

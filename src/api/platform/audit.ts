@@ -1,0 +1,61 @@
+/** Proofs for auditors: `/api/v1/platform/audit`. */
+import { z } from 'zod';
+import { ConflictError, NotFoundError } from '../../commands/context.js';
+import { HttpError, unavailable } from '../errors.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+
+const proofQuery = z.strictObject({
+  event: z
+    .guid('must be the id of an event.')
+    .transform((id) => id.toLowerCase())
+    .meta({ description: 'The `event_id` of an entry of the activity or of a history.' }),
+});
+
+const EVENT_PROOF: json.JsonSchema = {
+  ...json.closedObject({
+    leaf: { ...json.text, description: 'The event as JSON (RFC 8785), to the byte: its UTF-8 is what is hashed.' },
+    proof: {
+      ...json.text,
+      description: 'Index, inclusion proof and signed checkpoint, as c2sp.org/tlog-proof has them.',
+    },
+  }),
+};
+
+export const audit: Resource = {
+  tag: 'platform: audit',
+  schemas: { EventProof: EVENT_PROOF },
+  operations: {
+    'GET /audit/proof': {
+      id: 'platformGetEventProof',
+      summary: 'Proves that an event is in the log, as a signed checkpoint says',
+      description:
+        'Programs in docs/snippets check the answer without this service, with the key that the operator gives: `dynamic-assets audit keys`. Events of users, API clients and webhooks hold secrets: only the operator can prove them. 503 while the service makes the tree.',
+      allow: 'adminsAndAuditors',
+      work: 'events',
+      query: parametersIn(proofQuery),
+      errors: [409],
+      answer: json.one('EventProof'),
+      async handle({ proveEvent }, { tenant, query }) {
+        const { event } = parseQuery(proofQuery, query);
+        const found = await proveEvent(event, tenant.name);
+        if (found === undefined) throw unavailable('The tree over the log is not made yet.');
+        if (found === 'unknown') throw new NotFoundError(`There is no event ${event} that could be shown.`);
+        if (found === 'uncovered')
+          throw new ConflictError('No checkpoint covers the event yet: ask again when the next one is signed.');
+        if (found === 'erased')
+          throw new ConflictError(
+            'The event has values that were erased: the operator can prove others, not this one.',
+          );
+        if (found === 'changed')
+          throw new HttpError(
+            500,
+            'Internal server error.',
+            'The event is not what the checkpoint covers: tell the operator.',
+          );
+        return dataReply(found);
+      },
+    },
+  },
+};

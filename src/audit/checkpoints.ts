@@ -1,0 +1,125 @@
+/** Signed checkpoints of the tree: made, kept as the last one, and published for others to keep. */
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CheckpointKeys } from './checkpointKeys.js';
+import type { LogTree } from './logTree.js';
+import { storedRoot } from './merkle.js';
+import {
+  type Checkpoint,
+  checkpointText,
+  InvalidNoteError,
+  type NoteKey,
+  openNote,
+  parseCheckpoint,
+  signNote,
+  verifierKey,
+} from './note.js';
+import { writeWhole } from './tiles.js';
+
+/** In the directory of the tree, where c2sp.org/tlog-tiles has it. */
+const CHECKPOINT_FILE = 'checkpoint';
+
+/** The log is no continuation of what the last checkpoint covers: nothing is signed that contradicts it. */
+export class ContradictionError extends Error {
+  override readonly name = 'ContradictionError';
+}
+
+/** Names the log in its checkpoints, and their keys. Copies of a log are the same log. */
+export const originOf = (log: string): string => `dynamic-assets/${log}`;
+
+export const noteKeys = (log: string, keys: CheckpointKeys): readonly NoteKey[] =>
+  keys.map(({ publicKey }) => ({ name: originOf(log), publicKey }));
+
+/** The public keys as words, for those who verify; the last one signs. */
+export const verifierKeys = (log: string, keys: CheckpointKeys): readonly string[] =>
+  noteKeys(log, keys).map(verifierKey);
+
+/** A checkpoint with the public key that has signed it, as a word. */
+export type SignedCheckpoint = { readonly note: string; readonly key: string };
+
+/** The public key that has signed the note, as a word; undefined if none of these has. */
+export const signerOf = (note: string, keys: readonly NoteKey[]): string | undefined =>
+  keys.filter((key) => isSignedBy(note, key)).map(verifierKey)[0];
+
+function isSignedBy(note: string, key: NoteKey): boolean {
+  try {
+    openNote(note, [key]);
+    return true;
+  } catch (error) {
+    if (error instanceof InvalidNoteError) return false;
+    throw error;
+  }
+}
+
+export type StoredCheckpoint = Checkpoint & {
+  readonly note: string;
+  /** When it was made. */
+  readonly at: Date;
+};
+
+/** The last checkpoint; undefined if there is none. @throws InvalidNoteError */
+export async function lastCheckpoint(
+  directory: string,
+  keys: readonly NoteKey[],
+): Promise<StoredCheckpoint | undefined> {
+  const file = join(directory, CHECKPOINT_FILE);
+  try {
+    const [note, { mtime }] = await Promise.all([readFile(file, 'utf8'), stat(file)]);
+    return { ...parseCheckpoint(openNote(note, keys)), note, at: mtime };
+  } catch (error) {
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (error instanceof InvalidNoteError) throw new InvalidNoteError(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+export type CheckpointPlaces = {
+  /** Of the tree. */
+  readonly directory: string;
+  /** Gets a file for each size at which the tree was signed; none if undefined. */
+  readonly published: string | undefined;
+};
+
+/**
+ * Signs the tree as it is, keeps the checkpoint as the last one, and publishes it.
+ * @returns the signed note. @throws ContradictionError; what the files throw
+ */
+export async function makeCheckpoint(
+  tree: LogTree,
+  keys: CheckpointKeys,
+  { directory, published }: CheckpointPlaces,
+): Promise<string> {
+  // Not before the tree is stored: after a crash it must not be smaller than its checkpoint.
+  tree.commit();
+  const checkpoint = { origin: originOf(tree.log), size: tree.size, root: tree.root() };
+  await refuseContradiction(tree, await lastCheckpoint(directory, noteKeys(tree.log, keys)));
+  await tree.writePartialTiles();
+  const { privateKey, publicKey } = keys.at(-1) ?? keys[0];
+  const note = signNote(checkpointText(checkpoint), { name: checkpoint.origin, privateKey, publicKey });
+  await writeWhole(join(directory, CHECKPOINT_FILE), note);
+  if (published !== undefined) await publish(join(published, `checkpoint-${checkpoint.size}`), note);
+  return note;
+}
+
+/** What was published is never replaced. */
+async function publish(file: string, note: string): Promise<void> {
+  const isThere = await stat(file).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) await writeWhole(file, note);
+}
+
+async function refuseContradiction(tree: LogTree, last: Checkpoint | undefined): Promise<void> {
+  if (last === undefined) return;
+  const remedy =
+    'No checkpoint is signed until "dynamic-assets audit verify" has said what was changed, and the file audit/checkpoint of DATA_DIR is moved away.';
+  if (last.size > tree.size)
+    throw new ContradictionError(
+      `The log has ${tree.size} events, and its last checkpoint covers ${last.size}. ${remedy}`,
+    );
+  if (!(await storedRoot(last.size, tree.read)).equals(last.root))
+    throw new ContradictionError(
+      `The first ${last.size} events of the log are not those that its last checkpoint covers. ${remedy}`,
+    );
+}

@@ -1,0 +1,143 @@
+/** Proves that an event is in the log as a signed checkpoint says (c2sp.org/tlog-proof). */
+import type { Erasures } from '../domain/erasure.js';
+import { MAX_PROOF_SLICES } from '../domain/limits.js';
+import { erasuresOf } from '../ports/erasures.js';
+import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { LeafIndex } from '../ports/leafIndex.js';
+import type { StoredCheckpoint } from './checkpoints.js';
+import { leafOf } from './leaf.js';
+import type { TreeLog } from './logTree.js';
+import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';
+import { DamagedTileError, type TileFiles } from './tiles.js';
+
+export type EventProof = {
+  /** The event, to the byte as it is hashed. */
+  readonly leaf: string;
+  /** Index of the leaf, its inclusion proof, and the checkpoint. */
+  readonly proof: string;
+};
+
+/**
+ * Why there is no proof. `uncovered`: the last checkpoint is older than the event; `changed`: so was the event; `erased`: the
+ * event has values that are not shown any more.
+ */
+export type Unproved = 'unknown' | 'uncovered' | 'changed' | 'erased';
+
+type Covered = Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
+
+type TreeParts = { readonly index: LeafIndex; readonly files: TileFiles; readonly checkpoint: Covered };
+export type ProofParts = TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> };
+
+/**
+ * @param isShown whether the event may be shown to the caller
+ * @throws DamagedTileError if the tiles must be made again
+ */
+export async function proveEvent(
+  { log, ...tree }: ProofParts,
+  eventId: string,
+  isShown: (stream: string) => boolean,
+): Promise<EventProof | Unproved> {
+  for (const { leaf: at, after } of tree.index.find(eventId)) {
+    const event = await findEvent(log, after, eventId, isShown);
+    if (event === undefined) continue;
+    if (isErased(event, (await erasuresOf(log)).erasures)) return 'erased';
+    if (at >= tree.checkpoint.size) return 'uncovered';
+    const leaf = leafOf(event);
+    const { stored, proof } = await proofAt(tree, at);
+    return leafHash(Buffer.from(leaf)).equals(stored) ? { leaf, proof } : 'changed';
+  }
+  return 'unknown';
+}
+
+/** Whether values of the event are not shown any more: then its bytes are not, either. */
+const isErased = (event: RecordedEvent, erasures: Erasures): boolean =>
+  event.metadata.erasedLeaf !== undefined || erasures.redact(event) !== event;
+
+/** An event to the byte, with its proof or the reason why it has none; without its erased values, if there are some. */
+export type ProvedLeaf = UnnumberedLeaf & { readonly revision: Revision };
+type UnnumberedLeaf = EventProof | { readonly leaf: string; readonly unproved: Exclude<Unproved, 'unknown'> };
+
+/** Events of a stream, in its order. */
+export type ProvedEvents = {
+  readonly events: readonly ProvedLeaf[];
+  /** The revision from which the next ones are; undefined after the last. */
+  readonly next: Revision | undefined;
+};
+
+const EVENTS_AT_ONCE = 100;
+
+type StreamParts = Omit<TreeParts, 'checkpoint'> & {
+  readonly log: Pick<EventStore, 'readSlice' | 'readStream'>;
+  /** Undefined: no event has a proof. */
+  readonly checkpoint: Covered | undefined;
+};
+
+/** @throws DamagedTileError if the tiles must be made again */
+export async function proveStream(
+  { log, checkpoint, ...tree }: StreamParts,
+  stream: string,
+  from: Revision,
+): Promise<ProvedEvents> {
+  const range = { from, to: Number.MAX_SAFE_INTEGER, maxCount: EVENTS_AT_ONCE, backwards: false };
+  const { events, next } = await log.readSlice(stream, range);
+  const { erasures } = await erasuresOf(log);
+  const leafWith = async (covered: Covered | undefined, event: RecordedEvent): Promise<UnnumberedLeaf> =>
+    isErased(event, erasures)
+      ? { leaf: leafOf(erasures.redact(event)), unproved: 'erased' }
+      : covered === undefined
+        ? { leaf: leafOf(event), unproved: 'uncovered' }
+        : proveLeaf({ ...tree, checkpoint: covered }, event.id, leafOf(event));
+  const proved: ProvedLeaf[] = [];
+  for (const event of events) proved.push({ revision: event.revision, ...(await leafWith(checkpoint, event)) });
+  return { events: proved, next };
+}
+
+async function proveLeaf(tree: TreeParts, eventId: string, leaf: string): Promise<UnnumberedLeaf> {
+  const own = leafHash(Buffer.from(leaf));
+  const covered = tree.index.find(eventId).filter(({ leaf: at }) => at < tree.checkpoint.size);
+  // Streams may share the id of an event.
+  for (const { leaf: at } of covered) {
+    const { stored, proof } = await proofAt(tree, at);
+    if (own.equals(stored)) return { leaf, proof };
+  }
+  return { leaf, unproved: covered.length === 0 ? 'uncovered' : 'changed' };
+}
+
+/** The hash that the tree has of the leaf at this index, and the proof that the checkpoint covers it. */
+async function proofAt(
+  { files, checkpoint: { size, root, note } }: TreeParts,
+  at: number,
+): Promise<{ readonly stored: Buffer; readonly proof: string }> {
+  const path = await inclusionProof(at, size, files.read.bind(files));
+  const tile = Math.floor(at / TILE_WIDTH);
+  const hashes = await files.read(0, tile, Math.min(TILE_WIDTH, size - tile * TILE_WIDTH));
+  const stored = hashes.subarray((at % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
+  if (rootOfProof(stored, { index: at, size, path })?.equals(root) !== true)
+    throw new DamagedTileError('Tiles of the tree are not those that the checkpoint covers.');
+  return { stored, proof: proofText(at, path, note) };
+}
+
+const proofText = (index: number, path: readonly Buffer[], note: string): string =>
+  ['c2sp.org/tlog-proof@v1', `index ${index}`, ...path.map((each) => each.toString('base64')), '', note].join('\n');
+
+/** It is in the first slice behind the place that the index names, if slices are as long as when it was indexed. */
+async function findEvent(
+  log: TreeLog,
+  after: number,
+  eventId: string,
+  isShown: (stream: string) => boolean,
+): Promise<RecordedEvent | undefined> {
+  const ending = new AbortController();
+  let slices = 0;
+  try {
+    for await (const { events, caughtUp } of log.subscribe({ after, accepts: isShown, signal: ending.signal })) {
+      const found = events.find(({ id, stream }) => id === eventId && isShown(stream));
+      if (found !== undefined) return found;
+      slices += 1;
+      if (slices === MAX_PROOF_SLICES || caughtUp) return undefined;
+    }
+    return undefined;
+  } finally {
+    ending.abort();
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * Erases a record, an order, a part of an order or a user (GDPR article 17): the values leave the current state by an event as
+ * of any change, and `ErasureRecorded` says which values of earlier events are no longer shown.
+ */
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
+import { MAX_ERASURES } from '../domain/limits.js';
+import type { Changes, OrderEvent } from '../domain/order/events.js';
+import { type Order, stay } from '../domain/order/order.js';
+import { tableChanges } from '../domain/referenceTable/changes.js';
+import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
+import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
+import type { EventToAppend } from '../ports/eventStore.js';
+import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
+import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
+import { orderAfter } from './orders/loadOrder.js';
+import { eventAt, streamPages } from './streamPages.js';
+import { type DomainEvent, type Loaded, loadStream, NO_STREAM, type Written, writeStream } from './writeStream.js';
+
+export type ErasedRecordName = {
+  readonly table: string;
+  readonly id: string;
+  /** Of a part: its order. */
+  readonly orderId?: string | undefined;
+  /** Default: all fields but the unique one. */
+  readonly fields?: readonly string[] | undefined;
+  readonly reason: string;
+};
+
+/** @throws NotFoundError, ValidationError, ConflictError; TryAgainError */
+export async function eraseRecord(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { assetTypes }: Pick<Tenant, 'assetTypes'>,
+  name: ErasedRecordName,
+): Promise<ErasedRecord> {
+  await requireRoom(commands);
+  const { table, id, reason } = name;
+  const assetType = assetTypes.get(table);
+  if (assetType === undefined) throw new NotFoundError(`There is no table ${table}.`);
+  const fields = erasedFields(assetType, name.fields, `${ERASED}-${commands.newId()}`);
+  const orderId = assetType.role === 'order' ? id : name.orderId;
+  if (assetType.role === 'part' && orderId === undefined)
+    throw new ValidationError({ order: [`A record of ${table} is a part of an order: name the order as well.`] });
+  const { stream, until } =
+    assetType.role === 'reference'
+      ? await eraseFromTable(commands, caller, { table, id, fields })
+      : await eraseFromOrder(commands, caller, { table, id, fields, orderId: orderId ?? id });
+  const names = Object.keys(fields);
+  const about = assetType.role === 'reference' ? { table, id } : { table, id, orderId: orderId ?? id };
+  await noteErasure(commands, caller, { type: 'DataErased', data: { ...about, fields: names, reason } });
+  const erased = { tenant: caller.tenant, table, id, stream, until, fields };
+  // Last: an interrupted run is repeated as a whole.
+  await recordErasure(commands, caller, erased);
+  return erased;
+}
+
+/** What personal data of a user is: these fields, and the name where events say who acted. */
+const USER_FIELDS = ['email', 'first_name', 'last_name', 'password'];
+
+/** @throws NotFoundError; ConflictError while the user can sign in */
+export async function eraseUser(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { userId, reason }: { readonly userId: number; readonly reason: string },
+): Promise<void> {
+  await requireRoom(commands);
+  const state = { isKnown: false, isThere: false };
+  for await (const page of streamPages(commands.eventStore, usersStream(caller.tenant)))
+    for (const { type, data } of page) {
+      const event = { type, data } as UserEvent;
+      if (event.data.id !== userId) continue;
+      state.isKnown = true;
+      state.isThere = event.type !== 'UserRemoved';
+    }
+  if (!state.isKnown) throw new NotFoundError(`There never was a user ${userId}.`);
+  if (state.isThere)
+    throw new ConflictError(
+      `The user ${userId} can still sign in: remove the user first ("dynamic-assets user remove").`,
+    );
+  await noteErasure(commands, caller, { type: 'DataErased', data: { userId, fields: USER_FIELDS, reason } });
+  await recordErasure(commands, caller, { tenant: caller.tenant, userId });
+}
+
+/** @throws ValidationError for fields that are not there, or that cannot be erased */
+function erasedFields(assetType: AssetType, named: readonly string[] | undefined, mark: string): Fields {
+  const names = named ?? assetType.fields.map(({ name }) => name).filter((name) => name !== assetType.uniqueField);
+  const fields: { [name: string]: Fields[string] } = {};
+  for (const name of names) {
+    const value = erasedValue(assetType, name, mark);
+    if (value !== undefined) fields[name] = value;
+    else if (named !== undefined)
+      throw new ValidationError({ fields: [`${assetType.name} has no field ${name} that could be erased.`] });
+  }
+  return fields;
+}
+
+/** @throws ConflictError */
+async function requireRoom({ eventStore }: Pick<DirectoryCommands, 'eventStore'>): Promise<void> {
+  const last = await eventStore.lastAppend(ERASURES_STREAM);
+  if (last !== undefined && last.revision + 1 >= MAX_ERASURES)
+    throw new ConflictError(`The log has ${MAX_ERASURES} erasures, and each process knows all of them: no more fit.`);
+}
+
+type Wanted = { readonly table: string; readonly id: string; readonly fields: Fields };
+type Covered = Pick<ErasedRecord, 'stream' | 'until'>;
+
+/** What the stream of a table says of one record. */
+type Trace = { readonly isKnown: boolean; readonly fields?: Fields | undefined; readonly batchId?: string | null };
+
+async function eraseFromTable(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { table, id, fields }: Wanted,
+): Promise<Covered> {
+  const stream = tableStream(caller.tenant, table);
+  const evolve = (trace: Trace | undefined, { type, data }: EventToAppend): Trace =>
+    tableChanges({ type, data } as ReferenceTableEvent, '').reduce(
+      (before, change) => traced(before, change, id),
+      trace ?? { isKnown: false },
+    );
+  const decide = (trace: Trace): readonly RecordChanged[] => {
+    if (!trace.isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
+    const set = trace.fields === undefined ? {} : filledOf(trace.fields, fields);
+    return Object.keys(set).length === 0 ? [] : [{ type: 'RecordChanged', data: { id, set } }];
+  };
+  const load = readingOn<Trace>(commands, stream, evolve, { isKnown: false });
+  return coveredBy(
+    stream,
+    await writeStream<Trace, RecordChanged>(commands, caller, { stream, name: table, load, decide }),
+  );
+}
+
+function traced(trace: Trace, change: ReturnType<typeof tableChanges>[number], id: string): Trace {
+  switch (change.kind) {
+    case 'insert':
+      return change.id === id ? { isKnown: true, fields: change.fields, batchId: change.batchId } : trace;
+    case 'patch': {
+      if (change.id !== id) return trace;
+      const moved = change.batchId === undefined ? {} : { batchId: change.batchId };
+      return { ...trace, ...moved, fields: { ...trace.fields, ...change.set } };
+    }
+    case 'delete':
+      return change.id === id ? { isKnown: true } : trace;
+    case 'seen':
+      return change.ids.includes(id) ? { ...trace, batchId: change.batchId } : trace;
+    case 'cleanUp':
+      return trace.isKnown && trace.batchId !== change.batchId ? { isKnown: true } : trace;
+  }
+}
+
+/** The erased fields that have another value now, with what comes into its place. */
+const filledOf = (now: Fields, erased: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(erased).filter(([name, instead]) => {
+      const value = ownValue(now, name) ?? null;
+      return value !== null && value !== instead;
+    }),
+  );
+
+/** `isKnown`: whether the order has, or once had, the part. */
+type OrderTrace = { readonly order?: Order | undefined; readonly isKnown: boolean };
+
+async function eraseFromOrder(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { table, id, fields, orderId }: Wanted & { readonly orderId: string },
+): Promise<Covered> {
+  const stream = orderStream(caller.tenant, orderId);
+  const evolve = (trace: OrderTrace | undefined, event: EventToAppend): OrderTrace => {
+    const order = orderAfter(trace?.order, [event]);
+    return { order, isKnown: trace?.isKnown === true || order?.parts.has(id) === true };
+  };
+  const decide = ({ order, isKnown }: OrderTrace): readonly OrderEvent[] => {
+    const isOrder = id === orderId;
+    if (order === undefined || (isOrder ? order.table !== table : !isKnown))
+      throw new NotFoundError(
+        `There never was a record ${id} in ${table}${isOrder ? '' : ` of the order ${orderId}`}.`,
+      );
+    const now = isOrder ? order.fields : order.parts.get(id)?.fields;
+    const changes = now === undefined ? {} : changesTo(filledOf(now, fields));
+    if (Object.keys(changes).length === 0) return [];
+    return isOrder
+      ? [{ type: 'OrderChanged', data: { status: stay(order), changes } }]
+      : [{ type: 'OrderPartChanged', data: { status: stay(order), table, id, changes } }];
+  };
+  const load = readingOn<OrderTrace>(commands, stream, evolve, { isKnown: false });
+  return coveredBy(
+    stream,
+    await writeStream<OrderTrace, OrderEvent>(commands, caller, { stream, name: table, load, decide }),
+  );
+}
+
+/** Without the values before. */
+const changesTo = (set: Fields): Changes =>
+  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: null, to }]));
+
+/** A long stream is read once: after a conflict, only what is new. */
+function readingOn<State>(
+  { eventStore }: Pick<DirectoryCommands, 'eventStore'>,
+  stream: string,
+  evolve: (state: State | undefined, event: EventToAppend) => State,
+  first: State,
+): () => Promise<Loaded<State>> {
+  let known: Loaded<State> = { ...NO_STREAM, state: first };
+  return async () => {
+    const next = await loadStream(eventStore, stream, evolve, known.state, { from: known.revision + 1 });
+    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? first };
+    return known;
+  };
+}
+
+/** Everything before the events of the erasure itself. */
+const coveredBy = (
+  stream: string,
+  { revision, events }: Pick<Written<unknown, DomainEvent>, 'revision' | 'events'>,
+): Covered => ({
+  stream,
+  until: revision - events.length,
+});
+
+const noteErasure = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  event: Extract<DirectoryEvent, { type: 'DataErased' }>,
+): Promise<unknown> => writeDirectory(commands, caller, tenantStream(caller.tenant), () => [event], true);
+
+const recordErasure = (commands: DirectoryCommands, caller: Caller, data: ErasureRecorded['data']): Promise<unknown> =>
+  writeStream<undefined, ErasureRecorded>(commands, caller, {
+    stream: ERASURES_STREAM,
+    name: 'The list of erasures',
+    load: async () => {
+      const last = await commands.eventStore.lastAppend(ERASURES_STREAM);
+      if (last === undefined) return { ...NO_STREAM, state: undefined };
+      const event = await eventAt(commands.eventStore, ERASURES_STREAM, last.revision);
+      return { revision: last.revision, lastEventAt: event?.metadata.occurredAt ?? '', state: undefined };
+    },
+    decide: () => [{ type: 'ErasureRecorded', data }],
+  });

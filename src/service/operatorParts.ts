@@ -1,0 +1,161 @@
+/** What the operator's console shows of the installation, from the parts that a process has (`api/operator/parts.ts`). */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { ServiceMetrics } from '../api/metrics.js';
+import type { OperatorParts, ProjectionView } from '../api/operator/parts.js';
+import { TryAgainError } from '../commands/context.js';
+import { type Config, settingsInUse } from '../config.js';
+import type { Directory } from '../directory/directory.js';
+import { MAX_OPERATOR_PAGE } from '../domain/limits.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { MessageBroker } from '../ports/messageBroker.js';
+import type { ProjectionProgress } from '../ports/projectionProgress.js';
+import { type ProjectionWatch, projections } from '../projector/projections.js';
+import type { Behind } from '../reading/staleness.js';
+import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
+import { endpointKey } from '../webhooks/dispatcher.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
+import { machineChecks, settingsCheck } from './checks.js';
+import { lastBackupAt } from './dataDirectory.js';
+import { freeBytes } from './diskReserve.js';
+import { diskBytes, logFileBytes } from './engineHealth.js';
+import { openBroker } from './engines.js';
+import { OperatorJobs } from './projectionJobs.js';
+
+/** An engine that takes longer counts as away, in milliseconds. */
+const ANSWER_MS = 3_000;
+/** Between two looks that a rate is made of, in milliseconds. */
+const RATE_OVER_MS = 2_000;
+
+type Given = {
+  readonly log: Logger;
+  readonly eventStore: EventStore;
+  readonly readModels: Pick<ProjectionProgress, 'parked'>;
+  readonly lanes: () => Promise<readonly Pick<ProjectionProgress, 'checkpoints'>[]>;
+  readonly barrier: { behind(): Promise<Behind | undefined> };
+  readonly watch: Pick<ProjectionWatch, 'lag'>;
+  readonly directory: Pick<Directory, 'parked' | 'signingKeys'>;
+  readonly metrics: Pick<ServiceMetrics, 'registry'>;
+  /** Undefined without the role webhooks: another one is opened when it is first asked for. */
+  readonly broker: MessageBroker | undefined;
+};
+
+export type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
+
+export function openOperatorParts(config: Config, given: Given): OpenOperatorParts {
+  const { log, eventStore, readModels, directory } = given;
+  const jobs = new OperatorJobs(config, log);
+  const queues = new Queues(config, given.broker);
+  return {
+    jobs,
+    eventStore,
+    parked: async () => [...directory.parked(), ...(await within(readModels.parked()))],
+    behind: () => within(given.barrier.behind()),
+    projections: singleFlight(projectionsOf(given)),
+    openCircuits: () => openCircuits(given.metrics),
+    queues: singleFlight(() => within(queues.look())),
+    machine: singleFlight(() => machineOf(config)),
+    signingKeys: () => directory.signingKeys,
+    settings: () => settingsInUse(process.env),
+    checks: singleFlight(async () => [await settingsCheck(config), ...(await machineChecks(config))]),
+    async stop() {
+      await jobs.stop();
+      await queues.close();
+    },
+  };
+}
+
+/** @throws TryAgainError if an engine does not answer in time */
+const within = <T>(asked: Promise<T>): Promise<T> =>
+  withTimeout(ANSWER_MS, `An engine did not answer within ${ANSWER_MS} ms.`, asked).catch((error: unknown) => {
+    throw error instanceof TimeLimitError ? new TryAgainError(error.message) : error;
+  });
+
+/** As /metrics has them. */
+async function openCircuits({ registry }: Pick<ServiceMetrics, 'registry'>): Promise<ReadonlySet<string>> {
+  const { values = [] } = (await registry.getSingleMetric('webhook_circuit_open')?.get()) ?? {};
+  const open = values.filter(({ value }) => value === 1);
+  return new Set(
+    open.map(({ labels: { tenant = '', webhook = '' } }) =>
+      endpointKey({ tenant: String(tenant), webhookId: String(webhook) }),
+    ),
+  );
+}
+
+/** Remembers the positions of an earlier look for the rates. */
+function projectionsOf({ eventStore, lanes, watch }: Given): () => Promise<readonly ProjectionView[]> {
+  type Look = { readonly at: number; readonly positions: readonly ReadonlyMap<string, number>[] };
+  let [earlier, last]: (Look | undefined)[] = [];
+  return async () => {
+    const asked = Promise.all([eventStore.head(), lanes(), watch.lag()]);
+    const [head, progress, lags] = await within(asked);
+    const now = { at: performance.now(), positions: await Promise.all(progress.map((lane) => lane.checkpoints())) };
+    if (last === undefined || now.at - last.at >= RATE_OVER_MS) [earlier, last] = [last, now];
+    const before = last === now ? earlier : last;
+    const rate = (name: string, lane: number, position: number): number | null => {
+      const then = before?.positions[lane]?.get(name);
+      return before === undefined || then === undefined
+        ? null
+        : Math.max(0, (position - then) / ((now.at - before.at) / 1_000));
+    };
+    return projections.map(({ name }) => ({
+      name,
+      head,
+      seconds: lags.find((each) => each.name === name)?.seconds ?? null,
+      lanes: now.positions.map((positions, lane) => {
+        const position = positions.get(name) ?? 0;
+        return { lane, position, behind: Math.max(0, head - position), rate: rate(name, lane, position) };
+      }),
+    }));
+  };
+}
+
+class Queues {
+  readonly #config: Config;
+  readonly #given: MessageBroker | undefined;
+  #opened: Promise<MessageBroker> | undefined;
+
+  constructor(config: Config, given: MessageBroker | undefined) {
+    this.#config = config;
+    this.#given = given;
+  }
+
+  async look() {
+    const { RABBITMQ_URL, DATA_DIR } = this.#config;
+    // Opening the embedded queue would make it.
+    if (this.#given === undefined && RABBITMQ_URL === undefined && !existsSync(join(DATA_DIR, 'broker.db')))
+      return undefined;
+    const broker = this.#given ?? (await this.#open());
+    return Promise.all(
+      [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => {
+        const depth = await broker.depth(name);
+        const deadLetters = depth.dead === 0 ? [] : await broker.deadLetters(name, MAX_OPERATOR_PAGE);
+        return { name, ...depth, deadLetters };
+      }),
+    );
+  }
+
+  #open(): Promise<MessageBroker> {
+    this.#opened ??= openBroker(this.#config, () => undefined).catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opened?.catch(() => undefined))?.close();
+  }
+}
+
+async function machineOf(config: Config) {
+  const { DATA_DIR, EVENTSTORE_URL } = config;
+  const [free, size, log, backup] = await Promise.all([
+    freeBytes(DATA_DIR),
+    diskBytes(DATA_DIR),
+    EVENTSTORE_URL === undefined ? logFileBytes(DATA_DIR) : null,
+    lastBackupAt(DATA_DIR),
+  ]);
+  return { free, size, log, lastBackupAt: backup === undefined ? null : new Date(backup).toISOString() };
+}

@@ -1,0 +1,127 @@
+/**
+ * What a process does about keys. A start finds out whether this process has the installation's key for secrets, and sees to it
+ * that a key signs tokens. Keys for tokens that an earlier release kept in the data directory move into the log.
+ */
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SecretBox, TenantDirectory } from '../commands/context.js';
+import {
+  ensureSigningKeys,
+  opens,
+  type SigningKey,
+  signingKeyFrom,
+  signingKeysNow,
+} from '../commands/identity/signingKeys.js';
+import type { LogAccess } from '../commands/writeStream.js';
+import type { Config } from '../config.js';
+import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
+import { createSecretBox, installationKeys, knownInstallationKeys } from './secretBox.js';
+
+type KeyConfig = Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>;
+
+/** This process cannot open what the others have sealed, and they could not open what it seals. */
+export class OtherSecretsKeyError extends Error {
+  override readonly name = 'OtherSecretsKeyError';
+  constructor(what: string) {
+    super(
+      `No key of this process opens ${what} of the event log: set the SECRETS_KEY of its other processes (the first ` +
+        'one, if it has none, keeps it in keys/secrets.key in its data directory). Only if that key is lost, run ' +
+        '"dynamic-assets keys rotate --lost-secrets-key".',
+    );
+  }
+}
+
+const SIGNING_KEY = 'the key that signs tokens';
+
+type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
+  readonly directory: Pick<TenantDirectory, 'tenants' | 'waitFor'> & { readonly signingKeys: StoredSigningKeys };
+};
+
+/**
+ * @returns the box for secrets, once a key that it opens signs tokens
+ * @throws OtherSecretsKeyError; Error that names a damaged key file; what the event store throws
+ */
+export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<SecretBox> {
+  const { directory } = deps;
+  const hasSigner = signerOf(directory.signingKeys) !== undefined;
+  const known = await knownInstallationKeys(config);
+  if (known === undefined && hasSigner) throw new OtherSecretsKeyError(SIGNING_KEY);
+  const secretBox = createSecretBox(...(known ?? (await installationKeys(config))));
+  if (!hasSigner) requireAnySecret(secretBox, directory);
+  requireSigner(secretBox, directory.signingKeys);
+  const files = await earlierKeys(config);
+  if (!hasSigner || files.length > 0) {
+    const keys = files.map(({ key }) => key);
+    await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }, keys));
+    // Another process may have been first, under its own key.
+    requireSigner(secretBox, await signingKeysNow(deps));
+    for (const { file } of files) await rm(file, { force: true });
+  }
+  return secretBox;
+}
+
+/** @throws OtherSecretsKeyError */
+function requireSigner(secretBox: SecretBox, keys: StoredSigningKeys): void {
+  const signer = signerOf(keys);
+  if (signer !== undefined && !opens(secretBox, signer.sealedKey)) throw new OtherSecretsKeyError(SIGNING_KEY);
+}
+
+/** For a log of an earlier release, without keys for tokens. @throws OtherSecretsKeyError if no secret of any webhook opens */
+function requireAnySecret(secretBox: SecretBox, directory: Pick<TenantDirectory, 'tenants'>): void {
+  let count = 0;
+  for (const { webhooks } of directory.tenants()) {
+    for (const { sealedSecret } of webhooks.values()) {
+      if (opens(secretBox, sealedSecret)) return;
+      count += 1;
+    }
+  }
+  if (count > 0) throw new OtherSecretsKeyError('any secret of the webhooks');
+}
+
+/** For the command line: seals nothing under a key that is not the installation's. @throws what the event store throws */
+export async function operatorsBox(config: KeyConfig, log: Pick<LogAccess, 'eventStore'>): Promise<SecretBox> {
+  const signer = signerOf(await signingKeysNow(log));
+  if (signer === undefined) return createSecretBox(...(await installationKeys(config)));
+  const [key = randomBytes(32), ...others] = (await knownInstallationKeys(config)) ?? [];
+  const secretBox = createSecretBox(key, ...others);
+  if (opens(secretBox, signer.sealedKey)) return secretBox;
+  const refuse = (): never => {
+    throw new OtherSecretsKeyError(SIGNING_KEY);
+  };
+  return { ...secretBox, seal: refuse, reseal: refuse };
+}
+
+const KEY_FILE = /^signing-\d{4}\.pem$/;
+
+type KeyFile = { readonly file: string; readonly key: SigningKey };
+
+/** Of an earlier release: the file with the highest number signed. @throws Error that names the file and the remedy */
+export async function earlierKeys({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<readonly KeyFile[]> {
+  const directory = join(DATA_DIR, 'keys');
+  const names = (await unlessMissing(readdir(directory))) ?? [];
+  const read = names
+    .filter((name) => KEY_FILE.test(name))
+    .sort()
+    .map(async (name): Promise<readonly KeyFile[]> => {
+      const file = join(directory, name);
+      const pem = await unlessMissing(readFile(file, 'utf8'));
+      // Another process has moved it into the log meanwhile.
+      if (pem === undefined) return [];
+      const key = signingKeyFrom(pem);
+      if (key !== undefined) return [{ file, key }];
+      throw new Error(
+        `${file} holds no P-256 private key, as signing tokens by ES256 needs: put it back from a backup, or remove it, which ends the tokens that it signed.`,
+      );
+    });
+  return (await Promise.all(read)).flat();
+}
+
+async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

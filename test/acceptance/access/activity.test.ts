@@ -1,0 +1,395 @@
+/** Activity: who did what, when, on what; and the auditor, who reads everything and changes nothing. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { operationsOf } from '../apiDocument.js';
+import type { Answer } from '../http.js';
+import { addPerson, askSession, type Person } from '../people.js';
+import { ASSETS, PLATFORM, type Query, type TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', seen: 'dyn_stock_order', told: 'dyn_stock_order' },
+  env: { RATE_LIMIT_PER_SECOND: '0' },
+});
+const acme = () => run.tenant('acme');
+
+const entrySchema = z.looseObject({
+  id: z.string(),
+  kind: z.string(),
+  actor: z.object({ kind: z.string(), id: z.string(), name: z.string().nullable() }),
+  occurred_at: z.string(),
+  correlation_id: z.string(),
+  details: z.looseObject({}),
+});
+const pageSchema = z.strictObject({
+  data: z.array(entrySchema),
+  links: z.strictObject({ next: z.string().nullable() }),
+});
+
+async function page(query: Query | string = {}, tenant = acme()) {
+  const answer = await tenant.platform('GET', '/activity', { query });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return pageSchema.parse(answer.body);
+}
+const entries = async (query: Query = {}, tenant = acme()) => (await page(query, tenant)).data;
+const kinds = async (query: Query = {}) => (await entries(query)).map(({ kind }) => kind);
+const requestOf = ({ headers }: Answer): string => String(headers['x-request-id']);
+
+describe('an entry', () => {
+  it('tells who did what, when, on which record, and by which request', async () => {
+    const made = await acme().postRecord('dyn_item', { external_id: 'A-1', name: 'Tea' });
+    const { id } = z.object({ data: z.object({ id: z.string() }) }).parse(made.body).data;
+    const { name, ...found } = z
+      .looseObject({ name: z.string() })
+      .parse((await entries({ record_id: id })).map((each) => ({ ...each, name: each.actor.name }))[0]);
+    expect(name).toMatch(/./);
+    expect(found).toMatchObject({
+      kind: 'record.created',
+      actor: { kind: 'client', id: acme().client.client_id },
+      table: 'dyn_item',
+      record_id: id,
+      order_id: null,
+      operation_id: null,
+      request: { method: 'POST', path: `${ASSETS}/dyn_item/assets`, request_id: requestOf(made) },
+      correlation_id: requestOf(made),
+    });
+  });
+
+  it('keeps the name of a client that was removed, and of a user as it was then', async () => {
+    const client = z
+      .object({ client_id: z.string(), client_secret: z.string() })
+      .parse(await acme().platformData('POST', '/api-clients', { name: 'Shop', scopes: ['write:reference_data'] }));
+    const granted = await acme().requestToken({ grant_type: 'client_credentials', ...client });
+    const { access_token: token } = z.object({ access_token: z.string() }).parse(granted.body);
+    await acme().postRecord('dyn_item', { external_id: 'A-2', name: 'Tea' }, { token });
+    await acme().platform('DELETE', `/api-clients/${client.client_id}`);
+    const named = { kind: 'client', id: client.client_id, name: 'Shop' };
+    expect(await entries({ actor: client.client_id })).toMatchObject([{ kind: 'record.created', actor: named }]);
+    expect(await kinds({ client_id: client.client_id })).toEqual(['client.removed', 'client.created']);
+
+    const vera = await addPerson(acme(), 'vera', ['admin']);
+    await vera.call('PUT', `/users/${vera.id}`, { first_name: 'Veerle', roles: ['admin', 'auditor'] });
+    await vera.call('PUT', '/tenant/clean-up-guard', { max_percent: 20 });
+    const own = await entries({ actor: String(vera.id) });
+    expect(own.map(({ kind, actor }) => [kind, actor.name])).toEqual([
+      ['settings.clean_up_guard_changed', 'Veerle Bos'],
+      ['user.changed', 'vera Bos'],
+      ['session.opened', 'vera Bos'],
+    ]);
+    expect(own[1]).toMatchObject({ fields: ['first_name', 'roles'], details: { roles: ['admin', 'auditor'] } });
+    expect((await entries({ actor: 'Veerle Bos' })).map(({ id }) => id)).toEqual(own.map(({ id }) => id));
+  });
+
+  it('is one for a batch of many records with many batch ids, and is found by its operation', async () => {
+    const items = Array.from({ length: 30 }, (_, n) => ({ external_id: `B-${n}`, name: 'B', _batch_id: `b${n}` }));
+    const { operation_id: operation = '' } = await acme().batch('dyn_item', items);
+    const found = await entries({ operation_id: operation, table: 'dyn_item' });
+    expect(found).toMatchObject([
+      { kind: 'table.batch', operation_id: operation, counts: { created: 30, updated: 0, seen: 0, deleted: 0 } },
+    ]);
+    expect(await entries({ kind: 'table.batch', limit: '1' })).toEqual(found);
+    const refused = await acme().platform('GET', '/activity', { query: { operation_id: operation } });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('needs table')]);
+  });
+
+  it('opens to its differences, page by page: of a batch with the values before, of a clean-up with all that is gone', async () => {
+    const differences = async ({ id }: { readonly id: string }, query = '') => {
+      const answer = await acme().platform('GET', `/activity/${id}/differences`, { query });
+      return z
+        .object({ data: z.array(z.looseObject({ id: z.string() })), links: z.object({ next: z.string().nullable() }) })
+        .parse(answer.body);
+    };
+    const items = Array.from({ length: 120 }, (_, n) => ({ code: `P-${n}`, value: 'Before', _batch_id: 'first' }));
+    await acme().batch('dyn_unit_code', items);
+    await acme().batch('dyn_unit_code', [{ code: 'P-0', value: 'After', _batch_id: 'second' }]);
+    await acme().cleanUp('dyn_unit_code', 'second', 119);
+    const [cleanUp, second, first] = await entries({ table: 'dyn_unit_code' });
+    if (cleanUp === undefined || second === undefined || first === undefined) throw new Error('An entry is missing.');
+    expect(await differences(second)).toMatchObject({
+      data: [{ change: 'update', fields: { value: { from: 'Before', to: 'After' } } }],
+      links: { next: null },
+    });
+    for (const [entry, change, all] of [
+      [first, 'create', 120],
+      [cleanUp, 'delete', 119],
+    ] as const) {
+      const page1 = await differences(entry);
+      const page2 = await differences(entry, new URL(String(page1.links.next)).search.slice(1));
+      const found = [...page1.data, ...page2.data];
+      expect([page1.data.length, new Set(found.map(({ id }) => id)).size, page2.links.next]).toEqual([100, all, null]);
+      expect(found.every((each) => each.change === change)).toBe(true);
+    }
+    const unknown = await acme().platform('GET', `/activity/${cleanUp.id.replace(/^2/, '3')}/differences`);
+    expect(unknown.status).toBe(404);
+  });
+
+  it('tells of an order by its id, with its parts', async () => {
+    const { id } = await acme().create('dyn_stock_order', { notes: 'New' });
+    await acme().create('dyn_order_line', { order_id: id, quantity: 2 });
+    expect((await entries({ order_id: id })).map(({ kind, table }) => [kind, table])).toEqual([
+      ['order.part_added', 'dyn_order_line'],
+      ['order.created', 'dyn_stock_order'],
+    ]);
+  });
+});
+
+describe('the history of a record', () => {
+  const history = z.object({
+    data: z.array(z.looseObject({ change: z.string(), kind: z.string(), operation_id: z.string().nullable() })),
+    links: z.object({ next: z.string().nullable() }),
+  });
+  const told = async (id: string, query: Query = {}, options: { readonly token?: string } = {}) => {
+    const answer = await acme().send('GET', `${ASSETS}/dyn_party/assets/${id}/history`, { query, ...options });
+    if (answer.status !== 200) throw new Error(answer.text);
+    return history.parse(answer.body);
+  };
+
+  it('has each change field by field, with who, when and by which operation, also of a record that is gone', async () => {
+    const made = await acme().postRecord('dyn_party', { external_id: 'BOX', name: 'Box' });
+    const { id } = z.object({ data: z.object({ id: z.string() }) }).parse(made.body).data;
+    await acme().putRecord('dyn_party', id, { name: 'Carton' });
+    const batch = await acme().batch('dyn_party', [
+      { external_id: 'BAG', name: 'Bag', _batch_id: 'two' },
+      { external_id: 'BOX', name: 'Crate', _batch_id: 'one' },
+    ]);
+    await acme().batch('dyn_party', [{ external_id: 'BOX', name: 'Crate', _batch_id: 'same again' }]);
+    const { operation_id: cleanUp = '' } = await acme().cleanUp('dyn_party', 'two', 1);
+    const gone = await told(id);
+    expect((await acme().getRecord('dyn_party', id)).status).toBe(404);
+    await acme().postUndo('dyn_party', cleanUp);
+    const { data, links } = await told(id);
+    expect(data.slice(1)).toEqual(gone.data);
+    const actor = { kind: 'client', id: acme().client.client_id, name: 'First API client' };
+    const box = { external_id: { from: 'BOX', to: null }, name: { from: 'Crate', to: null } };
+    expect(data).toMatchObject([
+      {
+        kind: 'table.undo',
+        change: 'create',
+        fields: { external_id: { from: null, to: 'BOX' } },
+        actor,
+        is_complete: true,
+      },
+      { kind: 'table.clean_up', change: 'delete', fields: box, actor, operation_id: cleanUp },
+      {
+        kind: 'table.batch',
+        change: 'update',
+        fields: { name: { from: 'Carton', to: 'Crate' } },
+        operation_id: batch.operation_id,
+      },
+      {
+        kind: 'record.changed',
+        change: 'update',
+        fields: { name: { from: 'Box', to: 'Carton' } },
+        operation_id: null,
+      },
+      { kind: 'record.created', change: 'create', fields: { name: { from: null, to: 'Box' } }, actor },
+    ]);
+    expect(data[4]).toMatchObject({ event: 'RecordCreated', correlation_id: requestOf(made), operation_id: null });
+    expect(links).toEqual({ next: null });
+
+    const paged: unknown[] = [];
+    let next: string | null = `?limit=2`;
+    for (let pages = 0; next !== null && pages < 5; pages++) {
+      const page: z.output<typeof history> = await told(
+        id,
+        Object.fromEntries(new URLSearchParams(next.split('?')[1])),
+      );
+      paged.push(...page.data);
+      next = page.links.next;
+    }
+    expect(paged).toEqual(data);
+  });
+
+  it('is for all who may read the table, and for auditors', async () => {
+    const { id } = await acme().create('dyn_party', { external_id: 'JAR', name: 'Jar' });
+    const { data } = await told(id);
+    expect((await told(id, {}, { token: await acme().auditToken() })).data).toEqual(data);
+    for (const role of ['admin', 'validator', 'auditor'] as const) {
+      const person = await addPerson(acme(), `reads-as-${role}`, [role]);
+      const answer = await person.call('GET', `/tables/dyn_party/assets/${id}/history`);
+      expect(history.parse(answer.body).data).toEqual(data);
+    }
+    const path = `${ASSETS}/dyn_party/assets/${id}/history`;
+    const token = await acme().token('read:order_data');
+    expect((await acme().send('GET', path, { token })).status).toBe(403);
+    for (const query of ['limit=0', 'limit=101', 'cursor=x', 'page=1'])
+      expect((await acme().send('GET', path, { query })).status).toBe(400);
+    expect((await acme().send('GET', path.replace(id, '01a1feb1-0000-7000-8000-000000000042'))).status).toBe(404);
+    expect((await acme().send('GET', path.replace(id, 'BOX'))).status).toBe(404);
+  });
+});
+
+describe('the list', () => {
+  it('goes newest first, page by page, with the same filters', async () => {
+    await acme().create('dyn_item', { external_id: 'A-3', name: 'Tea' });
+    const all = await entries({ kind: 'record.created', limit: '100' });
+    const ids: string[] = [];
+    for (let next: string | null = `${PLATFORM}/activity?kind=record.created&limit=2`; next !== null; ) {
+      const { search } = new URL(next, 'http://localhost');
+      const { data, links } = await page(search.slice(1));
+      expect(data.length).toBeLessThanOrEqual(2);
+      ids.push(...data.map(({ id }) => id));
+      next = links.next;
+    }
+    expect(ids).toEqual(all.map(({ id }) => id));
+    expect(ids.length).toBeGreaterThan(2);
+    const times = all.map(({ occurred_at: at }) => at);
+    expect(times).toEqual(times.toSorted().toReversed());
+  });
+
+  it('is CSV as well, in which no cell is a formula', async () => {
+    await acme().platformData('POST', '/api-clients', { name: '=1+1, "x"' });
+    const answer = await acme().platform('GET', '/activity.csv', { query: { kind: 'client.created', limit: '1' } });
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    const [head, first] = answer.text.split('\r\n');
+    expect(head).toMatch(/^occurred_at,kind,actor_kind,actor_id,actor_name,table,record_id,/);
+    expect(first).toContain('"{""name"":""=1+1, \\""x\\""""');
+    expect(answer.headers.link).toMatch(/^<http.*activity\.csv\?.*cursor=[\d.]+.*>; rel="next"$/);
+  });
+
+  it('is of one tenant alone', async () => {
+    const others = await page({}, run.tenant('seen'));
+    expect(others.data.map(({ kind }) => kind)).toContain('tenant.created');
+    expect(JSON.stringify(others)).not.toContain(acme().client.client_id);
+  });
+
+  it.each([
+    ['cursor=x', 'cursor'],
+    ['kind=order', 'kind'],
+    ['limit=101', 'limit'],
+    ['record_id=1&user_id=2', 'exclude'],
+    ['from=soon', 'from'],
+  ])('refuses %s', async (query, named) => {
+    const answer = await acme().platform('GET', '/activity', { query });
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(named)]);
+  });
+});
+
+describe('a refusal to a person', () => {
+  it('is told at once, then counted; what was typed as the name is kept only if a user has it', async () => {
+    const told = run.tenant('told');
+    const eve = await addPerson(told, 'eve', ['validator']);
+    const refused = await askSession(told, eve.email, 'wrong password');
+    expect(refused.status).toBe(401);
+    const refusals = () => entries({ kind: 'session.refused' }, told);
+    for (let left = 100; left > 0 && (await refusals()).length === 0; left -= 1) await wait(20);
+    expect(await refusals()).toMatchObject([
+      { actor: { kind: 'system', id: 'sign-in' }, user_id: String(eve.id), details: { times: 1 } },
+    ]);
+    for (let n = 0; n < 3; n += 1) await askSession(told, 'hunter2', 'hunter2');
+    expect((await eve.call('GET', '/users')).status).toBe(403);
+    // They wait for the next report.
+    expect((await refusals()).length).toBe(1);
+    expect((await page({}, told)).data.map(({ kind }) => kind)).not.toContain('request.refused');
+  });
+
+  it('of what their roles do not allow is told, with the roles that would', async () => {
+    const seen = run.tenant('seen');
+    const eve = await addPerson(seen, 'eve', ['validator']);
+    expect((await eve.call('POST', '/users', {})).status).toBe(403);
+    const refusals = () => entries({ kind: 'request.refused' }, seen);
+    for (let left = 100; left > 0 && (await refusals()).length === 0; left -= 1) await wait(20);
+    expect(await refusals()).toMatchObject([
+      {
+        actor: { kind: 'user', id: String(eve.id) },
+        details: { needs_role: ['admin'], times: 1 },
+        request: { method: 'POST', path: `${PLATFORM}/users` },
+      },
+    ]);
+  });
+});
+
+describe('the auditor', () => {
+  /** Of a session of one's own, and what anybody may ask. */
+  const OWN = [`POST ${PLATFORM}/session`, `DELETE ${PLATFORM}/session`, `POST ${PLATFORM}/session/password`];
+
+  const pathOf = (template: string): string =>
+    template
+      .replace('{table}', 'dyn_item')
+      .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+        name === 'user_id' ? '1' : '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10',
+      );
+
+  /** Every operation below the paths of clients and users. */
+  async function guarded() {
+    const all = operationsOf((await acme().send('GET', '/openapi.json')).body);
+    const own = all.filter(({ path }) => path.startsWith(PLATFORM) || path.startsWith(ASSETS));
+    return own.filter(({ method, path }) => !OWN.includes(`${method} ${path}`));
+  }
+
+  it.each<[string, () => Promise<{ token: string; isClient: boolean }>]>([
+    ['with the role', async () => ({ token: (await addPerson(acme(), 'ada', ['auditor'])).token, isClient: false })],
+    ['with the scope', async () => ({ token: await acme().auditToken(), isClient: true })],
+  ])('%s reads all, and is refused all that changes something', async (_, sign) => {
+    const { token, isClient } = await sign();
+    const own = (await guarded()).filter(({ path }) => isClient || path.startsWith(PLATFORM));
+    expect(own.length).toBeGreaterThan(40);
+    const wrong: string[] = [];
+    const before = await run.service.logHead();
+    // Of paths that end like this, and need them.
+    const queries = new Map<string | undefined, string>([
+      ['compare', `?from=${before}&to=${before}`],
+      ['proof', '?event=01a1feb1-0000-7000-8000-000000000042'],
+    ]);
+    for (const { method, path } of own) {
+      const options = method === 'POST' || method === 'PUT' ? { token, body: {} } : { token };
+      const { status } = await acme().send(
+        method,
+        `${pathOf(path)}${queries.get(path.split('/').at(-1)) ?? ''}`,
+        options,
+      );
+      // No person of its own; the ids are of nothing.
+      const isSession = isClient && path === `${PLATFORM}/session`;
+      const isRight = method === 'GET' && !isSession ? [200, 202, 404].includes(status) : status === 403;
+      if (!isRight) wrong.push(`${method} ${path}: ${status}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(await run.service.logHead()).toBe(before);
+  });
+
+  it('is told no secret: of what an auditor reads, nothing looks like one', async () => {
+    await acme().platformData('POST', '/webhooks', { url: 'https://erp.example/orders', events: ['order.approved'] });
+    const ada: Person = await addPerson(acme(), 'bea', ['auditor']);
+    const paths = ['/users', '/api-clients', '/webhooks', '/tenant', '/activity?limit=100', '/activity.csv'];
+    const texts = await Promise.all(paths.map(async (path) => (await ada.call('GET', path)).text));
+    expect(texts.filter((text) => /das_|whsec_|scrypt|secretHash|passwordHash|sealed/i.test(text))).toEqual([]);
+    expect(texts.every((text) => text.length > 10)).toBe(true);
+  });
+
+  it('is refused as a client without the scope, and on the platform as before', async () => {
+    const token = await acme().token();
+    expect((await acme().send('GET', `${ASSETS}/activity`, { token })).status).toBe(403);
+    expect((await acme().send('GET', `${PLATFORM}/users`, { token })).status).toBe(401);
+  });
+
+  it('sees as a client what a person sees', async () => {
+    const token = await acme().auditToken();
+    const query = { kind: 'record.created', limit: '3' };
+    const ofClient = await acme().send('GET', `${ASSETS}/activity`, { token, query });
+    expect(pageSchema.parse(ofClient.body).data).toEqual(await entries(query));
+    const csv = await acme().send('GET', `${ASSETS}/activity.csv`, { token, query });
+    expect(csv.text.split('\r\n')).toHaveLength(5);
+  });
+});
+
+describe('a proof of an event', () => {
+  it('is for those who audit, and of events of their own tenant alone', async () => {
+    const madeIn = async (tenant: TenantClient) =>
+      String((await entries({ kind: 'tenant.created' }, tenant))[0]?.event_id);
+    const [own, others] = [await madeIn(acme()), await madeIn(run.tenant('seen'))];
+    const auditor = await addPerson(acme(), 'cleo', ['auditor']);
+    const clerk = await addPerson(acme(), 'dora', ['validator']);
+    const prove = (event: string, by: Person = auditor) => by.call('GET', `/audit/proof?event=${event}`);
+    // The tree, and the first checkpoint, are made some seconds after the start.
+    let answer = await prove(own);
+    for (; answer.status === 503 || answer.status === 409; answer = await prove(own)) await wait(100);
+    const { data } = z.object({ data: z.object({ leaf: z.string(), proof: z.string() }) }).parse(answer.body);
+    expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: 'acme' } });
+    expect(data.proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nindex \d+\n/);
+    expect(await prove(others)).toMatchObject({ status: 404 });
+    expect((await Promise.all([own, others].map((event) => prove(event, clerk)))).map(({ status }) => status)).toEqual([
+      403, 403,
+    ]);
+    expect(await acme().platform('GET', `/audit/proof?event=${own}`, { token: null })).toMatchObject({ status: 401 });
+  });
+});

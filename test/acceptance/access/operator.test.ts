@@ -1,0 +1,331 @@
+/** The operator's API (decision 0062): a link opens one session, at the operator's host alone; what it shows, and what it does. */
+import { setTimeout as wait } from 'node:timers/promises';
+import jwt from 'jsonwebtoken';
+import { z } from 'zod';
+import { newId } from '#app/commands/clock.js';
+import { operatorLinkStream, tableStream } from '#app/domain/streams.js';
+import { serviceKey } from '../../attacks/serviceKey.js';
+import { isRepetition } from '../../onProductionEngines/repetition.js';
+import { operationsOf } from '../apiDocument.js';
+import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import type { Answer } from '../http.js';
+import { appendByHand } from '../logEvent.js';
+import { askAs, enter, newLink, OPERATOR, Operator } from '../operator.js';
+import { Receiver } from '../receiver.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { Service, startService } from '../service.js';
+import { ASSETS, PLATFORM } from '../tenant.js';
+
+let service: Service;
+let receiver: Receiver;
+const acme = () => service.tenant('acme');
+let operator: Operator;
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  service = await startService({
+    tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' },
+    env: quickDelivery(receiver),
+  });
+  await acme().create('dyn_item', { external_id: 'tea', name: 'Tea' });
+  operator = await Operator.of(service);
+});
+
+afterAll(async () => {
+  await service.dispose();
+  await receiver.stop();
+  expect(service.loggedErrors.filter((line) => !line.includes('an event cannot be applied'))).toEqual([]);
+});
+
+const at = (host: string, path: string, token?: string): Promise<Answer> => askAs(service, token, ['GET', path], host);
+
+/** A token as the service would sign it, but for these claims; `exp` in seconds from now. */
+async function forged(audience: string, claims: object, expiresIn: number, key?: string): Promise<string> {
+  const [header = ''] = operator.token.split('.');
+  const { kid } = z.object({ kid: z.string() }).parse(JSON.parse(Buffer.from(header, 'base64url').toString()));
+  return jwt.sign({ operator: 'eve', ...claims }, key ?? (await serviceKey(service.dataDir)), {
+    algorithm: 'ES256',
+    header: { alg: 'ES256', typ: 'at+jwt', kid },
+    issuer: 'https://localhost',
+    audience: `https://localhost/api/v1/${audience}`,
+    jwtid: crypto.randomUUID(),
+    expiresIn,
+  });
+}
+
+describe('a link', () => {
+  it('opens one session: used again it is 401, also after the service was restarted', async () => {
+    const link = await newLink(service);
+    expect((await enter(service, link)).status).toBe(201);
+    const again = await expectRefused(service, 401, () => enter(service, link));
+    expect(again.text).toContain('The link was used before. Make another link: dynamic-assets console.');
+    await service.restart();
+    await expectRefused(service, 401, () => enter(service, link));
+    expect((await operator.data('/overview')).ready).toBe(true);
+  });
+
+  it('names the host as a browser reaches it, and no other', async () => {
+    const origin = 'https://operator.service.localhost:8443';
+    const { stdout } = await service.cli('console', '--origin', origin);
+    expect(stdout).toMatch(new RegExp(`^${origin}/console/enter#\\S+\n`));
+    const elsewhere = await service.cli('console', '--origin', 'https://acme.localhost');
+    expect(elsewhere).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('with the host operator.service.localhost'),
+    });
+  });
+
+  it('is used once by callers who come at the same time', async () => {
+    const link = await newLink(service);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => enter(service, link)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(401)]);
+  });
+
+  if (!isRepetition)
+    it('expired, of another key, or a token for something else opens nothing', async () => {
+      const other = await import('node:crypto').then(({ generateKeyPairSync }) =>
+        generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+      );
+      expect((await enter(service, await forged('operator/sessions', {}, 60))).status).toBe(201);
+      for (const token of [
+        await forged('operator/sessions', {}, -1),
+        await forged('operator/sessions', {}, 60, String(other)),
+        await forged('operator/sessions', { operator: 1 }, 60),
+        await forged('platform', {}, 60),
+        operator.token,
+        await acme().token(),
+        'nonsense',
+      ])
+        await expectRefused(service, 401, () => enter(service, token));
+      await expectInvalid(service, ['token'], () => enter(service, 'x'.repeat(2_100)));
+    });
+});
+
+describe('the tokens of tenants and of operators', () => {
+  it('never stand for each other', async () => {
+    const overview = `${OPERATOR}/overview`;
+    const link = await newLink(service);
+    for (const token of [undefined, await acme().token(), await acme().signIn(acme().admin), link])
+      await expectRefused(service, 401, () => askAs(service, token, ['GET', overview]));
+    for (const path of [`${ASSETS}/dyn_item/assets`, `${PLATFORM}/orders`, `${PLATFORM}/session`])
+      for (const token of [operator.token, link])
+        await expectRefused(service, 401, () => at('acme.localhost', path, token));
+  });
+
+  it("the operator's routes are 404 at a tenant's host, as paths that do not exist; tenants' are at the operator's", async () => {
+    for (const host of ['acme.localhost', 'nobody.localhost', 'localhost', '127.0.0.1'])
+      for (const path of ['/overview', '/sessions', '/nowhere', '/jobs/1']) {
+        const answer = await at(host, OPERATOR + path, operator.token);
+        expect(answer).toMatchObject({
+          status: 404,
+          body: { message: 'Not found.', error: `There is nothing at ${OPERATOR}${path}.` },
+        });
+      }
+    for (const path of [`${ASSETS}/dyn_item/assets`, `${PLATFORM}/orders`, '/oauth/token'])
+      expect((await at('operator.service.localhost', path, await acme().token())).status).toBe(404);
+    const asAcme = { host: `operator.service.localhost:${service.port}`, 'x-tenant': 'acme' };
+    expect((await service.send({ method: 'GET', path: `${PLATFORM}/orders`, headers: asAcme })).status).toBe(400);
+  });
+
+  it("neither host's document nor console has anything of the other", async () => {
+    const paths = (answer: Answer): string[] =>
+      Object.keys(z.object({ paths: z.looseObject({}) }).parse(answer.body).paths);
+    expect(paths(await at('acme.localhost', '/openapi.json')).filter((path) => path.includes('operator'))).toEqual([]);
+    const own = paths(await at('operator.service.localhost', '/openapi.json'));
+    expect(own.filter((path) => !path.startsWith(OPERATOR))).toEqual([]);
+    expect((await at('operator.service.localhost', '/console')).headers.location).toBe('/console/operator');
+    for (const page of ['/console/enter', '/console/operator', '/console/operator/log'])
+      expect((await at('acme.localhost', page)).status).toBe(404);
+  });
+});
+
+describe('what the operator sees', () => {
+  it('what needs them, and the tenants by name, part of a name and page', async () => {
+    expect(await operator.data('/overview')).toMatchObject({ ready: true, tenants: 2 });
+    expect((await operator.data('/overview')).needs).toContainEqual({ kind: 'backup', count: 1, names: [''] });
+    const all = await operator.data('/tenants');
+    expect(all.map(({ name }: { name: string }) => name)).toEqual(['acme', 'hauler']);
+    expect(all[0]).toMatchObject({ records: 1, parked: [], behind_seconds: 0, log_bytes: expect.any(Number) });
+    expect(await operator.data('/tenants', { query: 'after=acme' })).toMatchObject([{ name: 'hauler' }]);
+    expect(await operator.data('/tenants', { query: 'search=ACM' })).toMatchObject([{ name: 'acme' }]);
+    const one = await operator.data('/tenants/{tenant}', { at: 'acme' });
+    expect(one.quotas).toContainEqual({ quota: 'records', used: 1, limit: 10_000_000 });
+    expect(one.requests.all).toBeGreaterThan(0);
+    await expectRefused(service, 404, () => operator.call('GET', '/tenants/{tenant}', { at: 'nobody' }));
+  });
+
+  it('projections, queues, receivers, machine, settings without secrets, and checks', async () => {
+    const [records] = await operator.data('/projections');
+    expect(records).toMatchObject({ name: 'records', seconds: 0 });
+    expect(records.lanes[0].position).toBeGreaterThan(0);
+    expect(await operator.data('/parked')).toEqual([]);
+    expect(await operator.data('/queues')).toMatchObject([{ dead: 0 }, { dead: 0 }]);
+    expect(await operator.data('/receivers')).toEqual([]);
+    expect(await operator.data('/machine')).toMatchObject({
+      last_backup_at: null,
+      signing_keys: [{ retired_at: null }],
+    });
+    const settings = await operator.data('/settings');
+    expect(settings).toContainEqual(expect.objectContaining({ name: 'BASE_HOST', value: 'localhost' }));
+    const checks = await operator.data('/checks');
+    expect(checks.map(({ check }: { check: string }) => check)).toEqual(['settings', 'keys', 'disk', 'checkpoints']);
+  });
+
+  it('the log, the latest first, by stream, tenant, kind and time, page by page, without secrets', async () => {
+    const [last] = await operator.data('/log', { query: 'kind=OperatorSignedIn' });
+    expect(last).toMatchObject({ stream: expect.stringContaining(operatorLinkStream('')), tenant: null });
+    const [created] = await operator.data('/log', { query: 'tenant=acme&kind=RecordCreated' });
+    expect(created).toMatchObject({ stream: tableStream('acme', 'dyn_item'), revision: 0, actor: { kind: 'client' } });
+    const place = (stream: string) => ({ query: `stream=${stream}&revision=0` });
+    expect((await operator.data('/log/event', place(created.stream))).data.fields.name).toBe('Tea');
+    const user = await operator.data('/log/event', place('users-acme'));
+    expect(user.data).toMatchObject({ passwordHash: 'left out' });
+    const key = await operator.data('/log/event', place('log-keys'));
+    expect(key.data).toMatchObject({ kid: expect.any(String), sealedKey: 'left out' });
+    expect(
+      await operator.data('/log', { query: `until=${created.occurred_at}&tenant=acme&kind=RecordCreated` }),
+    ).toEqual([]);
+    expect(await operator.data('/log', { query: `since=${created.occurred_at}&tenant=hauler` })).toEqual([]);
+    await expectRefused(service, 404, () => operator.call('GET', '/log/event', place('users-nobody')));
+    await expectRefused(service, 400, () => operator.call('GET', '/log', { query: 'kind=Nonsense' }));
+  });
+
+  it('each page of the log goes on where the one before ended, of all and of a stream', async () => {
+    const items = Array.from({ length: 60 }, (_, n) => ({ external_id: `I${n}`, name: `Item ${n}` }));
+    for (const item of items) await acme().create('dyn_item', item);
+    for (const query of [`stream=${tableStream('acme', 'dyn_item')}`, 'kind=RecordCreated']) {
+      const revisions: number[] = [];
+      let next: string | null = `?${query}`;
+      while (next !== null) {
+        const answer = await operator.call('GET', '/log', { query: next.slice(next.indexOf('?') + 1) });
+        const page: z.output<typeof logPage> = logPage.parse(answer.body);
+        revisions.push(...page.data.map(({ revision }) => revision));
+        expect(page.data.length).toBeLessThanOrEqual(25);
+        expect(page.meta.is_complete).toBe(page.links.next === null);
+        next = page.links.next;
+      }
+      expect(revisions).toEqual(Array.from({ length: 61 }, (_, n) => 60 - n));
+    }
+  });
+
+  it('receivers of all tenants that fail while something waits for them, without the paths of their URLs', async () => {
+    const path = '/fails?secret=in-the-path';
+    receiver.reply(path, () => ({ status: 500 }));
+    await withWebhook(acme(), receiver, path, async ({ id }) => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await reaches(acme(), order.id, 'failed');
+      receiver.reply(path, () => undefined);
+      await approve(acme(), order.id);
+      let found = await operator.data('/receivers');
+      while (found.length === 0) {
+        await wait(20);
+        found = await operator.data('/receivers');
+      }
+      const failing = { tenant: 'acme', webhook_id: id, host: new URL(receiver.url('/')).host, disabled: null };
+      expect(found).toMatchObject([{ ...failing, open: 1, failing_since: expect.any(String), last_success_at: null }]);
+      expect(JSON.stringify(found)).not.toContain('in-the-path');
+    });
+  });
+});
+
+const logPage = z.object({
+  data: z.array(z.looseObject({ revision: z.int() })),
+  links: z.object({ next: z.string().nullable() }),
+  meta: z.object({ looked_at: z.int(), is_complete: z.boolean() }),
+});
+
+describe('work on read models', () => {
+  const ALL = ['records', 'order_history', 'deliveries', 'activity'];
+
+  it('verifies and rebuilds everything, a tenant, a table', async () => {
+    for (const [kind, outcome] of [
+      ['verify', 'equal'],
+      ['rebuild', 'rebuilt'],
+    ] as const) {
+      for (const [scope, projections] of [
+        [{}, ALL],
+        [{ tenant: 'acme' }, ALL],
+        [{ tenant: 'acme', table: 'dyn_item' }, ['records']],
+      ] as const) {
+        const done = await operator.ended(await operator.begin({ kind, ...scope }));
+        expect([done.error, done.state]).toEqual([null, 'done']);
+        expect(done.reports.map((each) => [each.projection, each.outcome])).toEqual(
+          projections.map((each) => [each, outcome]),
+        );
+      }
+    }
+    expect((await operator.data('/jobs')).length).toBeGreaterThanOrEqual(6);
+    expect((await acme().list('dyn_item')).meta.total).toBe(62);
+  });
+
+  it('is cancelled while it is at work, and not after its end', async () => {
+    const id = await operator.begin({ kind: 'verify' });
+    expect((await operator.call('DELETE', '/jobs/{id}', { at: id })).status).toBe(202);
+    expect((await operator.ended(id)).state).toBe('cancelled');
+    await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
+    await expectRefused(service, 404, () => operator.call('GET', '/jobs/{id}', { at: 'nothing' }));
+  });
+
+  it('of what does not exist is refused', async () => {
+    const refuses = (field: string, body: object) =>
+      expectInvalid(service, [field], () => operator.call('POST', '/jobs', { body }));
+    await refuses('tenant', { kind: 'verify', tenant: 'nobody' });
+    await refuses('tenant', { kind: 'retry' });
+    await refuses('table', { kind: 'verify', tenant: 'acme', table: 'dyn_nothing' });
+    await refuses('projection', { kind: 'verify', tenant: 'acme', table: 'dyn_item', projection: 'activity' });
+    await refuses('kind', { kind: 'erase' });
+  });
+
+  it('retries a parked tenant, which is shown with its event and error', async () => {
+    const log = { DATA_DIR: service.dataDir, ...engines() };
+    const poison = { id: newId(), set: 5 };
+    const { position } = await appendByHand(log, tableStream('hauler', 'dyn_party'), 'RecordChanged', poison);
+    let parked = await operator.data('/parked');
+    while (parked.length === 0) {
+      await wait(50);
+      parked = await operator.data('/parked');
+    }
+    expect(parked[0]).toMatchObject({ tenant: 'hauler', projection: 'records', position, event_type: 'RecordChanged' });
+    expect((await operator.data('/overview')).needs).toContainEqual({ kind: 'parked', count: 1, names: ['hauler'] });
+    expect(await operator.data('/tenants', { query: 'search=hauler' })).toMatchObject([{ parked: [{ position }] }]);
+    const retried = await operator.ended(await operator.begin({ kind: 'retry', tenant: 'hauler' }));
+    expect(retried.reports).toMatchObject([{ outcome: 'parked', position, error: parked[0].error }]);
+    const part = await operator.ended(await operator.begin({ kind: 'rebuild', tenant: 'hauler', table: 'dyn_party' }));
+    expect(part).toMatchObject({ state: 'failed', error: expect.stringContaining('are parked') });
+  });
+
+  it('each operation of the document was called', () => {
+    const ids = operationsOf(operator.document).map(({ operation }) => operation.operationId);
+    expect([...operator.called].sort()).toEqual([...ids].sort());
+  });
+});
+
+const engines = (): { readonly [name: string]: string } =>
+  Object.fromEntries(
+    ['EVENTSTORE_URL', 'MONGODB_URL', 'RABBITMQ_URL'].flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+if (!isRepetition)
+  test('a process without the role webhooks shows the same, and makes no queue', async () => {
+    const { mkdtemp } = await import('node:fs/promises');
+    const directory = await mkdtemp('/tmp/dynamic-assets-');
+    const others = new Service(directory, {}, ['--role', 'api,projector']);
+    await others.takeTenants({ acme: 'dyn_stock_order' });
+    await others.start();
+    try {
+      const alone = await Operator.of(others);
+      expect(await alone.data('/overview')).toMatchObject({ ready: true, tenants: 1 });
+      expect(await alone.data('/queues')).toEqual([]);
+      expect((await alone.data('/projections')).length).toBe(4);
+      expect(await alone.data('/log', { query: 'kind=TenantCreated' })).toMatchObject([{ tenant: 'acme' }]);
+      // A key that became known ends every session of an operator as well.
+      expect((await others.cli('keys', 'rotate', '--revoke')).code).toBe(0);
+      while ((await alone.call('GET', '/machine')).status !== 401) await wait(20);
+      expect((await enter(others, await newLink(others))).status).toBe(201);
+    } finally {
+      await others.dispose();
+    }
+  });

@@ -1,0 +1,107 @@
+/** The operator, by a link of the command line: requests at the operator's host, each compared with what the document there says. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { type Json, Schemas } from './apiDocument.js';
+import type { Answer } from './http.js';
+import type { Service } from './service.js';
+
+export const OPERATOR = '/api/v1/operator';
+const HOST = 'operator.service.localhost';
+
+const job = z.looseObject({
+  id: z.string(),
+  state: z.string(),
+  error: z.string().nullable(),
+  reports: z.array(z.looseObject({ projection: z.string(), outcome: z.string() })),
+});
+
+/** The token in a new link. */
+export async function newLink(service: Service): Promise<string> {
+  const { code, stdout, stderr } = await service.cli('console', '--json');
+  if (code !== 0) throw new Error(`console: ${stderr}`);
+  const { link } = z.object({ link: z.string() }).parse(JSON.parse(stdout));
+  const { origin, pathname, hash } = new URL(link);
+  expect([origin, pathname]).toEqual([`http://${HOST}:${service.port}`, '/console/enter']);
+  return hash.slice(1);
+}
+
+/** @param host default: the operator's */
+export const askAs = (
+  service: Service,
+  token: string | undefined,
+  [method, path, body]: readonly [method: string, path: string, body?: unknown],
+  host = HOST,
+): Promise<Answer> =>
+  service.send({
+    method,
+    path,
+    headers: {
+      host: `${host}:${service.port}`,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { raw: JSON.stringify(body) }),
+  });
+
+export const enter = (service: Service, token: string): Promise<Answer> =>
+  askAs(service, undefined, ['POST', `${OPERATOR}/sessions`, { token }]);
+
+export class Operator {
+  readonly token: string;
+  readonly document: Json;
+  readonly #schemas: Schemas;
+  readonly #service: Service;
+  /** Ids of the operations that were called with success. */
+  readonly called = new Set<string>(['operatorSignIn']);
+
+  private constructor(service: Service, token: string, document: Json) {
+    this.#service = service;
+    this.token = token;
+    this.document = document;
+    this.#schemas = new Schemas(document);
+  }
+
+  static async of(service: Service): Promise<Operator> {
+    const entered = await enter(service, await newLink(service));
+    expect(entered.status).toBe(201);
+    const { token } = z.object({ data: z.looseObject({ token: z.string() }) }).parse(entered.body).data;
+    return new Operator(service, token, (await askAs(service, undefined, ['GET', '/openapi.json'])).body);
+  }
+
+  /** @param route below the operator's path, as the document has it; `{id}` and the like are filled from `at` */
+  async call(
+    method: string,
+    route: string,
+    { at = '', query = '', body }: { at?: string; query?: string; body?: unknown } = {},
+  ): Promise<Answer> {
+    const path = `${OPERATOR}${route.replace(/\{\w+\}/, encodeURIComponent(at))}${query === '' ? '' : `?${query}`}`;
+    const answer = await askAs(this.#service, this.token, [method, path, body]);
+    const documented = `${OPERATOR}${route}`;
+    expect(this.#schemas.errorsOf(method.toLowerCase(), documented, answer)).toEqual([]);
+    if (answer.status < 300) this.called.add(this.document.paths[documented][method.toLowerCase()].operationId);
+    return answer;
+  }
+
+  async data(route: string, more: { at?: string; query?: string } = {}): Promise<Json> {
+    const answer = await this.call('GET', route, more);
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+    return z.object({ data: z.unknown() }).parse(answer.body).data;
+  }
+
+  async begin(body: object): Promise<string> {
+    const answer = await this.call('POST', '/jobs', { body });
+    expect([answer.status, answer.text]).toEqual([202, expect.anything()]);
+    return z.object({ data: job }).parse(answer.body).data.id;
+  }
+
+  /** Asks until the job is in one of these states. */
+  async until(id: string, ...states: readonly string[]): Promise<z.output<typeof job>> {
+    for (;;) {
+      const found = job.parse(await this.data('/jobs/{id}', { at: id }));
+      if (states.includes(found.state) && found.ended_at !== null) return found;
+      await wait(20);
+    }
+  }
+
+  ended = (id: string) => this.until(id, 'done', 'failed', 'cancelled');
+}

@@ -1,0 +1,171 @@
+/** The replay of an order: all that happened to it in one answer, for auditors. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addPerson } from '../people.js';
+import { Receiver } from '../receiver.js';
+import { ASSETS, type Query } from '../tenant.js';
+import { useService } from '../useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  // An attempt has its answer also where the machine is busy.
+  const env = { ...quickDelivery(receiver), WEBHOOK_TIMEOUT_MS: '30000' };
+  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const stepSchema = z.looseObject({
+  event: z.string(),
+  revision: z.int(),
+  actor: z.object({ kind: z.string(), id: z.string(), name: z.string().nullable() }),
+  status_to: z.string(),
+  reasons: z.array(z.string()),
+  is_continued: z.boolean(),
+  is_report: z.boolean(),
+  problems_by: z.enum(['approval', 'now']),
+  problems: z.array(z.strictObject({ field: z.string(), code: z.string(), message: z.string() })),
+  deliveries: z.array(z.looseObject({ id: z.string(), state: z.string(), webhook_name: z.string().nullable() })),
+  changes: z.array(z.looseObject({ field: z.string(), from: z.unknown(), to: z.unknown() })),
+});
+const pageSchema = z.strictObject({
+  data: z.array(stepSchema),
+  links: z.strictObject({ next: z.string().nullable() }),
+});
+const replayPath = (id: string) => `/orders/${id}/replay`;
+async function page(id: string, query: Query = {}) {
+  const answer = await acme().platform('GET', replayPath(id), { query });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return pageSchema.parse(answer.body);
+}
+const replay = async (id: string) => (await page(id)).data;
+
+it('tells the whole story: actors, changes, problems as they were, deliveries with attempts, and the report of the ERP', async () => {
+  receiver.reply('/erp', (nth) =>
+    nth === 1 ? { status: 500, body: `Down ${'x'.repeat(9_000)}` } : { status: 200, body: 'Thanks' },
+  );
+  const webhook = await addWebhook(acme(), receiver.url('/erp'), { name: 'ERP', events: ['order.approved'] });
+  const { order, line } = await validatedOrder(acme());
+  await acme().update('dyn_order_line', line.id, { quantity: -2 });
+  await acme().update('dyn_order_line', line.id, { quantity: 4 });
+  await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+  await approve(acme(), order.id);
+  await receiver.received('/erp', 2);
+  while ((await replay(order.id)).flatMap(({ deliveries }) => deliveries)[0]?.state !== 'succeeded') await wait(20);
+  await acme().update('dyn_stock_order', order.id, { processing_status: 'submit_failed', error_reason: ['No stock'] });
+  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+
+  const steps = await replay(order.id);
+  expect(steps.map(({ event }) => event)).toEqual([
+    'OrderCreated',
+    'OrderPartAdded',
+    'OrderStatusChanged',
+    'OrderPartChanged',
+    'OrderPartChanged',
+    'OrderStatusChanged',
+    'OrderApproved',
+    'OrderStatusChanged',
+  ]);
+  expect(steps.map(({ problems }) => problems.map(({ field }) => field))).toEqual([
+    [],
+    [],
+    [],
+    ['lines.0.quantity'],
+    [],
+    [],
+    [],
+    [],
+  ]);
+  expect(steps.map(({ problems_by }) => problems_by).indexOf('approval')).toBe(6);
+  expect(steps[3]?.changes).toEqual([{ table: 'dyn_order_line', id: line.id, field: 'quantity', from: 2.5, to: -2 }]);
+  expect(steps[6]?.actor).toMatchObject({ kind: 'user', name: expect.any(String) });
+  const [delivery, ...others] = steps.flatMap(({ deliveries }) => deliveries);
+  expect(others).toEqual([]);
+  expect(steps[6]?.deliveries).toEqual([delivery]);
+  // The webhook was removed since.
+  expect(delivery).toMatchObject({
+    webhook_id: webhook.id,
+    webhook_name: null,
+    kind: 'order.approved',
+    order_id: order.id,
+  });
+  expect(delivery).toMatchObject({
+    attempts: [
+      { attempt: 1, status: 500, body_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      { attempt: 2, status: 200, response_body: 'Thanks', reason: null },
+    ],
+  });
+  const first = z.object({ attempts: z.array(z.object({ response_body: z.string() })) }).parse(delivery).attempts[0];
+  expect(first?.response_body).toHaveLength(4_096);
+  expect(steps.map(({ is_report }) => is_report)).toEqual([false, false, true, false, false, true, false, true]);
+  expect(steps[7]).toMatchObject({ status_to: 'submit_failed', reasons: ['No stock'], actor: { kind: 'client' } });
+});
+
+it('an unknown reference is a problem by the records of now, except at the approval, which kept what it saw', async () => {
+  const order = await acme().create('dyn_stock_order', {
+    buyer_customer_party_id: 'LATER',
+    delivery_date: '2026-12-01',
+  });
+  await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
+  await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+  await acme().platformData('POST', `/orders/${order.id}/approve`, { override: true, reason: 'It follows.' });
+  const before = (await replay(order.id)).map(({ problems }) => problems.length);
+  await acme().create('dyn_party', { external_id: 'LATER', name: 'Later' });
+  const after = await replay(order.id);
+  expect(before).toEqual([1, 1, 1, 1]);
+  expect(after.map(({ problems }) => problems.length)).toEqual([0, 0, 0, 1]);
+  expect(after[3]).toMatchObject({
+    problems_by: 'approval',
+    reasons: ['It follows.'],
+    problems: [{ field: 'buyer_customer_party_id', code: 'unknown_reference' }],
+  });
+});
+
+it('a long replay has pages, and none repeats or misses a step or a delivery', async () => {
+  const webhook = await addWebhook(acme(), receiver.url('/many'), { events: ['order.created'] });
+  const { id } = await acme().create('dyn_stock_order', {});
+  const [call] = await receiver.received('/many', 1);
+  const first = String(call?.headers['webhook-id']);
+  const resent = 24;
+  for (let n = 0; n < resent; n += 1)
+    await acme().platformData('POST', `/webhooks/${webhook.id}/deliveries/${first}/resend`);
+  for (let n = 0; n < 104; n += 1)
+    await acme().update('dyn_stock_order', id, { processing_status: n % 2 === 0 ? 'saved' : 'validated' });
+
+  const begin = await page(id);
+  expect(begin.data).toHaveLength(100);
+  const [created, more, second] = begin.data;
+  expect([created?.revision, created?.is_continued, created?.deliveries.length]).toEqual([0, false, 20]);
+  expect([more?.revision, more?.is_continued, more?.deliveries.length]).toEqual([0, true, resent + 1 - 20]);
+  expect([second?.revision, second?.is_continued]).toEqual([1, false]);
+  const ids = begin.data.flatMap(({ deliveries }) => deliveries).map((each) => each.id);
+  expect(new Set(ids).size).toBe(resent + 1);
+
+  const cursor = new URL(begin.links.next ?? '').searchParams.get('cursor') ?? '';
+  const end = await page(id, { cursor });
+  expect(end.data.map(({ revision }) => revision)).toEqual([99, 100, 101, 102, 103, 104]);
+  expect(end.links.next).toBeNull();
+  // Behind a position that is before all deliveries of the event.
+  const [within, after] = (await page(id, { cursor: '0.1' })).data;
+  expect(within).toMatchObject({ revision: 0, is_continued: true, changes: [], problems: [] });
+  expect([within?.deliveries.length, after?.is_continued]).toEqual([20, true]);
+  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+});
+
+it('auditors see it, people and programs; validators, other clients and other tenants do not', async () => {
+  const { id } = await acme().create('dyn_stock_order', { customer_reference: 'PO-1' });
+  const auditor = await addPerson(acme(), 'audrey', ['auditor']);
+  const validator = await addPerson(acme(), 'vera', ['validator']);
+  expect((await auditor.call('GET', replayPath(id))).status).toBe(200);
+  expect((await validator.call('GET', replayPath(id))).status).toBe(403);
+  const path = `${ASSETS}/dyn_stock_order/assets/${id}/replay`;
+  const seen = await acme().send('GET', path, { token: await acme().auditToken() });
+  expect(pageSchema.parse(seen.body).data).toHaveLength(1);
+  expect((await acme().send('GET', path)).status).toBe(403);
+  expect((await run.tenant('other').platform('GET', replayPath(id))).status).toBe(404);
+  const items = `${ASSETS}/dyn_item/assets/${id}/replay`;
+  expect((await acme().send('GET', items, { token: await acme().auditToken() })).status).toBe(404);
+  expect((await acme().platform('GET', replayPath(id), { query: { cursor: 'x' } })).status).toBe(400);
+});

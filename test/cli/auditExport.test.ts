@@ -1,0 +1,198 @@
+/** The story of an order, and its export for a dispute, as an operator, an auditor and a third party use them. */
+import { spawnSync } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { ApiClient, textAt } from './apiClient.js';
+import { type RunningCli, Workplace } from './cli.js';
+
+const created = z.object({
+  admin: z.object({ email: z.string(), password: z.string() }),
+  client: z.object({ client_id: z.string(), client_secret: z.string() }),
+});
+const withId = z.object({ data: z.object({ id: z.string() }) });
+
+/** What a client may write that a page, a terminal or an archive must not take for its own. */
+const HIDDEN = ['\u202e', '\u001b'];
+const HOSTILE = `<script>alert(1)</script>"'&<img src=x onerror=alert(2)>${HIDDEN.join('')}[31m../../etc/passwd`;
+
+let workplace: Workplace;
+let service: RunningCli;
+let api: ApiClient;
+let people: ApiClient;
+let token: string;
+let order: string;
+
+const inWorkplace = (...path: string[]): string => join(workplace.directory, ...path);
+const TABLES = '/api/v1/dynamic-assets/dyn';
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  const made = created.parse(await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']));
+  service = await workplace.start();
+  [api, people] = [new ApiClient(service.origin, 'acme.localhost'), new ApiClient(service.origin, 'acme.localhost')];
+  await api.useClientCredentials({ clientId: made.client.client_id, clientSecret: made.client.client_secret });
+  const { email, password } = made.admin;
+  await people.signIn(email, password);
+  token = textAt(await people.request('POST', '/api/v1/platform/session', { email, password }), 'data', 'token');
+  const body = {
+    customer_reference: HOSTILE,
+    buyer_customer_party_id: 'X',
+    lines: [{ quantity: 2 }, { quantity: -1 }],
+  };
+  order = withId.parse(await api.request('POST', `${TABLES}/dyn_stock_order/assets`, body)).data.id;
+  const reported = { processing_status: 'submit_failed', error_reason: [HOSTILE] };
+  await api.request('PUT', `${TABLES}/dyn_stock_order/assets/${order}`, reported);
+});
+afterAll(async () => {
+  await api?.close();
+  await people?.close();
+  await workplace.remove();
+});
+
+/** Takes the archive out, as a third party does. */
+async function unpacked(archive: string, directory: string): Promise<string> {
+  const { status, stderr } = spawnSync('python3', ['-m', 'zipfile', '-e', archive, directory], {
+    cwd: workplace.directory,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return inWorkplace(directory);
+}
+
+/** The commands of HOW-TO-CHECK.md that begin with this line. */
+async function howToCheck(directory: string, beginning: string): Promise<string> {
+  const page = await readFile(join(directory, 'HOW-TO-CHECK.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  const found = blocks.find((block) => block.includes(beginning));
+  if (found === undefined) throw new Error(`There are no commands with ${beginning}.`);
+  return found;
+}
+
+const run = (directory: string, commands: string) =>
+  spawnSync('sh', ['-c', commands], { cwd: directory, encoding: 'utf8' });
+
+it('audit order prints all that happened, and nothing that a terminal obeys', async () => {
+  const { code, stdout, stderr } = await workplace.run(['audit', 'order', order, '--tenant', 'acme']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(
+    /0 {2}\d{4}-.*OrderCreatedWithParts by First API client \(client\): new → pending_validation\n/,
+  );
+  expect(stdout).toContain('problem, by the records of now: lines.1.quantity: The quantity must be more than 0.');
+  expect(stdout).toContain(
+    'OrderStatusChanged by First API client (client): pending_validation → submit_failed (reported)',
+  );
+  for (const hidden of HIDDEN) expect(stdout).not.toContain(hidden);
+  expect(await workplace.json(['audit', 'order', order, '--tenant', 'acme'])).toMatchObject({
+    data: [{ event: 'OrderCreatedWithParts' }, { event: 'OrderStatusChanged', is_report: true }],
+  });
+  const unknown = await workplace.run(['audit', 'order', order.replace(/^./, 'f'), '--tenant', 'acme']);
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('The tenant acme has no order') });
+});
+
+describe('an export', () => {
+  let directory: string;
+  beforeAll(async () => {
+    const made = await workplace.json(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
+    expect(made).toEqual({ file: 'order.zip', bytes: expect.any(Number) });
+    directory = await unpacked('order.zip', 'order');
+  });
+
+  const LANGUAGES = [
+    ['node', 'node verifier/proof.mjs', '--version'],
+    ['python3', 'python3 verifier/proof.py', '--version'],
+    ['go', 'go build', 'version'],
+  ] as const;
+  it.each(LANGUAGES)(
+    'is checked with %s as HOW-TO-CHECK.md says, and a changed byte is refused',
+    async (tool, first, version) => {
+      if (spawnSync(tool, [version]).status !== 0) return;
+      const commands = await howToCheck(directory, first);
+      const good = run(directory, commands);
+      expect(good).toMatchObject({ status: 0, stderr: '' });
+      expect(good.stdout).toBe('All events with a proof are in the log that the key has signed.\n');
+
+      const name = 'order-000001.json';
+      for (const file of [join(directory, 'events', name), join(directory, 'proofs', name)]) {
+        const text = await readFile(file, 'utf8');
+        await writeFile(file, text.replace('submit_failed', 'submit_faileD'));
+        const bad = run(directory, commands);
+        expect(bad.stdout).toContain(`WRONG proofs/${name}\n`);
+        expect(bad.stdout).not.toContain('All events');
+        await writeFile(file, text);
+      }
+    },
+  );
+
+  it('has each event of the order once, in order, each with a proof', async () => {
+    const names = ['order-000000.json', 'order-000001.json'];
+    expect((await readdir(join(directory, 'events'))).sort()).toEqual(names);
+    expect((await readdir(join(directory, 'proofs'))).sort()).toEqual(names);
+    const { stdout } = run(directory, await howToCheck(directory, 'grep'));
+    expect(stdout).toBe(`${[0, 1].map((n) => `"revision":${n},"stream":"order-acme.${order}"`).join('\n')}\n`);
+    const [key = ''] = (await workplace.run(['audit', 'keys'])).stdout.split('\n');
+    expect(await readFile(join(directory, 'key'), 'utf8')).toBe(`${key}\n`);
+    const checkpoint = await readFile(join(directory, 'checkpoint'), 'utf8');
+    expect(await readFile(join(directory, 'proofs', 'order-000000.json'), 'utf8')).toContain(
+      JSON.stringify(checkpoint).slice(1, -1),
+    );
+  });
+
+  it('has a page on which nothing that others wrote is more than text', async () => {
+    const page = await readFile(join(directory, 'replay.html'), 'utf8');
+    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page).not.toMatch(/<script|<img/);
+    for (const hidden of HIDDEN) expect(page).not.toContain(hidden);
+    expect(page).toContain("default-src 'none'");
+    const json = z.object({ order_id: z.string(), data: z.array(z.looseObject({ event: z.string() })) });
+    const replay = json.parse(JSON.parse(await readFile(join(directory, 'replay.json'), 'utf8')));
+    expect(replay.order_id).toBe(order);
+    expect(replay.data.map(({ event }) => event)).toEqual(['OrderCreatedWithParts', 'OrderStatusChanged']);
+  });
+
+  it('is an entry of the activity, and does not take the place of a file', async () => {
+    const again = await workplace.run(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
+    expect(again).toMatchObject({ code: 1, stderr: 'order.zip exists already.\n' });
+    const path = `/api/v1/platform/activity?kind=order.exported&order_id=${order}`;
+    const { data } = z.object({ data: z.array(z.looseObject({})) }).parse(await people.request('GET', path));
+    expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'operator' }, order_id: order });
+  });
+
+  it('is without what was erased, and says so: these events have no proof', async () => {
+    const erase = [
+      'erase',
+      '--tenant',
+      'acme',
+      '--table',
+      'dyn_stock_order',
+      '--record',
+      order,
+      '--reason',
+      'Asked for.',
+    ];
+    await workplace.json([...erase, '--fields', 'customer_reference', '--no-rebuild']);
+    await workplace.json(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'erased.zip']);
+    const erased = await unpacked('erased.zip', 'erased');
+    expect((await readdir(join(erased, 'proofs'))).sort()).toEqual(['order-000001.json', 'order-000002.json']);
+    expect(await readFile(join(erased, 'events', 'order-000000.json'), 'utf8')).not.toContain('<img');
+    expect(await readFile(join(erased, 'HOW-TO-CHECK.md'), 'utf8')).toMatch(/erased since.* `order-000000`\./);
+    expect(run(erased, await howToCheck(erased, 'node verifier/proof.mjs')).stdout).toMatch(/^All events with a proof/);
+  });
+
+  it('comes over the API as well, with the last checkpoint', async () => {
+    const url = `${service.origin}/api/v1/platform/orders/${order}/export`;
+    const headers = { 'x-tenant': 'acme', authorization: `Bearer ${token}` };
+    let answer = await fetch(url, { headers });
+    // The service begins with the tree a few seconds after its start.
+    for (; answer.status === 503; answer = await fetch(url, { headers })) await wait(200);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/zip');
+    expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="order-${order}.zip"`);
+    await mkdir(inWorkplace('api'));
+    await writeFile(inWorkplace('api', 'order.zip'), Buffer.from(await answer.arrayBuffer()));
+    const own = await unpacked('api/order.zip', 'api');
+    const checked = run(own, await howToCheck(own, 'node verifier/proof.mjs'));
+    expect(checked.stdout).toBe('All events with a proof are in the log that the key has signed.\n');
+  });
+});

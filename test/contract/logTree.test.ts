@@ -1,0 +1,255 @@
+/** The tree over the log: the same on each engine, after each restart, and made again where something is missing. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
+import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '#app/audit/checkpoints.js';
+import { keepTree } from '#app/audit/keepTree.js';
+import { leafOf } from '#app/audit/leaf.js';
+import { catchUp, type LogTree } from '#app/audit/logTree.js';
+import { leafHash, rootOfProof } from '#app/audit/merkle.js';
+import { openNote, parseCheckpoint, parseVerifierKey } from '#app/audit/note.js';
+import { type EventProof, proveEvent, type Unproved } from '#app/audit/proof.js';
+import { tilePath } from '#app/audit/tiles.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+import { openTree } from '#app/service/treeFiles.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { event, events, storedSlices } from './eventStoreFixtures.js';
+
+let directory: string;
+let logs: EventStore[];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tree-'));
+  logs = [];
+});
+afterEach(async () => {
+  for (const log of logs) await log.close();
+  await rm(directory, { recursive: true });
+});
+
+const opened = <Log extends EventStore>(log: Log): Log => {
+  logs.push(log);
+  return log;
+};
+const embedded = async (name = 'events.db'): Promise<EventStore> =>
+  opened(await openSqliteEventStore({ file: join(directory, name), durability: 'normal' }));
+
+/** Opens the tree, reads the log to its end, and does something. */
+async function withTree<T>(
+  log: EventStore,
+  use: (tree: LogTree, index: Awaited<ReturnType<typeof openTree>>['index']) => Promise<T> | T,
+  name = 'audit',
+): Promise<T> {
+  const { tree, index } = await openTree(log, join(directory, name));
+  try {
+    await catchUp(log, tree);
+    return await use(tree, index);
+  } finally {
+    index.close();
+  }
+}
+const rootIn = (log: EventStore, name?: string): Promise<string> =>
+  withTree(log, (tree) => `${tree.size} ${tree.root().toString('hex')}`, name);
+
+/** Some 350 events: appends of one, of several, and one that EventStoreDB takes in several calls. */
+async function fill(log: EventStore): Promise<void> {
+  // Its first event, as in every log that a service has opened.
+  await log.identity();
+  for (let n = 0; n < 20; n++) await log.append(`order-acme.${n % 7}`, events(1 + (n % 3)), 'any');
+  await log.append(
+    'table-acme.dyn_item',
+    Array.from({ length: 5 }, () => event('é'.repeat(200_000))),
+    'no-stream',
+  );
+  await log.append('order-acme.1', [event({ 10: 'ten', 9: 'nine', n: [1e21, 0.1], text: 'Łódź 🚚 \u0000' })], 'any');
+  await log.append('table-acme.dyn_item', events(300), 'any');
+}
+
+const PLACES = () => ({ directory: join(directory, 'audit'), published: join(directory, 'elsewhere') });
+const keys = () => openCheckpointKeys(join(directory, 'keys'));
+
+test('a copy on another engine has the same tree, whatever its positions', async () => {
+  const double = await EventStoreDouble.start();
+  try {
+    const log = await embedded();
+    await fill(log);
+    const copy = opened(await openEventStoreDb({ url: double.url }));
+    for (const { events: given } of await storedSlices(log, { after: 0, maxCount: 1 })) {
+      const [first] = given;
+      if (first !== undefined) await copy.append(first.stream, given, 'any');
+    }
+    expect(await rootIn(copy, 'copy')).toBe(await rootIn(log));
+  } finally {
+    await double.kill();
+  }
+});
+
+test('read at once, in pieces with restarts, or after a crash: the same tree', async () => {
+  const log = await embedded();
+  await fill(log);
+  const root = await rootIn(log);
+  // A crash in the middle: tiles are written, and the place is not stored.
+  const { tree, index } = await openTree(log, join(directory, 'crashed'));
+  const ending = new AbortController();
+  for await (const slice of log.subscribe({ after: 0, maxCount: 300, signal: ending.signal })) {
+    await tree.add(slice);
+    if (tree.size > 260) break;
+    tree.commit();
+  }
+  index.close();
+  expect(await rootIn(log, 'crashed')).toBe(root);
+  const copy = await embedded('grown.db');
+  for (const { events: given } of await storedSlices(log, { after: 0, maxCount: 1 })) {
+    const [first] = given;
+    if (first === undefined) continue;
+    await copy.append(first.stream, given, 'any');
+    if (given.length === 2) await rootIn(copy, 'pieces');
+  }
+  expect(await rootIn(copy, 'pieces')).toBe(root);
+});
+
+test.each([
+  ['a damaged index', () => writeFile(join(directory, 'audit/leaves.db'), 'no database')],
+  ['no index', () => rm(join(directory, 'audit/leaves.db'))],
+  ['no tiles', () => rm(join(directory, 'audit/tile'), { recursive: true })],
+])('%s: the tree is made again from the log', async (_what, damage) => {
+  const log = await embedded();
+  await fill(log);
+  const root = await rootIn(log);
+  await damage();
+  expect(await rootIn(log)).toBe(root);
+  await withTree(log, async (tree) => expect(await tree.files.read(0, 0)).toHaveLength(8_192));
+});
+
+test('the tree of another log is not taken for this one', async () => {
+  const [log, other] = [await embedded(), await embedded('other.db')];
+  await fill(log);
+  await rootIn(log);
+  await other.append('order-acme.1', events(3), 'no-stream');
+  expect(await rootIn(other)).toBe(await rootIn(other, 'fresh'));
+});
+
+test('a checkpoint is signed for the log, kept, and published once for each size', async () => {
+  const log = await embedded();
+  await fill(log);
+  const signers = await keys();
+  await withTree(log, async (tree) => {
+    const note = await makeCheckpoint(tree, signers, PLACES());
+    const [word = ''] = verifierKeys(tree.log, signers);
+    const checkpoint = parseCheckpoint(openNote(note, [parseVerifierKey(word)]));
+    expect(checkpoint).toEqual({
+      origin: `dynamic-assets/${await log.identity()}`,
+      size: tree.size,
+      root: tree.root(),
+    });
+    expect(await makeCheckpoint(tree, await keys(), PLACES())).toBe(note);
+    expect(await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers))).toMatchObject({
+      note,
+      ...checkpoint,
+    });
+    const published = await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers));
+    expect(published?.note).toBe(note);
+  });
+});
+
+test('nothing is signed that contradicts the last checkpoint', async () => {
+  const [log, shorter, changed] = [await embedded(), await embedded('shorter.db'), await embedded('changed.db')];
+  // A copy has the id of the log.
+  const [created] = await log
+    .readStream('log-identity')
+    .then(async (found) => (found.length > 0 ? found : log.identity().then(() => log.readStream('log-identity'))));
+  if (created === undefined) throw new Error('The log has no id.');
+  for (const each of [shorter, changed]) await each.append('log-identity', [created], 'no-stream');
+  const given = events(300);
+  await log.append('order-acme.1', given, 'no-stream');
+  await shorter.append('order-acme.1', given.slice(0, 200), 'no-stream');
+  await changed.append('order-acme.1', [...given.slice(0, 299), event('forged')], 'no-stream');
+  await changed.append('order-acme.2', events(300), 'no-stream');
+  const signers = await keys();
+  await withTree(log, (tree) => makeCheckpoint(tree, signers, PLACES()));
+  for (const each of [shorter, changed]) {
+    const signing = withTree(each, (tree) => makeCheckpoint(tree, signers, PLACES()));
+    await expect(signing).rejects.toThrow(ContradictionError);
+  }
+  await withTree(log, async (tree) => {
+    await log.append('order-acme.1', events(1), 'any');
+    await catchUp(log, tree);
+    expect(await makeCheckpoint(tree, signers, PLACES())).toContain('\n302\n');
+  });
+});
+
+test('an event is proved to the byte; what the checkpoint does not cover, or others may not see, is not', async () => {
+  const log = await embedded();
+  await fill(log);
+  const [first, ...others] = await log.readStream('order-acme.1');
+  const signers = await keys();
+  await withTree(log, async (tree, index) => {
+    await makeCheckpoint(tree, signers, PLACES());
+    const checkpoint = await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers));
+    if (first === undefined || checkpoint === undefined) throw new Error('There is no event, or no checkpoint.');
+    const prove = (id: string, isShown = true): Promise<EventProof | Unproved> =>
+      proveEvent({ log, index, files: tree.files, checkpoint }, id, () => isShown);
+    for (const each of [first, ...others]) {
+      const found = await prove(each.id);
+      if (typeof found === 'string') throw new Error(found);
+      expect(found.leaf).toBe(leafOf(each));
+      const [lines = '', ...note] = found.proof.split('\n\n');
+      const [version, indexLine = '', ...path] = lines.split('\n');
+      expect(version).toBe('c2sp.org/tlog-proof@v1');
+      const at = { index: Number(indexLine.replace('index ', '')), size: checkpoint.size };
+      const hashes = path.map((line) => Buffer.from(line, 'base64'));
+      expect(rootOfProof(leafHash(Buffer.from(found.leaf)), { ...at, path: hashes })).toEqual(checkpoint.root);
+      expect(note.join('\n\n')).toBe(checkpoint.note);
+    }
+    expect(await prove(first.id, false)).toBe('unknown');
+    expect(await prove('0193b0aa-5c1e-7c3f-8f1e-2d3c4b5a6978')).toBe('unknown');
+    const late = event();
+    await log.append('order-acme.1', [late], 'any');
+    await catchUp(log, tree);
+    expect(await prove(late.id)).toBe('uncovered');
+    await writeFile(join(PLACES().directory, tilePath(0, 0)), Buffer.alloc(8_192));
+    await expect(prove(first.id)).rejects.toThrow('not those that the checkpoint covers');
+  });
+});
+
+test('a kept tree follows the log, and signs it as often as it is told', async () => {
+  const log = await embedded();
+  await fill(log);
+  const { tree, index } = await openTree(log, PLACES().directory);
+  const notes: string[] = [];
+  const ending = new AbortController();
+  const signed = (count: number) =>
+    new Promise<void>((resolve) => {
+      const look = setInterval(() => {
+        if (notes.length < count) return;
+        clearInterval(look);
+        resolve();
+      }, 10);
+    });
+  const running = keepTree(
+    {
+      log,
+      tree,
+      keys: await keys(),
+      places: PLACES(),
+      everyMs: 50,
+      onCheckpoint: (note) => notes.push(note),
+      onContradiction: (error) => {
+        throw error;
+      },
+      onMoved: () => undefined,
+    },
+    ending.signal,
+  );
+  await signed(1);
+  const { size } = tree;
+  await log.append('order-acme.1', events(3), 'any');
+  await signed(notes.length + 2);
+  ending.abort();
+  await running;
+  index.close();
+  expect(parseCheckpoint(notes.at(-1) ?? '').size).toBe(size + 3);
+  expect(await rootIn(log)).toBe(await rootIn(log, 'fresh'));
+});

@@ -1,0 +1,77 @@
+/** What was refused to people goes into the log, but only so often, whatever is sent. */
+import { pino } from 'pino';
+import { Refusals } from '#app/api/auth/refusals.js';
+import { RequestContext } from '#app/api/requestContext.js';
+import { MAX_REFUSALS_TOLD } from '#app/domain/limits.js';
+import type { EventToAppend } from '#app/ports/eventStore.js';
+
+const EVERY_MS = 60_000;
+
+describe('refusals', () => {
+  let appended: (readonly [stream: string, data: unknown])[];
+  let refusals: Refusals;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    appended = [];
+    const eventStore = {
+      lastAppend: async () => undefined,
+      readSlice: async () => ({ events: [] }),
+      append: async (stream: string, events: readonly EventToAppend[]) => {
+        appended.push(...events.map(({ type, data }) => [stream, { type, ...Object(data) }] as const));
+        return { revision: 0, position: 1 };
+      },
+    };
+    const commands = { eventStore, now: () => '2026-11-21T03:11:47.000000Z', newId: () => 'id' };
+    refusals = new Refusals({ commands, log: pino({ enabled: false }) } as never, EVERY_MS);
+  });
+  afterEach(() => jest.useRealTimers());
+
+  const contextOf = (tenant: string): RequestContext => {
+    const context = new RequestContext(
+      { headers: {}, method: 'POST', originalUrl: '/api/v1/platform/session' },
+      60_000,
+    );
+    context.tenant = { name: tenant } as never;
+    return context;
+  };
+  const told = async () => {
+    await jest.advanceTimersByTimeAsync(1);
+    return appended.map(([, data]) => data);
+  };
+
+  test('the first of a tenant is told at once, later ones together after a while, by user and network', async () => {
+    refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
+    expect(await told()).toEqual([{ type: 'SignInRefused', userId: 7, network: '192.0.2.1', times: 1 }]);
+    for (let n = 0; n < 500; n++) refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
+    refusals.signIn(contextOf('acme'), '192.0.2.9', undefined);
+    expect(appended).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(EVERY_MS);
+    expect((await told()).slice(1)).toEqual([
+      { type: 'SignInRefused', userId: 7, network: '192.0.2.1', times: 500 },
+      { type: 'SignInRefused', userId: null, network: '192.0.2.9', times: 1 },
+    ]);
+    // Nothing more for a while: the next is the first again.
+    await jest.advanceTimersByTimeAsync(EVERY_MS);
+    expect(appended).toHaveLength(3);
+    refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
+    await told();
+    expect(appended).toHaveLength(4);
+  });
+
+  test('however many names and networks there are, a report has so many events', async () => {
+    for (let n = 0; n < 5_000; n++) refusals.signIn(contextOf('acme'), `192.0.${n % 250}.${n % 200}`, undefined);
+    await jest.advanceTimersByTimeAsync(EVERY_MS);
+    const events = await told();
+    expect(events).toHaveLength(1 + MAX_REFUSALS_TOLD + 1);
+    expect(events.at(-1)).toMatchObject({ userId: null, network: 'others' });
+    expect(events.reduce((sum: number, event) => sum + Number(Object(event).times), 0)).toBe(5_000);
+  });
+
+  test('each tenant has its own', async () => {
+    refusals.signIn(contextOf('acme'), '192.0.2.1', undefined);
+    refusals.signIn(contextOf('other'), '192.0.2.1', undefined);
+    await told();
+    expect(appended.map(([stream]) => stream)).toEqual(['access-acme', 'access-other']);
+  });
+});

@@ -1,0 +1,145 @@
+/** What an auditor is told of an event. */
+import { activityOf } from '#app/domain/activity.js';
+import { eventTypes } from '#app/domain/eventTypes.js';
+
+const tenant = { orderModel: 'dyn_stock_order' };
+const ORDER = '0198c1f2-0000-7000-8000-000000000001';
+const RECORD = '0198c1f2-0000-7000-8000-000000000002';
+
+const told = (stream: string, type: string, data: unknown, actor = 'client') =>
+  activityOf({ stream, type, data, metadata: { actor: { kind: actor } } }, tenant);
+
+/** Types of no tenant, that nobody asked for, or that another event tells of. */
+const UNTOLD = [
+  'LogCreated',
+  'OperatorSignedIn',
+  'SigningKeyAdded',
+  'SigningKeyAdopted',
+  'SigningKeysRevoked',
+  'SigningKeysResealed',
+  'ErasureRecorded',
+  'ErasedBytesRemoved',
+  'TenantDeleted',
+  'RequestAccepted',
+  'RequestAnswered',
+  'SyncClosed',
+  'PartIdTaken',
+  'DeliveryAttemptStarted',
+  'DeliveryAttemptFailed',
+  'DeliverySucceeded',
+  'DeliveryFailed',
+];
+
+test('every type of event is activity, or is known to be none', () => {
+  const data = {
+    id: RECORD,
+    created: [],
+    changed: [],
+    seen: '',
+    deleted: '',
+    added: [],
+    removed: [],
+    parts: [],
+    set: {},
+    fields: [],
+    changes: {},
+    status: { from: 'saved', to: 'validated' },
+    assetType: { name: 'dyn_x' },
+    field: { name: 'x' },
+    userId: 1,
+  };
+  const streamOf = (type: string): string => {
+    if (/^(SignedIn|SignIn|RequestRefused|OrderExported)/.test(type)) return 'access-acme';
+    if (/^Order/.test(type)) return `order-acme.${ORDER}`;
+    if (/^(Record|Batch|TableCleaned)/.test(type)) return 'table-acme.dyn_item';
+    if (/^Sync/.test(type)) return 'sync-acme.dyn_item';
+    return /^Delivery/.test(type) ? 'delivery-acme.x' : 'tenant-acme';
+  };
+  const untold = Object.keys(eventTypes).filter((type) => told(streamOf(type), type, data) === undefined);
+  expect(untold.sort()).toEqual([...UNTOLD].sort());
+});
+
+test('a change of a record names it, and its fields without their values', () => {
+  expect(told('table-acme.dyn_item', 'RecordChanged', { id: RECORD, set: { name: 'Secret', size: 1 } })).toEqual({
+    kind: 'record.changed',
+    table: 'dyn_item',
+    subject: { kind: 'record', id: RECORD },
+    fields: ['name', 'size'],
+  });
+});
+
+test('of very many changed fields the first are named', () => {
+  const set = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}`, n]));
+  expect(told('table-acme.dyn_item', 'RecordChanged', { id: RECORD, set })?.fields).toHaveLength(20);
+});
+
+test('a batch counts its records; one that brings records back is an undo', () => {
+  const data = { batchId: 'b1', created: [{}, {}], changed: [{}], seen: '' };
+  const counts = { created: 2, updated: 1, seen: 0, deleted: 0 };
+  expect(told('table-acme.dyn_item', 'BatchUpserted', data)).toEqual({
+    kind: 'table.batch',
+    table: 'dyn_item',
+    counts,
+    details: { batch_ids: ['b1'] },
+  });
+  expect(told('table-acme.dyn_item', 'BatchUpserted', { ...data, undoes: 7 })).toMatchObject({
+    kind: 'table.undo',
+    details: { batch_ids: ['b1'], undoes: '7' },
+  });
+});
+
+test('a commit tells of itself only if it has no clean-up, which tells of it', () => {
+  const data = { id: 'sync-session-1', deleted: 0 };
+  expect(told('sync-acme.dyn_item', 'SyncCommitted', data)?.kind).toBe('sync.committed');
+  expect(told('sync-acme.dyn_item', 'SyncCommitted', { ...data, operationId: '7' })).toBeUndefined();
+});
+
+test('an export names the order', () => {
+  expect(told('access-acme', 'OrderExported', { orderId: ORDER }, 'user')).toEqual({
+    kind: 'order.exported',
+    table: 'dyn_stock_order',
+    orderId: ORDER,
+  });
+});
+
+test('an order names its statuses, a part of it itself', () => {
+  const status = { from: 'saved', to: 'validated' };
+  expect(told(`order-acme.${ORDER}`, 'OrderApproved', { status, snapshot: {} }, 'user')).toEqual({
+    kind: 'order.approved',
+    table: 'dyn_stock_order',
+    orderId: ORDER,
+    details: { status_from: 'saved', status_to: 'validated' },
+  });
+  const part = { status, table: 'dyn_order_line', id: RECORD, changes: { quantity: { from: 1, to: 2 } } };
+  expect(told(`order-acme.${ORDER}`, 'OrderPartChanged', part, 'user')).toEqual({
+    kind: 'order.part_changed',
+    table: 'dyn_order_line',
+    orderId: ORDER,
+    subject: { kind: 'record', id: RECORD },
+    fields: ['quantity'],
+  });
+});
+
+test('a delivery is activity if somebody asked for it, not if its event or a backfill caused it', () => {
+  const data = { webhookId: 'hook', kind: 'order.approved', orderId: ORDER, purpose: 'resend' };
+  expect(told('delivery-acme.x', 'DeliveryRequested', data, 'user')).toEqual({
+    kind: 'delivery.requested',
+    subject: { kind: 'webhook', id: 'hook' },
+    orderId: ORDER,
+    details: { purpose: 'resend', event: 'order.approved' },
+  });
+  expect(told('delivery-acme.x', 'DeliveryRequested', data, 'system')).toBeUndefined();
+});
+
+test('no secret of a user, a client or a webhook is told', () => {
+  const texts = [
+    told('users-acme', 'UserAdded', { id: 1, firstName: 'A', lastName: 'B', roles: ['admin'], passwordHash: 'HIDDEN' }),
+    told('users-acme', 'UserChanged', { id: 1, passwordHash: 'HIDDEN', roles: ['auditor'] }),
+    told('clients-acme', 'ApiClientCreated', { clientId: 'c', name: 'ERP', scopes: [], secretHash: 'HIDDEN' }),
+    told('webhooks-acme', 'WebhookCreated', { id: 'w', name: 'Hook', events: [], sealedSecret: 'HIDDEN' }),
+    told('webhooks-acme', 'WebhookChanged', { id: 'w', customData: { token: 'HIDDEN' } }),
+  ].map((each) => JSON.stringify(each));
+  expect(texts.filter((text) => text.includes('HIDDEN'))).toEqual([]);
+  expect(texts[1]).toContain('"fields":["roles","password"],"details":{"roles":["auditor"]}');
+  expect(texts[4]).toContain('"fields":["custom_data"]');
+});
