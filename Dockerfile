@@ -1,9 +1,10 @@
 # The service's image: built in one stage, run as a non-root user in another.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
-COPY package.json package-lock.json tsconfig.json tsconfig.build.json build.mjs ./
+COPY package.json package-lock.json tsconfig.json tsconfig.build.json build.mjs README.md CHANGELOG.md SECURITY.md ./
 COPY src ./src
 COPY docs ./docs
+COPY console ./console
 # What is optional serves the build, and other versions of Node.
 RUN npm ci && npm prune --omit=dev --omit=optional --ignore-scripts
 
@@ -20,5 +21,5 @@ VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "dist/cli/index.js"]
+ENTRYPOINT ["node", "dist/bundle/index.js"]
 CMD ["start"]

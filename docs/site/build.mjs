@@ -1,86 +1,89 @@
 /**
- * Makes dist/site, which the service serves at /docs: guides and pages for integrators as HTML, and the component that
- * shows the API's description, all compressed too. Names with a hash of the contents may be cached for ever.
+ * Makes dist/site, which the service serves at /docs: the guides by VitePress, and the reference with Scalar's component.
+ * All of it is compressed too. What lies below assets/ has a hash of its contents in its name.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { basename, join, resolve } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
+import { build } from 'vitepress';
 
-const require = createRequire(import.meta.url);
-const COMPONENT = 'openapi-explorer/dist/browser/openapi-explorer.min.js';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const DOCS = resolve(HERE, '..');
-const SITE = resolve(HERE, '../../dist/site');
+const SITE = fileURLToPath(new URL('../../dist/site', import.meta.url));
 
-/** In the order of the menu. */
-const GUIDES = [
-  'getting-started',
-  'read-and-follow-a-table',
-  'synchronise-a-table',
-  'orders-and-lines',
-  'receive-a-webhook',
-  'roles-and-scopes',
-  'errors-and-retries',
-];
-/** Pages that the guides link to. */
-const FURTHER = ['webhooks', 'webhook-events', 'limits'];
+const hashOf = (contents) => createHash('sha256').update(contents).digest('hex').slice(0, 10);
 
-/** The smallest answers gain nothing; the largest, the component, takes a second at the highest level, for 2 % less. */
-const BROTLI_LEVEL = 10;
-
-function write(name, bytes) {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_LEVEL };
-  writeFileSync(join(SITE, name), bytes);
-  writeFileSync(join(SITE, `${name}.br`), brotliCompressSync(bytes, { params }));
-  writeFileSync(join(SITE, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+/** @returns the address of a file with these contents, below /docs/ */
+function asset(name, contents) {
+  const path = `assets/${name.replace(/(\.\w+)$/, `.${hashOf(contents)}$1`)}`;
+  writeFileSync(join(SITE, path), contents);
+  return path;
 }
 
-/** @returns the name it is served under, with a hash of its contents: `style.0123456789.css` */
-function asset(path) {
-  const bytes = readFileSync(path);
-  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 10);
-  const name = basename(path).replace(/(?:\.min)?(\.\w+)$/, `.${hash}$1`);
-  write(name, bytes);
-  return name;
+/** The policy of the pages allows scripts by their files alone. */
+function withoutInlineScripts() {
+  for (const name of filesBelow(SITE).filter((each) => each.endsWith('.html'))) {
+    const html = readFileSync(name, 'utf8').replace(
+      /<script(?: id="[\w-]+")?>([^<]+)<\/script>/g,
+      (_, code) => `<script src="/docs/${asset('inline.js', code)}"></script>`,
+    );
+    writeFileSync(name, html);
+  }
+}
+
+/** VitePress writes this page in the browser alone. */
+function withText404() {
+  const file = join(SITE, '404.html');
+  const text = '<noscript><p>There is no such page. <a href="/docs">To the first page</a></p></noscript>';
+  writeFileSync(file, readFileSync(file, 'utf8').replace('<div id="app">', `${text}$&`));
+}
+
+/** The component's modules are copied as they are: they name each other. */
+function reference() {
+  const from = fileURLToPath(new URL('browser/', import.meta.resolve('@scalar/api-reference/style.css')));
+  const hash = hashOf(readFileSync(join(from, 'standalone.esm.js')));
+  const folder = `assets/scalar.${hash}`;
+  const isModule = (path) => !/\.map$|standalone\.js$/.test(path);
+  cpSync(from, join(SITE, folder), { recursive: true, filter: isModule });
+  const values = {
+    component: `${folder}/standalone.esm.js`,
+    style: asset('reference.css', readFileSync(join(HERE, 'reference.css'))),
+    script: asset('reference.js', readFileSync(join(HERE, 'reference.js'))),
+  };
+  const page = readFileSync(join(HERE, 'reference.html'), 'utf8');
+  writeFileSync(
+    join(SITE, 'reference.html'),
+    page.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]),
+  );
+}
+
+const filesBelow = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => join(each.parentPath, each.name));
+
+const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)];
+const BROTLI = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9 } };
+
+/** On all processors at once. */
+async function compress(file) {
+  const bytes = readFileSync(file);
+  const [br, gz] = await Promise.all([brotli(bytes, BROTLI), gzip(bytes)]);
+  writeFileSync(`${file}.br`, br);
+  writeFileSync(`${file}.gz`, gz);
 }
 
 rmSync(SITE, { recursive: true, force: true });
 mkdirSync(SITE, { recursive: true });
-
-const { pageHtml } = await import('./markdown.mjs');
-const component = require.resolve(COMPONENT);
-const names = {
-  style: asset(join(HERE, 'style.css')),
-  guide: asset(join(HERE, 'guide.js')),
-  reference: asset(join(HERE, 'reference.js')),
-  component: asset(component),
-};
-writeFileSync(join(SITE, 'openapi-explorer.LICENSE'), readFileSync(join(component, '../../../LICENSE')));
-
-const pages = [
-  ...GUIDES.map((name) => ({ name, path: `guides/${name}.md`, isGuide: true })),
-  ...FURTHER.map((name) => ({ name, path: `${name}.md`, isGuide: false })),
-].map((page) => {
-  const markdown = readFileSync(join(DOCS, page.path), 'utf8');
-  return { ...page, markdown, title: /^# (.*)$/m.exec(markdown)?.[1] ?? page.name };
-});
-
-const menu = (current) =>
-  [{ name: '', title: 'Reference' }, ...pages]
-    .map(({ name, title }) => {
-      const here = name === current ? ' aria-current="page"' : '';
-      return `<a href="/docs${name === '' ? '' : `/${name}`}"${here}>${title}</a>`;
-    })
-    .join('\n');
-
-const template = (file, values) =>
-  readFileSync(join(HERE, file), 'utf8').replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]);
-
-for (const page of pages) {
-  const values = { ...names, title: page.title, menu: menu(page.name), content: pageHtml(page, pages) };
-  write(`${page.name}.html`, Buffer.from(template('guide.html', values)));
-}
-write('index.html', Buffer.from(template('reference.html', { ...names, menu: menu('') })));
+await build(HERE, { outDir: SITE, onAfterConfigResolve() {} });
+withoutInlineScripts();
+withText404();
+reference();
+const licenceOf = (name) => readFileSync(new URL('LICENSE', import.meta.resolve(`${name}/package.json`)), 'utf8');
+writeFileSync(
+  join(SITE, 'LICENSES.md'),
+  `VitePress: ${licenceOf('vitepress')}\nVue: ${licenceOf('vue')}\nScalar API Reference: MIT, Scalar (https://github.com/scalar)\n`,
+);
+await Promise.all(filesBelow(SITE).map(compress));

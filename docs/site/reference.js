@@ -1,21 +1,21 @@
 /** Shows the tenant's own description of the API, and makes calls as an API client, as a person, or as both. */
-const explorer = document.querySelector('openapi-explorer');
-const state = document.querySelector('#state');
-const problem = document.querySelector('#problem');
-const [clientForm, personForm, passwordForm] = ['#client', '#person', '#password'].map((id) =>
-  document.querySelector(id),
-);
+const { component } = document.querySelector('script[data-component]').dataset;
+const [state, problem, dialog, clientForm, personForm, passwordForm] = [
+  '#state',
+  '#problem',
+  '#access',
+  '#client',
+  '#person',
+  '#password',
+].map((id) => document.querySelector(id));
 
 /** Tokens by the description's security schemes. Only this page has them; a reload forgets them. */
 const tokens = {};
 /** The names of their client and person. */
 const names = {};
 
-/** Text is Markdown to the component, and to Markdown `<field>` is a tag. */
-const withoutTags = (key, value) =>
-  (key === 'description' || key === 'summary' || key === 'title') && typeof value === 'string'
-    ? value.replaceAll('<', '‹').replaceAll('>', '›')
-    : value;
+/** Without cookies, no other page's session is used, and the browser opens no password dialog of its own. */
+const fetchAlone = (request, options) => fetch(request, { ...options, credentials: 'omit' });
 
 /** @throws Error with the service's message */
 async function answerOf(path, { body, token, ...options } = {}) {
@@ -23,9 +23,8 @@ async function answerOf(path, { body, token, ...options } = {}) {
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
   };
-  // Without cookies, no other page's session is used, and the browser opens no password dialog.
-  const sent = { ...options, headers, credentials: 'omit', body: body && JSON.stringify(body) };
-  const answer = await fetch(path, sent).catch(() => {
+  const sent = { ...options, headers, body: body && JSON.stringify(body) };
+  const answer = await fetchAlone(path, sent).catch(() => {
     throw new Error('The service cannot be reached.');
   });
   const text = await answer.text();
@@ -40,59 +39,90 @@ async function answerOf(path, { body, token, ...options } = {}) {
 
 const dataOf = async (path, body, token) => JSON.parse(await answerOf(path, { method: 'POST', body, token }));
 
-const onceLoaded = () => new Promise((done) => explorer.addEventListener('spec-loaded', done, { once: true }));
+/** Text is Markdown to the component, and to Markdown `<field>` is a tag. */
+const withoutTags = (key, value) =>
+  (key === 'description' || key === 'summary' || key === 'title') && typeof value === 'string'
+    ? value.replaceAll('<', '‹').replaceAll('>', '›')
+    : value;
 
-const COMPARED = ['gte', 'lt'];
-
-/** The component shows one line for a parameter: for a filter with text or operators, the text. */
-const inOneLine = (whole) => {
-  const { style, explode, example, ...parameter } = whole;
-  if (style !== 'deepObject') return [whole];
-  const { name, schema } = parameter;
-  if (schema.anyOf !== undefined) return [{ ...parameter, schema: schema.anyOf[0] }];
-  // The fields of a table named in the path are unknown.
-  if (schema.$ref === undefined) return [];
-  return COMPARED.map((operator) => ({ ...parameter, name: `${name}[${operator}]`, schema: { type: 'string' } }));
-};
-
-/** The description in a form that the component can show. */
+/** The description in a form that the component can use. */
 function shown(description) {
   description.servers = [{ url: location.origin }];
   const { securitySchemes } = description.components;
-  // Tokens come from the forms of this page; the component itself would send them without `Bearer`.
-  securitySchemes.oauth2 = { type: 'http', scheme: 'bearer', description: securitySchemes.oauth2.description };
+  securitySchemes.oauth2.flows.clientCredentials['x-scalar-credentials-location'] = 'body';
   // A script cannot set the session cookie.
   delete securitySchemes.session;
-  for (const operation of Object.values(description.paths).flatMap((path) => Object.values(path))) {
-    if (operation.responses === undefined) continue;
-    operation.security = operation.security.filter((scheme) => scheme.session === undefined);
-    operation.parameters = (operation.parameters ?? []).flatMap(inOneLine);
-  }
+  for (const operation of Object.values(description.paths).flatMap((path) => Object.values(path)))
+    operation.security = operation.security?.filter((scheme) => scheme.session === undefined);
   return description;
 }
 
-/** @param token undefined for the public description */
-async function show(token) {
-  const description = JSON.parse(await answerOf('/openapi.json', { token }), withoutTags);
-  const loaded = onceLoaded();
-  explorer.loadSpec(shown(description));
-  await loaded;
-  for (const [scheme, each] of Object.entries(tokens)) {
-    await explorer.setAuthenticationConfiguration(scheme, { token: each });
-  }
-  const { length } = description.tags.filter(({ name }) => name.startsWith('dyn_'));
+/** Calls of the platform are a person's, all others a client's. The component has one caller for all. */
+function fetchAsCaller(request, options) {
+  const sent = new Request(request, { ...options, credentials: 'omit' });
+  const token = new URL(sent.url).pathname.startsWith('/api/v1/platform/') ? tokens.platform : tokens.oauth2;
+  if (token !== undefined) sent.headers.set('Authorization', `Bearer ${token}`);
+  return fetch(sent);
+}
+
+/** Nothing of it comes from another host or is sent to one. */
+const SETTINGS = {
+  telemetry: false,
+  withDefaultFonts: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true, hideAddApi: true },
+  mcp: { disabled: true },
+  persistAuth: false,
+  proxyUrl: '',
+  defaultOpenFirstTag: false,
+  expandAllParameters: false,
+  documentDownloadType: 'none',
+  customFetch: fetchAsCaller,
+};
+
+const loading = import(component);
+let reference;
+
+/** @param scheme whose token shows the description; undefined for the public one */
+async function show(scheme) {
+  const [text, { createApiReference }] = await Promise.all([
+    answerOf('/openapi.json', { token: tokens[scheme] }),
+    loading,
+  ]);
+  const description = shown(JSON.parse(text, withoutTags));
+  const configuration = {
+    ...SETTINGS,
+    content: description,
+    authentication: {
+      preferredSecurityScheme: scheme ?? null,
+      securitySchemes: {
+        oauth2: { flows: { clientCredentials: { token: tokens.oauth2 ?? '' } } },
+        platform: { token: tokens.platform ?? '' },
+      },
+    },
+  };
+  if (reference === undefined) reference = createApiReference('#reference', configuration);
+  else reference.updateConfiguration(configuration);
   const callers = Object.values(names);
-  state.textContent = `${description.info.title}: ${length} tables. ${
-    callers.length === 0
-      ? 'Name an API client to call /dynamic-assets, or sign in to call /platform; either shows tables of your own.'
-      : `Calls are made as ${callers.join(', and ')}.`
-  }`;
+  state.textContent = callers.length === 0 ? 'Sign in to make calls.' : `Calls are made as ${callers.join(', and ')}.`;
 }
 
 async function use(scheme, token, name) {
   tokens[scheme] = token;
   names[scheme] = name;
-  await show(token);
+  await show(scheme);
+  dialog.close();
+}
+
+async function orSay(act) {
+  problem.textContent = '';
+  try {
+    await act();
+  } catch (error) {
+    problem.textContent = error.message;
+    if (!dialog.open) state.textContent = error.message;
+  }
 }
 
 /** A form that shows errors and is sent once at a time. */
@@ -104,15 +134,6 @@ function onSubmit(form, act) {
     await orSay(() => act(form.elements));
     button.disabled = false;
   });
-}
-
-async function orSay(act) {
-  problem.textContent = '';
-  try {
-    await act();
-  } catch (error) {
-    problem.textContent = error.message;
-  }
 }
 
 onSubmit(clientForm, async ({ id, secret }) => {
@@ -153,5 +174,8 @@ onSubmit(passwordForm, async ({ chosen }) => {
   passwordForm.hidden = true;
   await asPerson(data);
 });
+
+document.querySelector('#open').addEventListener('click', () => dialog.showModal());
+document.querySelector('#close').addEventListener('click', () => dialog.close());
 
 orSay(() => show(undefined));

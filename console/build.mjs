@@ -1,0 +1,60 @@
+/**
+ * Makes dist/console from the compiled service: the types of its API from its own OpenAPI document, the check of the
+ * console's code against them, the bundle, and the compressed copies that the service sends.
+ *
+ *   node console/build.mjs --types   writes the types, for editors and the fast loop too
+ *   node console/build.mjs --pages   makes the rest, which needs them
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const TYPES = join(HERE, 'generated');
+const SITE = join(HERE, '../dist/console');
+const COMPRESSED = /\.(?:html|js|css)$/;
+
+/** Of a tenant without tables of its own, as the console reads the fields of tables from their info; and of the operator. */
+async function writeTypes() {
+  const [{ openApiWriter }, { areas, operatorAreas }] = await Promise.all([
+    import('../dist/api/openapi/document.js'),
+    import('../dist/api/routeTable.js'),
+  ]);
+  const described = { title: 'Console', orderModel: 'dyn_stock_order', tables: [] };
+  const ofTenants = areas.filter((area) => !operatorAreas.includes(area));
+  mkdirSync(TYPES, { recursive: true });
+  await writeTypesOf('schema', await openApiWriter(ofTenants)(described));
+  await writeTypesOf('operator', await openApiWriter(operatorAreas)(described));
+}
+
+async function writeTypesOf(name, { body }) {
+  const { default: openApiTypes, astToString } = await import('openapi-typescript');
+  const types = astToString(await openApiTypes(JSON.parse(body), { defaultNonNullable: false }));
+  writeFileSync(join(TYPES, `${name}.d.ts`), `// Written by console/build.mjs.\n${types}`);
+}
+
+function check() {
+  const compiler = dirname(createRequire(join(HERE, '../package.json')).resolve('typescript/package.json'));
+  const { status } = spawnSync(process.execPath, [join(compiler, 'bin/tsc'), '-p', HERE], { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+async function bundle() {
+  const { build } = await import('vite');
+  await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'warn' });
+  for (const name of readdirSync(SITE).filter((each) => COMPRESSED.test(each))) {
+    const bytes = readFileSync(join(SITE, name));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
+    writeFileSync(join(SITE, `${name}.br`), brotliCompressSync(bytes, { params }));
+    writeFileSync(join(SITE, `${name}.gz`), gzipSync(bytes, { level: 9 }));
+  }
+}
+
+if (process.argv.includes('--types')) await writeTypes();
+if (process.argv.includes('--pages')) {
+  check();
+  await bundle();
+}

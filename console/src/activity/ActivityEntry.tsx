@@ -1,0 +1,112 @@
+/** One entry of the activity: the request behind it, and field by field what it changed. */
+import { Anchor, Badge, Code, Stack, Table, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { api, bodyOf } from '../api/client';
+import { valueText } from '../app/DataTable';
+import { useText, When } from '../app/language';
+import { Loaded, More, Page } from '../app/Page';
+import { Facts } from '../app/Rows';
+import { usePages } from '../app/usePages';
+import { type Entry, Subject } from './Activity';
+
+export function ActivityEntryPage() {
+  const { entryId } = getRouteApi('/activity/$entryId').useParams();
+  const text = useText();
+  // An entry is found by the page that begins with it.
+  const entry = useQuery({
+    queryKey: ['activity', 'one', entryId],
+    queryFn: async () => {
+      const { data } = await bodyOf(
+        api.GET('/api/v1/platform/activity', { params: { query: momentOf(entryId) as object } }),
+      );
+      return data.find(({ id }) => id === entryId) ?? null;
+    },
+  });
+  const differences = usePages(['activity', 'differences', entryId], async (cursor) =>
+    bodyOf(
+      api.GET('/api/v1/platform/activity/{entry_id}/differences', {
+        params: { path: { entry_id: entryId }, query: { cursor } as object },
+      }),
+    ),
+  );
+  return (
+    <Page title={entry.data?.kind ?? text.activity.title}>
+      <Loaded query={entry}>{(of) => (of === null ? null : <EntryFacts entry={of} />)}</Loaded>
+      <Title order={2} size="h4">
+        {text.activity.differences}
+      </Title>
+      <Loaded query={differences}>
+        {({ pages }) => (
+          <Stack>
+            {pages
+              .flatMap(({ data }) => data)
+              .map(({ id, change, fields }) => (
+                <Table key={id} aria-label={id} layout="fixed" withTableBorder>
+                  <Table.Thead>
+                    <Table.Tr>
+                      <Table.Th>
+                        <Badge variant="dot" tt="none">
+                          {change}
+                        </Badge>{' '}
+                        <span className="mono">{id}</span>
+                      </Table.Th>
+                      <Table.Th>{text.activity.before}</Table.Th>
+                      <Table.Th>{text.activity.after}</Table.Th>
+                    </Table.Tr>
+                  </Table.Thead>
+                  <Table.Tbody>
+                    {Object.entries(fields).map(([field, { from, to }]) => (
+                      <Table.Tr key={field}>
+                        <Table.Td>{field}</Table.Td>
+                        <Table.Td className="text">
+                          <bdi>{valueText(from)}</bdi>
+                        </Table.Td>
+                        <Table.Td className="text">
+                          <bdi>{valueText(to)}</bdi>
+                        </Table.Td>
+                      </Table.Tr>
+                    ))}
+                  </Table.Tbody>
+                </Table>
+              ))}
+          </Stack>
+        )}
+      </Loaded>
+      <More list={differences} />
+    </Page>
+  );
+}
+
+/** The second in which the entry with this id happened: its id begins with it. */
+function momentOf(id: string): { readonly from: string; readonly to: string; readonly limit: number } {
+  const [, year, month, day, hour, minute, second, micro] =
+    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{6})/.exec(id) ?? [];
+  const at = `${year}-${month}-${day}T${hour}:${minute}:${second}.${micro}Z`;
+  return { from: at, to: at, limit: 100 };
+}
+
+function EntryFacts({ entry }: { readonly entry: Entry }) {
+  const text = useText().activity;
+  const rows = [
+    [text.when, <When key="when" at={entry.occurred_at} long />],
+    [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.kind} ${entry.actor.id})`}</bdi>],
+    [text.on, <Subject key="on" entry={entry} />],
+    [
+      text.request,
+      entry.request === null ? '' : `${entry.request.method} ${entry.request.path} (${entry.request.request_id})`,
+    ],
+    [text.operation, entry.operation_id],
+    [text.correlation, entry.correlation_id],
+    [text.event, entry.event_id],
+  ] as const;
+  return (
+    <>
+      <Facts label={entry.kind} facts={rows} />
+      {Object.keys(entry.details).length > 0 && <Code block>{JSON.stringify(entry.details, null, 2)}</Code>}
+      <Anchor href={`/api/v1/platform/audit/proof?event=${entry.event_id}`} download={`proof-${entry.event_id}.json`}>
+        {text.proof}
+      </Anchor>
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+/** The service's API, typed by its own OpenAPI document (console/build.mjs), and what its answers mean for a person. */
+import createClient, { type ClientOptions } from 'openapi-fetch';
+import type { components, paths } from '../../generated/schema';
+
+export type Schemas = components['schemas'];
+export type User = Schemas['User'];
+export type Role = User['roles'][number];
+export type AssetType = Schemas['AssetType'];
+export type AssetField = Schemas['AssetField'];
+export type Order = Schemas['PlatformGetOrderAnswer']['data'];
+export type OrderRow = Schemas['PlatformListOrdersAnswer']['data'][number];
+export type OrderProblem = Schemas['OrderProblem'];
+export type PageMeta = Schemas['PageMeta'];
+/** A record of any table: the table's info names its fields. */
+export type AnyRecord = { readonly id: string; readonly [field: string]: unknown };
+
+/** A refusal by the service, or its absence. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    /** 0 if the service did not answer. */
+    readonly status: number,
+    message: string,
+    /** Messages by field, of a 422. */
+    readonly fields: { readonly [field: string]: readonly string[] } = {},
+    /** Seconds, of a 429 or 503. */
+    readonly retryAfter?: number,
+  ) {
+    super(message);
+  }
+}
+
+/** Of both consoles' clients. A change must say that it is JSON, also without a body. */
+export const clientOptions: ClientOptions = {
+  baseUrl: window.location.origin,
+  headers: { 'Content-Type': 'application/json' },
+  querySerializer: (query) =>
+    new URLSearchParams(
+      Object.entries(query).flatMap(([name, value]) =>
+        value === undefined || value === '' ? [] : [[name, String(value)]],
+      ),
+    ).toString(),
+};
+
+/** The session is a cookie out of reach of scripts. */
+export const api = createClient<paths>({ ...clientOptions, credentials: 'same-origin' });
+
+type Answer<T> = { readonly data?: T; readonly error?: unknown; readonly response: Response };
+
+/** What a person is told when there is no answer. */
+const NO_ANSWER = 'The service does not answer. Check your connection, then try again.';
+
+/**
+ * @returns the body of a successful answer
+ * @throws ApiError for any other
+ */
+export async function bodyOf<T>(request: Promise<Answer<T>>): Promise<NonNullable<T>> {
+  return (await answerOf(request)).body;
+}
+
+/** The body with its entity tag, for a later change that must not overwrite others' changes. @throws ApiError */
+export async function answerOf<T>(request: Promise<Answer<T>>): Promise<{
+  readonly body: NonNullable<T>;
+  readonly tag: string | null;
+  readonly link: string | null;
+  readonly status: number;
+}> {
+  const { data, error, response } = await request.catch((failure: unknown) => {
+    if (failure instanceof DOMException && failure.name === 'AbortError') throw failure;
+    throw new ApiError(0, NO_ANSWER);
+  });
+  if (!response.ok) throw errorOf(response, error);
+  const { headers, status } = response;
+  return { body: data as NonNullable<T>, tag: headers.get('ETag'), link: headers.get('Link'), status };
+}
+
+function errorOf(response: Response, body: unknown): ApiError {
+  const { message, error, errors } = isObject(body) ? body : {};
+  const text = [message, errors === undefined ? error : undefined].filter((part) => typeof part === 'string').join(' ');
+  const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN);
+  return new ApiError(
+    response.status,
+    text === '' ? `${response.status} ${response.statusText}` : text,
+    isObject(errors) ? (errors as ApiError['fields']) : {},
+    Number.isFinite(seconds) ? seconds : undefined,
+  );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

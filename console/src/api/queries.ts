@@ -1,0 +1,92 @@
+/** What pages read from the API, by the keys under which it is kept. */
+import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { ApiError, api, bodyOf, type User } from './client';
+
+const MINUTE_MS = 60_000;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    // The session has ended meanwhile: the console asks for a new one.
+    onError: (error) => {
+      if (error instanceof ApiError && error.status === 401) setSession(null);
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // A refusal stays one; only what may pass by itself is asked again.
+      retry: (failures, error) =>
+        failures < 2 && error instanceof ApiError && [0, 429, 502, 503].includes(error.status),
+      retryDelay: (_failures, error) =>
+        Math.min((error instanceof ApiError ? (error.retryAfter ?? 1) : 1) * 1_000, 5_000),
+    },
+  },
+});
+
+/** Set while this browser may have a session. */
+const SIGNED_IN = 'console.signed-in';
+
+/** Call it with the user of a new session, and with null at its end. */
+export function setSession(user: User | null): void {
+  if (user === null) {
+    localStorage.removeItem(SIGNED_IN);
+    queryClient.clear();
+  } else localStorage.setItem(SIGNED_IN, 'yes');
+  queryClient.setQueryData(sessionQuery.queryKey, user);
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async () => {
+    // The cookie is out of reach of scripts. Asked without one, the browser would show an error.
+    if (localStorage.getItem(SIGNED_IN) === null) return null;
+    try {
+      return (await bodyOf(api.GET('/api/v1/platform/session'))).data;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      localStorage.removeItem(SIGNED_IN);
+      return null;
+    }
+  },
+  staleTime: MINUTE_MS,
+});
+
+export const tenantQuery = queryOptions({
+  queryKey: ['tenant'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/tenant'))).data,
+  staleTime: MINUTE_MS,
+});
+
+export const assetTypesQuery = queryOptions({
+  queryKey: ['asset-types'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/asset-types'))).data,
+  staleTime: MINUTE_MS,
+});
+
+export const tableInfoQuery = (table: string) =>
+  queryOptions({
+    queryKey: ['info', table],
+    queryFn: async () =>
+      (await bodyOf(api.GET('/api/v1/platform/tables/{table}/info', { params: { path: { table } } }))).data,
+    staleTime: MINUTE_MS,
+  });
+
+const COUNTED_EACH_MS = 15_000;
+
+/** How many orders wait in each queue. */
+export const orderCountsQuery = queryOptions({
+  queryKey: ['orders', 'counts'],
+  queryFn: async () => {
+    const { to_validate: waiting } = (await bodyOf(api.GET('/api/v1/platform/orders/counts'))).data;
+    return {
+      toValidate: waiting.pending_validation + waiting.saved + waiting.validated,
+      refused: waiting.submit_failed + waiting.failed,
+    };
+  },
+  refetchInterval: COUNTED_EACH_MS,
+});
+
+export const webhooksQuery = queryOptions({
+  queryKey: ['webhooks'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/webhooks'))).data,
+});

@@ -1,0 +1,214 @@
+/** A table of rows for all pages: sorted by the API, opened and selected by mouse or keys, with columns that are remembered. */
+import { Button, Checkbox, Group, Menu, Pagination, Table, Text, UnstyledButton } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { columnVisibilityFeature, tableFeatures, useTable } from '@tanstack/react-table';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { AnyRecord, PageMeta } from '../api/client';
+import { useKeys } from './keys';
+import { useNumber, useText } from './language';
+
+export type Column<Row> = {
+  readonly id: string;
+  readonly label: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** The field by which the API sorts; absent if it does not. */
+  readonly sort?: string;
+  readonly isNumber?: boolean;
+  /** Shown unless the person chooses it. */
+  readonly isHidden?: boolean;
+};
+
+type Props<Row> = {
+  /** Under which the chosen columns are kept. */
+  readonly name: string;
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowId: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  readonly sorted?: { readonly by: string | undefined; readonly onSort: (sort: string) => void };
+  readonly selected?: { readonly ids: ReadonlySet<string>; readonly onSelect: (ids: ReadonlySet<string>) => void };
+  /** Beside the choice of columns. */
+  readonly tools?: ReactNode;
+};
+
+const features = tableFeatures({ columnVisibilityFeature });
+
+export function DataTable<Row extends object>(props: Props<Row>) {
+  const { name, label, columns, rows, rowId, onOpen, sorted, selected, tools } = props;
+  const text = useText();
+  const [visibility, setVisibility] = useLocalStorage<Record<string, boolean>>({
+    key: `console.columns.${name}`,
+    defaultValue: {},
+    getInitialValueInEffect: false,
+  });
+  const [current, setCurrent] = useState(-1);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const columnVisibility = Object.fromEntries(
+    columns.map(({ id, isHidden }) => [id, visibility[id] ?? isHidden !== true]),
+  );
+  const table = useTable({
+    features,
+    data: rows,
+    columns: columns.map(({ id }) => ({ id, accessorFn: (row: Row) => row })),
+    getRowId: rowId,
+    state: { columnVisibility },
+  });
+  const byId = new Map(columns.map((column) => [column.id, column]));
+  const shown = table.getVisibleLeafColumns().flatMap(({ id }) => byId.get(id) ?? []);
+
+  const toggle = (row: Row | undefined) => {
+    if (row === undefined || selected === undefined) return;
+    const ids = new Set(selected.ids);
+    if (!ids.delete(rowId(row))) ids.add(rowId(row));
+    selected.onSelect(ids);
+  };
+  const move = (by: number) => setCurrent((at) => Math.min(rows.length - 1, Math.max(0, at + by)));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each move
+  useEffect(() => {
+    body.current?.querySelector('[data-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [current]);
+  const open = () => {
+    const row = rows[current];
+    if (row !== undefined) onOpen?.(row);
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => toggle(rows[current]),
+    ...(current < 0 ? {} : { Enter: open }),
+  });
+
+  return (
+    <>
+      <Group justify="space-between">
+        <Group gap="xs">{tools}</Group>
+        <Menu closeOnItemClick={false} position="bottom-end">
+          <Menu.Target>
+            <Button variant="default" size="xs">
+              {text.common.columns}
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown mah="60vh" style={{ overflowY: 'auto' }}>
+            {columns.map(({ id, label: of }) => (
+              <Checkbox
+                key={id}
+                px="sm"
+                py={4}
+                label={of}
+                checked={columnVisibility[id] === true}
+                onChange={({ currentTarget: { checked } }) => setVisibility({ ...visibility, [id]: checked })}
+              />
+            ))}
+          </Menu.Dropdown>
+        </Menu>
+      </Group>
+      <Table.ScrollContainer minWidth={480}>
+        <Table highlightOnHover aria-label={label} stickyHeader>
+          <Table.Thead>
+            <Table.Tr>
+              {selected !== undefined && (
+                <Table.Th w={40}>
+                  <Checkbox
+                    aria-label={text.orders.selectAll}
+                    checked={rows.length > 0 && rows.every((row) => selected.ids.has(rowId(row)))}
+                    onChange={({ currentTarget: { checked } }) =>
+                      selected.onSelect(new Set(checked ? rows.map(rowId) : []))
+                    }
+                  />
+                </Table.Th>
+              )}
+              {shown.map((column) => (
+                <Header key={column.id} column={column} sorted={sorted} />
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody ref={body}>
+            {table.getRowModel().rows.map(({ id, original: row }, at) => (
+              <Table.Tr
+                key={id}
+                {...(onOpen === undefined ? {} : { className: 'row', onClick: () => onOpen(row) })}
+                {...(at === current ? { 'data-current': true } : {})}
+              >
+                {selected !== undefined && (
+                  <Table.Td onClick={(event) => event.stopPropagation()}>
+                    <Checkbox
+                      aria-label={text.orders.selectOne}
+                      checked={selected.ids.has(id)}
+                      onChange={() => toggle(row)}
+                    />
+                  </Table.Td>
+                )}
+                {shown.map((column) => (
+                  <Table.Td key={column.id} {...(column.isNumber === true ? { className: 'number' } : {})}>
+                    {column.cell(row)}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </>
+  );
+}
+
+function Header<Row>({ column, sorted }: { readonly column: Column<Row>; readonly sorted: Props<Row>['sorted'] }) {
+  const { label, sort, isNumber } = column;
+  const className = isNumber === true ? { className: 'number' } : {};
+  if (sort === undefined || sorted === undefined) return <Table.Th {...className}>{label}</Table.Th>;
+  const direction = sorted.by === sort ? 'ascending' : sorted.by === `-${sort}` ? 'descending' : 'none';
+  return (
+    <Table.Th {...className} aria-sort={direction}>
+      <UnstyledButton fw={700} fz="sm" onClick={() => sorted.onSort(direction === 'ascending' ? `-${sort}` : sort)}>
+        {label} {direction === 'ascending' ? '↑' : direction === 'descending' ? '↓' : ''}
+      </UnstyledButton>
+    </Table.Th>
+  );
+}
+
+/** Pages of a list with an exact total. */
+export function Pages({ meta, onPage }: { readonly meta: PageMeta; readonly onPage: (page: number) => void }) {
+  const text = useText();
+  const number = useNumber();
+  return (
+    <Group justify="space-between">
+      <Text size="sm">{text.common.rows(number(meta.total))}</Text>
+      {meta.last_page > 1 && (
+        <Pagination
+          size="sm"
+          total={meta.last_page}
+          value={meta.current_page}
+          onChange={onPage}
+          getControlProps={(control) => ({
+            'aria-label': control === 'next' ? text.common.next : text.common.previous,
+          })}
+          getItemProps={(page) => ({ 'aria-label': text.common.page(number(page), number(meta.last_page)) })}
+        />
+      )}
+    </Group>
+  );
+}
+
+/** One line of a text of any length; the whole of it is shown on hover. */
+export function Cut({ children }: { readonly children: string | null | undefined }) {
+  const value = children ?? '';
+  return (
+    <div className="cut" title={value.slice(0, 2_000)}>
+      <bdi>{value.slice(0, 300)}</bdi>
+    </div>
+  );
+}
+
+/** The value of any field as text. */
+export function valueText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** What a record is called: the first of these fields that it has. */
+export const titleOf = (record: AnyRecord): string =>
+  valueText(record.name ?? record.external_id ?? record.code ?? record.id);
+
+/** Fields of every record, which pages show apart from its own. */
+export const SYSTEM_FIELDS: readonly string[] = ['id', 'created_at', 'updated_at'];

@@ -1,0 +1,149 @@
+/** Dialogs that many pages need: a question before something that cannot be taken back, and a secret shown once. */
+import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { ApiError } from '../api/client';
+import { useText } from './language';
+import { Problem } from './Page';
+
+type FormDialogProps = {
+  readonly title: string;
+  /** Of the button that acts. */
+  readonly label: string;
+  /** Closes the dialog when it has succeeded, or shows what comes next. */
+  readonly act: () => Promise<unknown>;
+  readonly onClose: () => void;
+  readonly isReady?: boolean;
+  readonly color?: string;
+  readonly size?: string;
+  /** Given the service's message about a field. */
+  readonly children: (errorOf: (field: string) => string | undefined) => ReactNode;
+};
+
+/** Fields to fill in, and a button that sends them: a refusal is shown, and the dialog stays. */
+export function FormDialog({ title, label, act, onClose, isReady = true, color, size, children }: FormDialogProps) {
+  const text = useText();
+  const action = useMutation({ mutationFn: act });
+  const errors = action.error instanceof ApiError ? action.error.fields : {};
+  return (
+    <Modal opened onClose={onClose} title={title} {...(size === undefined ? {} : { size })}>
+      <Stack>
+        {action.error !== null && <Problem error={action.error} />}
+        {children((field) => errors[field]?.join(' '))}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {text.common.cancel}
+          </Button>
+          <Button
+            disabled={!isReady}
+            loading={action.isPending}
+            onClick={() => action.mutate()}
+            {...(color === undefined ? {} : { color })}
+          >
+            {label}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+type AskedProps = {
+  readonly label: string;
+  /** What happens. */
+  readonly why?: string;
+  readonly act: () => Promise<unknown>;
+  readonly color?: string;
+};
+
+/** A button whose action is asked for once more. */
+export function Asked({ label, why, act, color = 'red' }: AskedProps) {
+  const text = useText();
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {isOpen && (
+        <FormDialog title={label} label={label} act={() => act().then(close)} onClose={close} color={color}>
+          {() => <Text>{why ?? text.common.sure}</Text>}
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+/** A button that acts at once, and shows the refusal if there is one. */
+export function Act({
+  label,
+  act,
+  isDisabled = false,
+}: {
+  readonly label: string;
+  readonly act: () => Promise<unknown>;
+  readonly isDisabled?: boolean;
+}) {
+  const action = useMutation({ mutationFn: act });
+  return (
+    <>
+      <Button
+        size="xs"
+        variant="default"
+        disabled={isDisabled}
+        loading={action.isPending}
+        onClick={() => action.mutate()}
+      >
+        {label}
+      </Button>
+      <Modal opened={action.error !== null} onClose={() => action.reset()} title={label}>
+        <Problem error={action.error} />
+      </Modal>
+    </>
+  );
+}
+
+type SecretProps = {
+  readonly title: string;
+  readonly values: readonly (readonly [label: string, value: string])[];
+  readonly onClose: () => void;
+  readonly children?: ReactNode;
+};
+
+export function SecretOnce({ title, values, onClose, children }: SecretProps) {
+  const text = useText();
+  return (
+    <Modal opened onClose={onClose} title={title} closeOnClickOutside={false}>
+      <Stack>
+        <Alert color="yellow">{text.common.secretOnce}</Alert>
+        {values.map(([label, value]) => (
+          <Stack key={label} gap={4}>
+            <Text size="sm" fw={600}>
+              {label}
+            </Text>
+            <Group wrap="nowrap" gap="xs">
+              <Code className="text">{value}</Code>
+              <CopyButton value={value}>
+                {({ copied, copy }) => (
+                  <Button
+                    size="compact-xs"
+                    variant="default"
+                    onClick={copy}
+                    aria-label={`${text.common.copy}: ${label}`}
+                  >
+                    {copied ? text.common.copied : text.common.copy}
+                  </Button>
+                )}
+              </CopyButton>
+            </Group>
+          </Stack>
+        ))}
+        {children}
+        <Group justify="flex-end">
+          <Button onClick={onClose}>{text.common.close}</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,127 @@
+/** The frame of a page: its heading, its errors, and what stands where there is nothing. */
+import { Alert, Anchor, Button, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { type ReactNode, useEffect } from 'react';
+import { ApiError } from '../api/client';
+import { useText } from './language';
+
+type PageProps = {
+  readonly title: string;
+  /** Beside the heading. */
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+};
+
+export function Page({ title, actions, children }: PageProps) {
+  const text = useText();
+  useEffect(() => {
+    document.title = `${title} – ${text.product}`;
+  }, [title, text]);
+  return (
+    <Stack gap="md">
+      <Group justify="space-between" align="center">
+        <Title order={1} size="h2">
+          <bdi>{title}</bdi>
+        </Title>
+        {actions !== undefined && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+/** Says what went wrong and what to do; the service's own words do that. */
+export function Problem({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const text = useText();
+  const message = error instanceof Error ? error.message : String(error);
+  const messages = error instanceof ApiError ? Object.entries(error.fields) : [];
+  // A refusal of one field says it in its message already.
+  const fields = messages.filter(([, texts]) => texts.join(' ') !== message);
+  return (
+    <Alert color="red" variant="light" role="alert">
+      <Stack gap="xs" align="flex-start">
+        <Text>{message}</Text>
+        {fields.map(([field, texts]) => (
+          <Text key={field} size="sm">
+            {texts.join(' ')}
+          </Text>
+        ))}
+        {onRetry !== undefined && (
+          <Button size="xs" variant="default" onClick={onRetry}>
+            {text.common.retry}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Says what to do next where there is nothing to show. */
+export function Empty({ children, action }: { readonly children: ReactNode; readonly action?: ReactNode }) {
+  return (
+    <Stack align="center" py="xl" gap="sm">
+      <Text c="var(--mantine-color-text)" ta="center" maw="32rem">
+        {children}
+      </Text>
+      {action}
+    </Stack>
+  );
+}
+
+export function Loading() {
+  const text = useText();
+  return (
+    <Group justify="center" py="xl" role="status" aria-label={text.common.loading}>
+      <Loader />
+    </Group>
+  );
+}
+
+type Read<T> = {
+  readonly data: T | undefined;
+  readonly error: unknown;
+  readonly isPending: boolean;
+  readonly refetch: () => unknown;
+};
+
+/** What was read, once it is there; the error with a way to try again otherwise. */
+export function Loaded<T>({ query, children }: { readonly query: Read<T>; readonly children: (data: T) => ReactNode }) {
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.error !== null && query.error !== undefined && (
+          <Problem error={query.error} onRetry={() => void query.refetch()} />
+        )}
+        {children(query.data)}
+      </>
+    );
+  }
+  if (query.isPending) return <Loading />;
+  return <Problem error={query.error} onRetry={() => void query.refetch()} />;
+}
+
+type Continued = {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+};
+
+/** The button under a list with a cursor, while there is a next page. */
+export function More({ list }: { readonly list: Continued }) {
+  const text = useText();
+  if (!list.hasNextPage) return null;
+  return (
+    <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+      {text.common.more}
+    </Button>
+  );
+}
+
+export function NotFound() {
+  const text = useText();
+  return (
+    <Page title={text.common.notFound}>
+      {/* The service knows where it is: at a tenant's host or at the operator's. */}
+      <Anchor href="/console">{text.common.home}</Anchor>
+    </Page>
+  );
+}

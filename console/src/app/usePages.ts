@@ -1,0 +1,19 @@
+/** A list with a cursor, read page by page. */
+import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
+import { cursorOf } from './cursor';
+
+type Linked = { readonly links: { readonly next: string | null } };
+
+/** @param everyMs how often it is read again; never by default */
+export const usePages = <Answer extends Linked>(
+  queryKey: QueryKey,
+  read: (cursor: string | undefined) => Promise<Answer>,
+  everyMs?: number,
+) =>
+  useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam }) => read(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ links }: Answer) => cursorOf(links.next),
+    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
+  });

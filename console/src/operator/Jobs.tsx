@@ -1,0 +1,173 @@
+/** Rebuilds, verifications and retries: the form that asks for one, and what becomes of them. */
+import { Badge, Group, Progress, Select, Stack, Text, Title } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { bodyOf } from '../api/client';
+import { Act, Asked } from '../app/Dialogs';
+import { useNumber, When } from '../app/language';
+import { Empty } from '../app/Page';
+import { Rows } from '../app/Rows';
+import { api, type Job } from './client';
+import { useWords } from './words';
+
+type Projection = Job['projections'][number];
+const PROJECTIONS: readonly Projection[] = ['records', 'order_history', 'deliveries', 'activity'];
+const isProjection = (name: string | null): name is Projection => PROJECTIONS.some((each) => each === name);
+
+/** Work on everything, or on a tenant. */
+export function JobForm({ tenant, tables = [] }: { readonly tenant?: string; readonly tables?: readonly string[] }) {
+  const { jobs } = useWords();
+  const client = useQueryClient();
+  const [projection, setProjection] = useState<string | null>(null);
+  const [table, setTable] = useState<string | null>(null);
+  const begin = (kind: 'verify' | 'rebuild') => async () => {
+    const body = {
+      kind,
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(table === null ? {} : { table }),
+      ...(isProjection(projection) && table === null ? { projection } : {}),
+    };
+    await bodyOf(api.POST('/api/v1/operator/jobs', { body }));
+    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+  };
+  return (
+    <Stack component="section" gap="xs">
+      <Title order={2} size="h4">
+        {jobs.title}
+      </Title>
+      <Group align="flex-end" gap="xs">
+        <Select
+          label={jobs.what}
+          placeholder={jobs.all}
+          clearable
+          disabled={table !== null}
+          data={[...PROJECTIONS]}
+          value={projection}
+          onChange={setProjection}
+        />
+        {tenant !== undefined && (
+          <Select
+            label={jobs.table}
+            placeholder={jobs.allTables}
+            clearable
+            searchable
+            data={[...tables]}
+            value={table}
+            onChange={setTable}
+          />
+        )}
+        <Act label={jobs.verify} act={begin('verify')} />
+        <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
+      </Group>
+      <Text size="sm">{jobs.verifyWhy}</Text>
+    </Stack>
+  );
+}
+
+const COLORS = { running: 'indigo', done: 'green', failed: 'red', cancelled: 'gray' } as const;
+
+export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
+  const words = useWords();
+  if (jobs.length === 0) return <Empty>{words.jobs.none}</Empty>;
+  return (
+    <Rows
+      label={words.jobs.title}
+      minWidth={600}
+      heads={[
+        { label: words.jobs.what },
+        { label: words.jobs.scope },
+        { label: words.tenants.state },
+        { label: words.jobs.by },
+      ]}
+      rows={jobs.map((job) => ({
+        id: job.id,
+        cells: [
+          <div key="what">
+            {words.jobs[job.kind]}
+            <Text size="sm">{job.projections.length === PROJECTIONS.length ? words.jobs.all : job.projections}</Text>
+          </div>,
+          [job.tenant ?? words.jobs.everything, job.table].filter(Boolean).join(' / '),
+          <JobState key="state" job={job} />,
+          <div key="by">
+            <bdi>{job.operator}</bdi>
+            <Text size="sm">
+              <When at={job.started_at} />
+            </Text>
+          </div>,
+        ],
+      }))}
+    />
+  );
+}
+
+/** Its progress while it is at work, then what came of it. */
+function JobState({ job }: { readonly job: Job }) {
+  const { jobs } = useWords();
+  const client = useQueryClient();
+  const cancel = async () => {
+    await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id: job.id } } }));
+    await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
+  };
+  return (
+    <Stack gap={4}>
+      <Group gap="xs">
+        <Badge color={COLORS[job.state]} variant="dot" tt="none">
+          {jobs.states[job.state]}
+        </Badge>
+        {job.state === 'running' && job.kind !== 'retry' && <Act label={jobs.cancel} act={cancel} />}
+      </Group>
+      {job.state === 'running' && job.kind !== 'retry' && <JobProgress job={job} />}
+      {job.reports.map((report) => (
+        <Report key={report.projection} report={report} />
+      ))}
+      {job.kind === 'retry' && job.state === 'done' && job.reports.length === 0 && (
+        <Text size="sm">{jobs.nothingParked}</Text>
+      )}
+      {job.error !== null && (
+        <Text size="sm" className="text">
+          {job.error}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function JobProgress({ job: { progress, reports, projections } }: { readonly job: Job }) {
+  const { jobs } = useWords();
+  const share = progress === null || progress.of === 0 ? 0 : Math.min(1, progress.done / progress.of);
+  const isNext = progress !== null && !reports.some(({ projection }) => projection === progress.projection);
+  const percent = Math.round(((reports.length + (isNext ? share : 0)) / projections.length) * 100);
+  const label = progress === null ? jobs.states.running : `${progress.projection}: ${jobs[progress.step]}`;
+  return (
+    <div>
+      <Progress value={percent} animated aria-label={label} />
+      <Text size="sm">
+        {label}, {percent} %
+      </Text>
+    </div>
+  );
+}
+
+function Report({ report }: { readonly report: Job['reports'][number] }) {
+  const { jobs } = useWords();
+  const number = useNumber();
+  return (
+    <div>
+      <Text size="sm">
+        {report.projection}: {jobs.outcomes[report.outcome]}
+        {report.records > 0 && `, ${jobs.records(number(report.records))}`}
+      </Text>
+      {report.error !== null && (
+        <Text size="sm" className="text">
+          {report.error}
+        </Text>
+      )}
+      {report.differences.map((each) => (
+        <Text key={JSON.stringify(each)} size="sm" className="text">
+          {[each.tenant, each.table, each.place, each.record].filter((part) => part).join(' / ')}: {each.detail}
+        </Text>
+      ))}
+      {report.more > 0 && <Text size="sm">{jobs.moreDifferences(number(report.more))}</Text>}
+    </div>
+  );
+}

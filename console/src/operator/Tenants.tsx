@@ -1,0 +1,99 @@
+/** The tenants of the installation by name, with what each has and how it fares. */
+import { Badge } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { type Column, DataTable } from '../app/DataTable';
+import { useNumber } from '../app/language';
+import { Empty, Loaded, More, Page } from '../app/Page';
+import { SearchField } from '../app/SearchField';
+import type { Tenant } from './client';
+import { tenantsQuery } from './queries';
+import { useSize, useWords } from './words';
+
+export function Tenants() {
+  const words = useWords();
+  const navigate = useNavigate();
+  const { text: search = '' } = getRouteApi('/operator/tenants').useSearch();
+  const list = useInfiniteQuery(tenantsQuery(search));
+  const columns = useColumns();
+  return (
+    <Page title={words.menu.tenants}>
+      <SearchField
+        label={words.tenants.search}
+        value={search}
+        onSearch={(text) =>
+          void navigate({ to: '/operator/tenants', search: text === '' ? {} : { text }, replace: true })
+        }
+      />
+      <Loaded query={list}>
+        {({ pages }) => {
+          const tenants = pages.flatMap(({ data }) => data);
+          return tenants.length === 0 ? (
+            <Empty>{search === '' ? words.tenants.noneAtAll : words.tenants.none}</Empty>
+          ) : (
+            <DataTable
+              name="operator-tenants"
+              label={words.menu.tenants}
+              columns={columns}
+              rows={tenants}
+              rowId={({ name }) => name}
+              onOpen={({ name }) => void navigate({ to: '/operator/tenants/$tenant', params: { tenant: name } })}
+            />
+          );
+        }}
+      </Loaded>
+      <More list={list} />
+    </Page>
+  );
+}
+
+function useColumns(): readonly Column<Tenant>[] {
+  const { tenants } = useWords();
+  const number = useNumber();
+  const size = useSize();
+  return [
+    {
+      id: 'name',
+      label: tenants.tenant,
+      cell: ({ name }) => (
+        <Link to="/operator/tenants/$tenant" params={{ tenant: name }}>
+          {name}
+        </Link>
+      ),
+    },
+    { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
+    { id: 'size', label: tenants.size, isNumber: true, cell: ({ log_bytes }) => size(log_bytes) },
+    { id: 'records', label: tenants.records, isNumber: true, cell: ({ records }) => number(records) || '–' },
+    { id: 'requests', label: tenants.requests, isNumber: true, cell: ({ requests }) => number(requests.all) },
+    { id: 'refused', label: tenants.refused, isNumber: true, cell: ({ requests }) => number(requests.refused) },
+    { id: 'failed', label: tenants.failed, isNumber: true, cell: ({ requests }) => number(requests.failed) },
+    { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
+    { id: 'events', label: tenants.events, isNumber: true, isHidden: true, cell: ({ events }) => number(events) },
+    { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
+  ];
+}
+
+/** `log_bytes 93 %`: the quota of which most is used. */
+function fullestOf(quotas: Tenant['quotas']): string {
+  const [fullest] = quotas
+    .flatMap(({ quota, used, limit }) => (used === null || limit === 0 ? [] : [{ quota, share: used / limit }]))
+    .sort((a, b) => b.share - a.share);
+  return fullest === undefined || fullest.share < 0.01 ? '' : `${fullest.quota} ${Math.round(fullest.share * 100)} %`;
+}
+
+export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'behind_seconds'> }) {
+  const { tenants } = useWords();
+  const number = useNumber();
+  const { parked, behind_seconds: behind } = tenant;
+  const [color, text] =
+    parked.length > 0
+      ? ['red', tenants.parked]
+      : behind > 0
+        ? ['yellow', tenants.behind(number(behind))]
+        : ['green', tenants.running];
+  return (
+    <Badge color={color} variant="dot" tt="none">
+      {text}
+    </Badge>
+  );
+}

@@ -1,0 +1,79 @@
+/** What the operator's pages read, by the keys under which it is kept. */
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { bodyOf } from '../api/client';
+import { cursorOf } from '../app/cursor';
+import type { LogSearch } from '../routes';
+import { api } from './client';
+
+/** What an operator watches is read again so often, in milliseconds. */
+const WATCHED_EACH_MS = 5_000;
+const watched = { refetchInterval: WATCHED_EACH_MS };
+
+export const overviewQuery = queryOptions({
+  queryKey: ['operator', 'overview'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/overview'))).data,
+  ...watched,
+});
+
+export const projectionsQuery = queryOptions({
+  queryKey: ['operator', 'projections'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/projections'))).data,
+  ...watched,
+});
+
+const RUNNING_EACH_MS = 500;
+
+/** More often while one is at work. */
+export const jobsQuery = queryOptions({
+  queryKey: ['operator', 'jobs'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/operator/jobs'))).data,
+  refetchInterval: ({ state }) =>
+    state.data?.some(({ ended_at }) => ended_at === null) === true ? RUNNING_EACH_MS : WATCHED_EACH_MS,
+});
+
+export const tenantQuery = (tenant: string) =>
+  queryOptions({
+    queryKey: ['operator', 'tenant', tenant],
+    queryFn: async () =>
+      (await bodyOf(api.GET('/api/v1/operator/tenants/{tenant}', { params: { path: { tenant } } }))).data,
+    ...watched,
+  });
+
+const firstPage = { initialPageParam: undefined as string | undefined };
+const nextPage = ({ links }: { readonly links: { readonly next: string | null } }) => cursorOf(links.next, 'after');
+
+export const tenantsQuery = (search: string) =>
+  infiniteQueryOptions({
+    queryKey: ['operator', 'tenants', search],
+    queryFn: ({ pageParam: after }) =>
+      bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, after } as object } })),
+    ...firstPage,
+    getNextPageParam: nextPage,
+  });
+
+export const parkedQuery = infiniteQueryOptions({
+  queryKey: ['operator', 'parked'],
+  queryFn: ({ pageParam: after }) =>
+    bodyOf(api.GET('/api/v1/operator/parked', { params: { query: { after } as object } })),
+  ...firstPage,
+  getNextPageParam: nextPage,
+  ...watched,
+});
+
+export const logQuery = (search: LogSearch) =>
+  infiniteQueryOptions({
+    queryKey: ['operator', 'log', search],
+    queryFn: ({ pageParam: after }) =>
+      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...timesOf(search), after } as object } })),
+    ...firstPage,
+    getNextPageParam: nextPage,
+  });
+
+/** The fields have a moment in the person's zone, the API one with its own. */
+const timesOf = ({ since, until, ...search }: LogSearch) => ({ ...search, since: moment(since), until: moment(until) });
+
+function moment(local: string | undefined): string | undefined {
+  if (local === undefined) return undefined;
+  const time = new Date(local);
+  return Number.isNaN(time.getTime()) ? local : time.toISOString();
+}

@@ -1,0 +1,89 @@
+/** The input for a field of any table, by its type. Its value is what the API takes and gives. */
+import { Checkbox, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import type { AssetField } from '../api/client';
+
+type Props = {
+  readonly field: AssetField;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  readonly error?: string | undefined;
+  readonly isDisabled?: boolean;
+  /** In a grid the column's head is the label. */
+  readonly isInGrid?: boolean;
+  readonly ariaLabel?: string;
+};
+
+const textOf = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
+const orNull = (value: string): string | null => (value === '' ? null : value);
+
+export function FieldInput(props: Props) {
+  const { field, value, onChange, error, isDisabled = false, isInGrid = false, ariaLabel = field.label } = props;
+  const shared = {
+    ...(isInGrid ? { 'aria-label': ariaLabel } : { label: field.label }),
+    error,
+    disabled: isDisabled,
+    required: field.required && !isInGrid,
+    withAsterisk: field.required && !isInGrid,
+  };
+  if (field.one_of !== null) {
+    return (
+      <Select
+        {...shared}
+        data={field.one_of}
+        value={orNull(textOf(value))}
+        clearable={!field.required}
+        onChange={onChange}
+      />
+    );
+  }
+  switch (field.type) {
+    case 'Boolean':
+      return (
+        <Checkbox
+          {...shared}
+          checked={value === true}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+        />
+      );
+    case 'Integer':
+    case 'Decimal':
+      return (
+        <NumberInput
+          {...shared}
+          hideControls
+          allowDecimal={field.type === 'Decimal'}
+          value={typeof value === 'number' || typeof value === 'string' ? value : ''}
+          onChange={(next) => onChange(next === '' ? null : next)}
+        />
+      );
+    case 'Date':
+      return (
+        <TextInput
+          {...shared}
+          type="date"
+          value={textOf(value)}
+          onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
+        />
+      );
+    case 'LongText':
+      if (isInGrid) break;
+      return (
+        <Textarea
+          {...shared}
+          autosize
+          maxRows={8}
+          value={textOf(value)}
+          onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
+        />
+      );
+    default:
+  }
+  return (
+    <TextInput
+      {...shared}
+      maxLength={field.max_length ?? undefined}
+      value={textOf(value)}
+      onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
+    />
+  );
+}

@@ -1,0 +1,86 @@
+/** What happened to an order, the newest first: who, when, and which fields. */
+import { Stack, Text, Timeline } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { api, bodyOf, type Schemas } from '../api/client';
+import { useText, When } from '../app/language';
+import { Empty, Loaded, More } from '../app/Page';
+import { Changed } from '../tables/Differences';
+
+const SHOWN = 25;
+
+export function OrderHistory({ orderId }: { readonly orderId: string }) {
+  const text = useText();
+  const answer = async (page: number) => {
+    const params = { path: { order_id: orderId }, query: { page, perPage: SHOWN } as object };
+    const { data, meta } = await bodyOf(api.GET('/api/v1/platform/orders/{order_id}/history', { params }));
+    return { entries: data.toReversed(), page: meta.current_page, last: meta.last_page };
+  };
+  // The oldest come first in the API: the console begins with the last page, and goes back.
+  const read = useInfiniteQuery({
+    queryKey: ['orders', 'history', orderId],
+    queryFn: async ({ pageParam }) => {
+      if (pageParam !== undefined) return answer(pageParam);
+      const first = await answer(1);
+      return first.last <= 1 ? first : answer(first.last);
+    },
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ page }) => (page > 1 ? page - 1 : undefined),
+  });
+  return (
+    <Loaded query={read}>
+      {({ pages }) => {
+        const entries = pages.flatMap((page) => page.entries);
+        return entries.length === 0 ? (
+          <Empty>{text.orders.noHistory}</Empty>
+        ) : (
+          <Stack>
+            <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
+              {entries.map((entry) => (
+                <Entry key={entry.id} entry={entry} />
+              ))}
+            </Timeline>
+            <More list={read} />
+          </Stack>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+/** `OrderPartAdded` as words: events have too many names for a dictionary, and auditors look them up by these. */
+export const eventName = (event: string): string =>
+  event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function Entry({ entry }: { readonly entry: Schemas['HistoryEntry'] }) {
+  const text = useText();
+  const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
+  const states: { readonly [status: string]: string } = text.status;
+  return (
+    <Timeline.Item
+      title={from === to || from === null ? eventName(event) : `${states[from] ?? from} → ${states[to] ?? to}`}
+    >
+      <Text size="sm">
+        <When at={at} /> <bdi>{text.orders.whoChanged(actor.name ?? actor.id)}</bdi>
+      </Text>
+      {reasons.map((reason, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
+        <Text key={index} size="sm" className="text">
+          {reason}
+        </Text>
+      ))}
+      {changes.length > 0 && (
+        <details>
+          <summary>{text.orders.changes(changes.length)}</summary>
+          {changes.map((change) => (
+            <Changed
+              key={`${change.table} ${change.id} ${change.field}`}
+              label={change.field}
+              from={change.from}
+              to={change.to}
+            />
+          ))}
+        </details>
+      )}
+    </Timeline.Item>
+  );
+}

@@ -1,0 +1,279 @@
+/** Lists of orders: those to validate, those the ERP refused or did not get, and the archive. */
+import { Alert, Badge, Button, Checkbox, Group, List, Modal, Select, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, bodyOf, type OrderRow, type Schemas } from '../api/client';
+import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
+import { Age, useNumber, useText, When } from '../app/language';
+import { Empty, Loaded, Page, Problem } from '../app/Page';
+import { SearchField } from '../app/SearchField';
+import { useRoles } from '../app/useRoles';
+import { useWatched } from '../app/useWatched';
+import type { OrdersSearch } from '../routes';
+import { StatusBadge } from './StatusBadge';
+
+type Queue = {
+  readonly path: '/orders' | '/refused' | '/archive';
+  readonly name: 'to_validate' | 'archive';
+  readonly states: readonly OrderRow['processing_status'][];
+};
+const TO_VALIDATE: Queue = {
+  path: '/orders',
+  name: 'to_validate',
+  states: ['pending_validation', 'saved', 'validated'],
+};
+const REFUSED: Queue = { path: '/refused', name: 'to_validate', states: ['submit_failed', 'failed'] };
+const ARCHIVE: Queue = { path: '/archive', name: 'archive', states: ['submitted', 'completed', 'rejected'] };
+
+export const ToValidate = () => <OrderList queue={TO_VALIDATE} />;
+export const Refused = () => <OrderList queue={REFUSED} />;
+export const Archive = () => <OrderList queue={ARCHIVE} />;
+
+const PAGE_SIZE = 25;
+
+/** What the address says, as the API's parameters. */
+export function orderListParameters({ name, states }: Pick<Queue, 'name' | 'states'>, search: OrdersSearch): object {
+  return {
+    queue: name,
+    include: 'summary',
+    perPage: PAGE_SIZE,
+    page: search.page,
+    search: search.text,
+    problems: search.problems,
+    sort: search.sort ?? (name === 'archive' ? '-updated_at' : 'created_at'),
+    'filter[processing_status][in]': search.state ?? states.join(','),
+  };
+}
+
+function OrderList({ queue }: { readonly queue: Queue }) {
+  const text = useText();
+  const navigate = useNavigate();
+  const search: OrdersSearch = getRouteApi(queue.path).useSearch();
+  const { isValidator: mayApprove } = useRoles();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const list = useWatched(['orders', queue.path, search], async () =>
+    bodyOf(api.GET('/api/v1/platform/orders', { params: { query: orderListParameters(queue, search) } })),
+  );
+  const change = (more: Partial<OrdersSearch>) => {
+    setSelected(new Set());
+    void navigate({ to: queue.path, search: { ...search, page: undefined, ...more } as OrdersSearch, replace: true });
+  };
+  const isFiltered = [search.text, search.state, search.problems].some((filter) => filter !== undefined);
+  const title =
+    queue === TO_VALIDATE ? text.menu.toValidate : queue === REFUSED ? text.menu.refused : text.menu.archive;
+  const none =
+    queue === TO_VALIDATE ? text.orders.none : queue === REFUSED ? text.orders.noneRefused : text.orders.noneArchived;
+  return (
+    <Page
+      title={title}
+      actions={mayApprove && queue !== ARCHIVE && <ApproveSelected ids={selected} onDone={setSelected} />}
+    >
+      <Group>
+        <SearchField
+          label={text.orders.search}
+          value={search.text ?? ''}
+          onSearch={(value) => change({ text: value === '' ? undefined : value } as Partial<OrdersSearch>)}
+        />
+        <Select
+          aria-label={text.common.status}
+          placeholder={text.common.all}
+          clearable
+          value={search.state ?? null}
+          data={queue.states.flatMap((state) => (state === null ? [] : [{ value: state, label: text.status[state] }]))}
+          onChange={(state) => change({ state: state ?? undefined } as Partial<OrdersSearch>)}
+        />
+        {queue === TO_VALIDATE && (
+          <Checkbox
+            label={text.orders.onlyProblems}
+            checked={search.problems === 'only'}
+            onChange={({ currentTarget: { checked } }) => change({ problems: checked ? 'only' : undefined } as never)}
+          />
+        )}
+      </Group>
+      {list.isOutOfDate && (
+        <Alert role="status" p="xs">
+          <Group justify="space-between">
+            <Text size="sm">{text.common.outOfDate}</Text>
+            <Button size="compact-sm" onClick={list.showNew}>
+              {text.common.showNew}
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <Loaded query={list}>
+        {({ data: rows, meta }) =>
+          rows.length === 0 ? (
+            <Empty
+              action={
+                isFiltered && (
+                  <Button
+                    variant="default"
+                    onClick={() => change({ text: undefined, state: undefined, problems: undefined } as never)}
+                  >
+                    {text.common.clearFilters}
+                  </Button>
+                )
+              }
+            >
+              {isFiltered ? text.common.noMatch : none}
+            </Empty>
+          ) : (
+            <>
+              <Orders
+                queue={queue}
+                rows={rows}
+                sort={search.sort}
+                onSort={(sort) => change({ sort })}
+                {...(mayApprove && queue !== ARCHIVE ? { selected, onSelect: setSelected } : {})}
+              />
+              <Pages meta={meta} onPage={(page) => change({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+type OrdersProps = {
+  readonly queue: Queue;
+  readonly rows: readonly OrderRow[];
+  readonly sort: string | undefined;
+  readonly onSort: (sort: string) => void;
+  readonly selected?: ReadonlySet<string>;
+  readonly onSelect?: (ids: ReadonlySet<string>) => void;
+};
+
+function Orders({ queue, rows, sort, onSort, selected, onSelect }: OrdersProps) {
+  const { orders, common } = useText();
+  const navigate = useNavigate();
+  const number = useNumber();
+  const columns: readonly Column<OrderRow>[] = [
+    {
+      id: 'customer',
+      label: orders.customer,
+      sort: 'buyer_customer_party_id',
+      cell: (order) => (
+        <Link to="/orders/$orderId" params={{ orderId: order.id }} onClick={(event) => event.stopPropagation()}>
+          <Cut>{order.summary?.customer ?? order.buyer_customer_party_id ?? order.id.slice(0, 8)}</Cut>
+        </Link>
+      ),
+    },
+    {
+      id: 'reference',
+      label: orders.reference,
+      sort: 'customer_reference',
+      cell: (order) => <Cut>{order.customer_reference}</Cut>,
+    },
+    {
+      id: 'state',
+      label: common.status,
+      sort: 'processing_status',
+      cell: (order) => <StatusBadge status={order.processing_status} />,
+    },
+    { id: 'issued', label: orders.issued, sort: 'issue_date', cell: ({ issue_date }) => issue_date },
+    { id: 'delivery', label: orders.delivery, sort: 'delivery_date', cell: ({ delivery_date }) => delivery_date },
+    { id: 'lines', label: orders.lines, isNumber: true, cell: ({ summary }) => number(summary?.lines) },
+    {
+      id: 'problems',
+      label: orders.problems,
+      cell: ({ summary }) =>
+        summary != null && summary.problems > 0 ? (
+          <Badge color="red" variant="light" title={summary.first_problem ?? ''}>
+            {summary.problems}
+          </Badge>
+        ) : null,
+    },
+    {
+      id: 'reasons',
+      label: orders.reasons,
+      isHidden: queue !== REFUSED,
+      cell: ({ error_reason }) => <Cut>{error_reason?.join(' · ')}</Cut>,
+    },
+    {
+      id: 'accuracy',
+      label: orders.accuracy,
+      isNumber: true,
+      cell: ({ accuracy }) => (accuracy === null ? '' : `${Math.round(accuracy * (accuracy <= 1 ? 100 : 1))} %`),
+    },
+    {
+      id: 'age',
+      label: queue === ARCHIVE ? orders.approvedAt : orders.age,
+      sort: queue === ARCHIVE ? 'approved_at' : 'created_at',
+      isNumber: true,
+      cell: ({ created_at, approved_at }) =>
+        queue === ARCHIVE ? <When at={approved_at} /> : <Age since={created_at} />,
+    },
+    { id: 'number', label: orders.one, isHidden: true, cell: ({ id }) => <span className="mono">{id}</span> },
+  ];
+  return (
+    <DataTable
+      name={`orders${queue.path}`}
+      label={orders.one}
+      columns={columns}
+      rows={rows}
+      rowId={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/orders/$orderId', params: { orderId: id } })}
+      sorted={{ by: sort, onSort }}
+      {...(selected === undefined || onSelect === undefined ? {} : { selected: { ids: selected, onSelect } })}
+    />
+  );
+}
+
+type ApproveSelectedProps = {
+  readonly ids: ReadonlySet<string>;
+  /** Given those that were not approved. */
+  readonly onDone: (left: ReadonlySet<string>) => void;
+};
+
+/** Approves many, and says of each that was not approved why. */
+function ApproveSelected({ ids, onDone }: ApproveSelectedProps) {
+  const text = useText();
+  const client = useQueryClient();
+  const [outcomes, setOutcomes] = useState<readonly Schemas['OrderApproval'][]>([]);
+  const approve = useMutation({
+    mutationFn: () => bodyOf(api.POST('/api/v1/platform/orders/approve', { body: { ids: [...ids] } })),
+    onSuccess: ({ data }) => {
+      setOutcomes(data);
+      onDone(new Set(data.filter(({ status }) => status !== 200).map(({ id }) => id)));
+      return client.invalidateQueries({ queryKey: ['orders'] });
+    },
+  });
+  const refused = outcomes.filter(({ status }) => status !== 200);
+  const messageOf = ({ message, errors }: Schemas['OrderApproval']) =>
+    [message, ...Object.values(errors ?? {}).flat()].filter((part) => part !== undefined).join(' ');
+  return (
+    <>
+      <Button disabled={ids.size === 0} loading={approve.isPending} onClick={() => approve.mutate()}>
+        {text.orders.approveSelected(ids.size)}
+      </Button>
+      <Modal
+        opened={outcomes.length > 0 || approve.error !== null}
+        onClose={() => {
+          setOutcomes([]);
+          approve.reset();
+        }}
+        title={text.orders.approveSelected(outcomes.length)}
+      >
+        {approve.error !== null && <Problem error={approve.error} />}
+        <Text>{text.orders.approvedCount(outcomes.length - refused.length)}</Text>
+        {refused.length > 0 && (
+          <>
+            <Text mt="sm">{text.orders.notApproved(refused.length)}</Text>
+            <List size="sm">
+              {refused.map((outcome) => (
+                <List.Item key={outcome.id}>
+                  <Link to="/orders/$orderId" params={{ orderId: outcome.id }}>
+                    {outcome.id.slice(0, 8)}
+                  </Link>{' '}
+                  {messageOf(outcome)}
+                </List.Item>
+              ))}
+            </List>
+          </>
+        )}
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,340 @@
+/** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
+import { Alert, Anchor, Button, Grid, Group, List, Paper, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
+import { useEffect, useMemo, useState } from 'react';
+import { ApiError, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
+import { tableInfoQuery, tenantQuery } from '../api/queries';
+import { useKeys } from '../app/keys';
+import { useText, When } from '../app/language';
+import { Loaded, Page, Problem } from '../app/Page';
+import { useRoles } from '../app/useRoles';
+import { Approve, Reject } from './Decisions';
+import { bodyOfDraft, type Draft, isChanged, mergeDraft, NO_DRAFT, withField, writableFields } from './draft';
+import { FieldInput } from './FieldInput';
+import { LookUp } from './LookUp';
+import { OrderDeliveries } from './OrderDeliveries';
+import { OrderHistory } from './OrderHistory';
+import { orderListParameters } from './OrderList';
+import { PartsGrid } from './PartsGrid';
+import { StatusBadge } from './StatusBadge';
+
+type Read = { readonly order: Order; readonly tag: string | null };
+
+const orderKey = (id: string) => ['orders', 'one', id] as const;
+
+async function readOrder(id: string): Promise<Read> {
+  const params = { path: { order_id: id } };
+  const { body, tag } = await answerOf(api.GET('/api/v1/platform/orders/{order_id}', { params }));
+  return { order: body.data, tag };
+}
+
+/** Not for a person to change: the service or the platform sets them. */
+const SET_BY_OTHERS = [
+  'processing_status',
+  'approved_at',
+  'approved_by',
+  'error_reason',
+  'accuracy',
+  'order_inquiry_id',
+];
+
+export function OrderPage() {
+  const { orderId } = getRouteApi('/orders/$orderId').useParams();
+  const tenant = useQuery(tenantQuery);
+  const model = tenant.data?.order_model ?? 'dyn_stock_order';
+  const info = useQuery({ ...tableInfoQuery(model), enabled: tenant.data !== undefined });
+  const read = useQuery({
+    queryKey: orderKey(orderId),
+    queryFn: () => readOrder(orderId),
+    // A form must not change under the person who fills it in.
+    refetchOnWindowFocus: false,
+    staleTime: 0,
+  });
+  return (
+    <Loaded query={info}>
+      {(orderType) => (
+        <Loaded query={read}>{(of) => <OrderForm key={orderId} orderType={orderType} read={of} />}</Loaded>
+      )}
+    </Loaded>
+  );
+}
+
+function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonly read: Read }) {
+  const text = useText();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { order, tag } = read;
+  const [draft, setDraft] = useState<Draft>(NO_DRAFT);
+  const [both, setBoth] = useState<readonly string[]>([]);
+  const { isValidator, isReader } = useRoles();
+  const may = (action: Order['actions'][number]) => isValidator && order.actions.includes(action);
+  const hasChanged = isChanged(draft);
+  const refresh = async () => {
+    await client.invalidateQueries({ queryKey: ['orders'] });
+  };
+  const partNames = usePartNames(orderType);
+
+  const save = useMutation({
+    mutationFn: async (status: 'saved' | 'validated') => {
+      const headers = tag === null ? {} : { 'If-Match': tag };
+      await bodyOf(
+        api.PUT('/api/v1/platform/orders/{order_id}', {
+          params: { path: { order_id: order.id } },
+          headers,
+          body: { ...bodyOfDraft(draft, partNames), processing_status: status } as object,
+        }),
+      );
+    },
+    onSuccess: async () => {
+      setDraft(NO_DRAFT);
+      setBoth([]);
+      await refresh();
+      notifications.show({ message: text.orders.saved });
+    },
+  });
+  const isConflict = save.error instanceof ApiError && save.error.status === 412;
+  const takeIn = async () => {
+    const now = await readOrder(order.id);
+    const merged = mergeDraft(draft, order, now.order);
+    client.setQueryData(orderKey(order.id), now);
+    setDraft(merged.draft);
+    setBoth(merged.both);
+    save.reset();
+  };
+  const next = async () => {
+    const query = orderListParameters(
+      { name: 'to_validate', states: ['pending_validation', 'saved', 'validated'] },
+      {},
+    );
+    const { data } = await bodyOf(api.GET('/api/v1/platform/orders', { params: { query: query as object } }));
+    const at = data.findIndex(({ id }) => id === order.id);
+    const following = data[at + 1] ?? data.find(({ id }) => id !== order.id);
+    await navigate(
+      following === undefined ? { to: '/orders' } : { to: '/orders/$orderId', params: { orderId: following.id } },
+    );
+  };
+
+  useBlocker({
+    shouldBlockFn: () => hasChanged && !window.confirm(text.common.unsaved),
+    enableBeforeUnload: hasChanged,
+  });
+  useKeys({
+    'mod+s': () => may('save') && save.mutate('saved'),
+    n: () => void next(),
+    ...(may('save') ? { v: () => save.mutate('validated') } : {}),
+  });
+
+  const fieldErrors = save.error instanceof ApiError ? save.error.fields : {};
+  const errors = useMemo(() => problemsByField(order, fieldErrors), [order, fieldErrors]);
+  const references = new Map(
+    orderType.relationships.filter(({ kind }) => kind === 'belongs_to').map((each) => [each.field, each]),
+  );
+  const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
+  const fields = writableFields(orderType, 'id').filter(({ name }) => !SET_BY_OTHERS.includes(name));
+  const values: { readonly [field: string]: unknown } = order;
+  const customer = order.buyer_customer_party?.name;
+  const title = [order.customer_reference ?? text.orders.one, typeof customer === 'string' ? customer : undefined]
+    .filter((part) => part !== undefined)
+    .join(' · ');
+
+  return (
+    <Page
+      title={title}
+      actions={
+        <>
+          {may('save') && (
+            <>
+              <Button
+                variant="default"
+                disabled={!hasChanged}
+                loading={save.isPending}
+                onClick={() => save.mutate('saved')}
+              >
+                {text.common.save}
+              </Button>
+              <Button variant="default" loading={save.isPending} onClick={() => save.mutate('validated')}>
+                {text.orders.markValidated}
+              </Button>
+            </>
+          )}
+          {may('approve') && <Approve order={order} isDisabled={hasChanged} onDone={refresh} />}
+          {may('reject') && <Reject order={order} onDone={refresh} />}
+          {isReader && (
+            <Link to="/orders/$orderId/replay" params={{ orderId: order.id }}>
+              {text.orders.replay}
+            </Link>
+          )}
+          <Button variant="subtle" onClick={() => void next()}>
+            {text.orders.next}
+          </Button>
+        </>
+      }
+    >
+      <Group gap="xs">
+        <StatusBadge status={order.processing_status} />
+        <Text size="sm">
+          {text.common.changed} <When at={order.updated_at} />
+        </Text>
+        <Text size="sm" className="mono">
+          {order.id}
+        </Text>
+      </Group>
+      {isConflict ? (
+        <Alert color="orange" role="alert" title={text.orders.conflict}>
+          <Text>{text.orders.conflictHow}</Text>
+          <Button mt="xs" size="xs" onClick={() => void takeIn()}>
+            {text.orders.takeIn}
+          </Button>
+        </Alert>
+      ) : (
+        save.error !== null && <Problem error={save.error} />
+      )}
+      {both.length > 0 && (
+        <Alert color="orange" role="alert">
+          {text.orders.changedBoth(both.join(', '))}
+        </Alert>
+      )}
+      <Notes order={order} />
+      <Grid>
+        <Grid.Col span={{ base: 12, xl: 9 }}>
+          <Stack>
+            <Paper withBorder p="md">
+              <SimpleGrid cols={{ base: 1, sm: 2, md: 3 }}>
+                {fields.map((field) => {
+                  const reference = references.get(field.name);
+                  const value = field.name in draft.fields ? draft.fields[field.name] : values[field.name];
+                  const change = (to: unknown) => setDraft((present) => withField(present, values, field.name, to));
+                  const shared = { error: errors.get(field.name), isDisabled: !may('save') };
+                  if (reference === undefined) {
+                    return <FieldInput key={field.name} field={field} value={value} onChange={change} {...shared} />;
+                  }
+                  const record = values[reference.name];
+                  const isNamed = value === values[field.name] && typeof record === 'object' && record !== null;
+                  return (
+                    <LookUp
+                      key={field.name}
+                      label={field.label}
+                      table={reference.table}
+                      keyField={reference.key}
+                      value={typeof value === 'string' ? value : null}
+                      record={isNamed ? (record as Order['lines'][number]) : null}
+                      onChange={change}
+                      {...shared}
+                    />
+                  );
+                })}
+              </SimpleGrid>
+            </Paper>
+            {parts.map((relationship) => (
+              <PartsGrid
+                key={relationship.name}
+                relationship={relationship}
+                order={values}
+                draft={draft}
+                onChange={setDraft}
+                errors={errors}
+                isDisabled={!may('save')}
+              />
+            ))}
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, xl: 3 }}>
+          <Tabs defaultValue="history" keepMounted={false}>
+            <Tabs.List>
+              <Tabs.Tab value="history">{text.orders.history}</Tabs.Tab>
+              <Tabs.Tab value="deliveries">{text.orders.deliveries}</Tabs.Tab>
+            </Tabs.List>
+            <Tabs.Panel value="history" pt="sm">
+              <OrderHistory orderId={order.id} />
+            </Tabs.Panel>
+            <Tabs.Panel value="deliveries" pt="sm">
+              <OrderDeliveries orderId={order.id} />
+            </Tabs.Panel>
+          </Tabs>
+        </Grid.Col>
+      </Grid>
+    </Page>
+  );
+}
+
+/** The names of the writable fields of each list of parts, which a change of the list sends. */
+function usePartNames(orderType: AssetType): { readonly [relationship: string]: readonly string[] } {
+  const client = useQueryClient();
+  const [names, setNames] = useState<{ readonly [relationship: string]: readonly string[] }>({});
+  useEffect(() => {
+    const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
+    void Promise.all(
+      parts.map(async ({ name, table, field }) => {
+        const info = await client.fetchQuery(tableInfoQuery(table));
+        const nested = info.relationships.filter(({ kind }) => kind === 'has_many').map((each) => each.name);
+        return [name, [...writableFields(info, field).map((each) => each.name), ...nested]] as const;
+      }),
+    ).then((entries) => setNames(Object.fromEntries(entries)));
+  }, [client, orderType]);
+  return names;
+}
+
+/** Problems that the service has found, and those of a save that it refused, by the path of their field. */
+function problemsByField(order: Order, refused: ApiError['fields']): ReadonlyMap<string, string> {
+  const all = new Map<string, string>();
+  for (const { field, message } of order.problems) all.set(field, message);
+  for (const [field, messages] of Object.entries(refused)) all.set(field, messages.join(' '));
+  return all;
+}
+
+/** What is to be known before anything is done: reasons of the ERP, problems, and where the order would go. */
+function Notes({ order }: { readonly order: Order }) {
+  const text = useText();
+  const { error_reason: reasons, problems, warnings } = order;
+  return (
+    <>
+      {reasons !== null && reasons.length > 0 && (
+        <Alert color="red" title={text.orders.reasons}>
+          <List size="sm">
+            {reasons.map((reason, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the same reason may stand twice
+              <List.Item key={at} className="text">
+                {reason}
+              </List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+      {problems.length > 0 && (
+        <Alert color="orange" title={text.orders.problems}>
+          <List size="sm">
+            {problems.map(({ field, message }) => (
+              <List.Item key={field}>
+                <Anchor
+                  component="button"
+                  size="sm"
+                  onClick={() =>
+                    document.querySelector<HTMLElement>(`[data-field="${CSS.escape(field)}"] input`)?.focus()
+                  }
+                >
+                  {message}
+                </Anchor>
+              </List.Item>
+            ))}
+          </List>
+        </Alert>
+      )}
+      {warnings.length > 0 && (
+        <Alert color="yellow" title={text.orders.warnings}>
+          {warnings.map(({ code, webhook_id, message }) => (
+            <Text key={`${code} ${webhook_id}`} size="sm">
+              {message}{' '}
+              {webhook_id !== null && (
+                <Link to="/webhooks/$webhookId" params={{ webhookId: webhook_id }}>
+                  {text.webhooks.one}
+                </Link>
+              )}
+            </Text>
+          ))}
+        </Alert>
+      )}
+    </>
+  );
+}

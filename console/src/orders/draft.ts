@@ -1,0 +1,82 @@
+/** What a person has changed of an order and not saved yet: plain data, so that two versions can be merged. */
+import type { AnyRecord, AssetType } from '../api/client';
+
+type Fields = { readonly [field: string]: unknown };
+/** A new part has no id yet; `key` is its place in the grid. */
+export type DraftPart = { readonly key: string; readonly id?: string; readonly fields: Fields };
+export type Draft = {
+  /** Changed fields of the order itself. */
+  readonly fields: Fields;
+  /** Lists of parts that were changed, whole, by relationship. */
+  readonly parts: { readonly [relationship: string]: readonly DraftPart[] };
+};
+
+export const NO_DRAFT: Draft = { fields: {}, parts: {} };
+
+export const isChanged = ({ fields, parts }: Draft): boolean =>
+  Object.keys(fields).length > 0 || Object.keys(parts).length > 0;
+
+/** Only what differs from the order is kept. */
+export function withField(draft: Draft, order: Fields, field: string, value: unknown): Draft {
+  const { [field]: _, ...others } = draft.fields;
+  const isSame = (order[field] ?? null) === (value ?? null);
+  return { ...draft, fields: isSame ? others : { ...others, [field]: value } };
+}
+
+/** Fields of a part that a person may write: all but the system's and the one that names the order. */
+export const writableFields = ({ fields }: AssetType, owner: string) =>
+  fields.filter(({ name, read_only, list }) => !read_only && !list && name !== owner);
+
+export function partsOf(draft: Draft, order: Fields, relationship: string): readonly DraftPart[] {
+  const changed = draft.parts[relationship];
+  if (changed !== undefined) return changed;
+  const present = order[relationship];
+  return Array.isArray(present) ? present.map((part: AnyRecord) => ({ key: part.id, id: part.id, fields: part })) : [];
+}
+
+/** The body of the change: changed fields, and each changed list whole, as the API replaces lists. */
+export function bodyOfDraft(draft: Draft, names: { readonly [relationship: string]: readonly string[] }): Fields {
+  const parts = Object.entries(draft.parts).map(([relationship, list]) => [
+    relationship,
+    list.map(({ id, fields }) => ({
+      ...(id === undefined ? {} : { id }),
+      ...Object.fromEntries(
+        (names[relationship] ?? []).flatMap((name) => (name in fields ? [[name, fields[name]]] : [])),
+      ),
+    })),
+  ]);
+  return { ...draft.fields, ...Object.fromEntries(parts) };
+}
+
+/**
+ * The draft over what others have saved meanwhile. A part that only they changed is taken from them; one that they removed
+ * stays removed unless it was changed here.
+ * @returns the draft for the newer order, and the names of fields that both have changed
+ */
+export function mergeDraft(
+  draft: Draft,
+  before: Fields,
+  now: Fields,
+): { readonly draft: Draft; readonly both: readonly string[] } {
+  const both: string[] = [];
+  const differs = (a: unknown, b: unknown) => JSON.stringify(a ?? null) !== JSON.stringify(b ?? null);
+  for (const field of Object.keys(draft.fields)) if (differs(before[field], now[field])) both.push(field);
+  const parts = Object.fromEntries(
+    Object.entries(draft.parts).map(([relationship, mine]) => {
+      const old = new Map(partsOf(NO_DRAFT, before, relationship).map((part) => [part.id, part]));
+      const theirs = new Map(partsOf(NO_DRAFT, now, relationship).map((part) => [part.id, part]));
+      const merged = mine.flatMap((part): readonly DraftPart[] => {
+        const [was, is] = [old.get(part.id), theirs.get(part.id)];
+        if (part.id === undefined || was === undefined) return [part];
+        const changes = Object.entries(part.fields).filter(([name, value]) => differs(was.fields[name], value));
+        if (is === undefined) return changes.length === 0 ? [] : [{ key: part.key, fields: part.fields }];
+        for (const [name] of changes)
+          if (differs(was.fields[name], is.fields[name])) both.push(`${relationship}.${name}`);
+        return [{ ...part, fields: { ...is.fields, ...Object.fromEntries(changes) } }];
+      });
+      const added = [...theirs.values()].filter(({ id }) => !old.has(id));
+      return [relationship, [...merged, ...added]];
+    }),
+  );
+  return { draft: { fields: draft.fields, parts }, both };
+}

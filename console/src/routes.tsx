@@ -1,0 +1,289 @@
+/** Every page of the console and its address. Filters are part of the address, so that a link shows the same. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  useRouterState,
+} from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { Console } from './app/Console';
+import { Loading, NotFound } from './app/Page';
+import { PasswordPage } from './app/Password';
+
+const Operator = lazy(async () => ({ default: (await import('./operator/Operator')).Operator }));
+/** Addresses of the operator's pages, which the service has at the operator's host alone. */
+const OPERATORS = /^\/(?:enter|operator)(?:\/|$)/;
+
+function Root() {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  if (!OPERATORS.test(path)) return <Console />;
+  return (
+    <Suspense fallback={<Loading />}>
+      <Operator />
+    </Suspense>
+  );
+}
+
+const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
+
+type Search = { readonly [name: string]: unknown };
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
+const page = (value: unknown): number | undefined => {
+  const number = Number(value);
+  return Number.isInteger(number) && number > 1 ? number : undefined;
+};
+/** Without members that are not set: they would stand in the address. */
+const set = <T extends object>(search: T): T =>
+  Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as T;
+
+export type OrdersSearch = {
+  readonly text?: string;
+  readonly state?: string;
+  readonly problems?: 'only';
+  readonly sort?: string;
+  readonly page?: number;
+};
+const ordersSearch = (search: Search): OrdersSearch =>
+  set({
+    text: text(search.text),
+    state: text(search.state),
+    problems: search.problems === 'only' ? 'only' : undefined,
+    sort: text(search.sort),
+    page: page(search.page),
+  }) as OrdersSearch;
+
+/** `filters`: as in the API, `field` or `field[operator]` to a value. */
+export type RecordsSearch = {
+  readonly filters?: { readonly [field: string]: string };
+  readonly sort?: string;
+  readonly page?: number;
+  readonly at?: string;
+};
+const recordsSearch = (search: Search): RecordsSearch => {
+  const { filters } = search;
+  const isObject = typeof filters === 'object' && filters !== null && !Array.isArray(filters);
+  const entries = isObject
+    ? Object.entries(filters).flatMap(([name, value]) => (text(value) ? [[name, text(value)]] : []))
+    : [];
+  return set({
+    filters: entries.length === 0 ? undefined : Object.fromEntries(entries),
+    sort: text(search.sort),
+    page: page(search.page),
+    at: text(search.at),
+  }) as RecordsSearch;
+};
+
+export type OperationsSearch = {
+  readonly list?: 'syncs';
+  /** Of a batch, such as a sync session. */
+  readonly batch?: string;
+};
+const operationsSearch = (search: Search): OperationsSearch =>
+  set({ list: search.list === 'syncs' ? 'syncs' : undefined, batch: text(search.batch) }) as OperationsSearch;
+
+export type ActivitySearch = {
+  readonly [name in 'kind' | 'actor' | 'table' | 'order' | 'record' | 'operation' | 'from' | 'to']?: string;
+};
+const activitySearch = (search: Search): ActivitySearch =>
+  set({
+    kind: text(search.kind),
+    actor: text(search.actor),
+    table: text(search.table),
+    order: text(search.order),
+    record: text(search.record),
+    operation: text(search.operation),
+    from: text(search.from),
+    to: text(search.to),
+  }) as ActivitySearch;
+
+export type LogSearch = { readonly [name in 'stream' | 'tenant' | 'kind' | 'since' | 'until']?: string };
+const logSearch = (search: Search): LogSearch =>
+  set({
+    stream: text(search.stream),
+    tenant: text(search.tenant),
+    kind: text(search.kind),
+    since: text(search.since),
+    until: text(search.until),
+  }) as LogSearch;
+
+const at = createRoute;
+const orders = () => import('./orders/OrderList');
+const tables = () => import('./tables/TableRecords');
+const log = () => import('./operator/Log');
+
+const pages = [
+  at({
+    getParentRoute: () => root,
+    path: '/',
+    beforeLoad: () => {
+      throw redirect({ to: '/orders' });
+    },
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/orders',
+    validateSearch: ordersSearch,
+    component: lazyRouteComponent(orders, 'ToValidate'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/refused',
+    validateSearch: ordersSearch,
+    component: lazyRouteComponent(orders, 'Refused'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/archive',
+    validateSearch: ordersSearch,
+    component: lazyRouteComponent(orders, 'Archive'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/orders/$orderId',
+    component: lazyRouteComponent(() => import('./orders/OrderPage'), 'OrderPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/orders/$orderId/replay',
+    component: lazyRouteComponent(() => import('./orders/OrderReplay'), 'OrderReplay'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables',
+    component: lazyRouteComponent(() => import('./tables/Tables'), 'Tables'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables/$table',
+    validateSearch: recordsSearch,
+    component: lazyRouteComponent(tables, 'TableRecords'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables/$table/records/$recordId',
+    component: lazyRouteComponent(() => import('./tables/RecordPage'), 'RecordPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables/$table/operations',
+    validateSearch: operationsSearch,
+    component: lazyRouteComponent(() => import('./tables/Operations'), 'Operations'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables/$table/import',
+    component: lazyRouteComponent(() => import('./tables/Import'), 'Import'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/tables/$table/compare',
+    component: lazyRouteComponent(() => import('./tables/Compare'), 'Compare'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/webhooks',
+    component: lazyRouteComponent(() => import('./webhooks/Webhooks'), 'Webhooks'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/webhooks/$webhookId',
+    component: lazyRouteComponent(() => import('./webhooks/WebhookPage'), 'WebhookPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/webhooks/$webhookId/deliveries/$deliveryId',
+    component: lazyRouteComponent(() => import('./webhooks/DeliveryPage'), 'DeliveryPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/activity',
+    validateSearch: activitySearch,
+    component: lazyRouteComponent(() => import('./activity/Activity'), 'Activity'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/activity/$entryId',
+    component: lazyRouteComponent(() => import('./activity/ActivityEntry'), 'ActivityEntryPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/api-clients',
+    component: lazyRouteComponent(() => import('./settings/ApiClients'), 'ApiClients'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/users',
+    component: lazyRouteComponent(() => import('./settings/Users'), 'Users'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/settings',
+    component: lazyRouteComponent(() => import('./settings/Tenant'), 'TenantSettings'),
+  }),
+  // The frame opens the session.
+  at({ getParentRoute: () => root, path: '/enter' }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator',
+    component: lazyRouteComponent(() => import('./operator/Overview'), 'Overview'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/tenants',
+    validateSearch: (search: Search) => set({ text: text(search.text) }) as { readonly text?: string },
+    component: lazyRouteComponent(() => import('./operator/Tenants'), 'Tenants'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/tenants/$tenant',
+    component: lazyRouteComponent(() => import('./operator/TenantPage'), 'TenantPage'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/projections',
+    component: lazyRouteComponent(() => import('./operator/Projections'), 'Projections'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/queues',
+    component: lazyRouteComponent(() => import('./operator/Queues'), 'Queues'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/installation',
+    component: lazyRouteComponent(() => import('./operator/Installation'), 'Installation'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/log',
+    validateSearch: logSearch,
+    component: lazyRouteComponent(log, 'Log'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/operator/log/event',
+    validateSearch: ({ stream, revision }: Search) => ({ stream: text(stream) ?? '', revision: Number(revision) || 0 }),
+    component: lazyRouteComponent(log, 'LogEvent'),
+  }),
+  at({
+    getParentRoute: () => root,
+    path: '/password',
+    component: PasswordPage,
+  }),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren(pages),
+  basepath: '/console',
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,132 @@
+/** What differs in a table between two moments. */
+import { Badge, Button, Group, Table, Text, TextInput } from '@mantine/core';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type AnyRecord, answerOf, api, type Schemas } from '../api/client';
+import { tableInfoQuery } from '../api/queries';
+import { titleOf, valueText } from '../app/DataTable';
+import { useNumber, useText } from '../app/language';
+import { Empty, Loaded, More, Page } from '../app/Page';
+import { ASKED_AGAIN_MS, BUILDING, BuildingTable } from './BuildingTable';
+import { Changed } from './Differences';
+
+type Listed = Schemas['PlatformCompareMomentsAnswer'] & { readonly isBuilding: boolean };
+type Moments = { readonly from: string; readonly to: string };
+
+export function Compare() {
+  const { table } = getRouteApi('/tables/$table/compare').useParams();
+  const text = useText();
+  const number = useNumber();
+  const type = useQuery(tableInfoQuery(table)).data;
+  const [from, setFrom] = useState('');
+  const [to, setTo] = useState('');
+  const [asked, setAsked] = useState<Moments | undefined>();
+  const compared = useInfiniteQuery({
+    queryKey: ['compare', table, asked],
+    enabled: asked !== undefined,
+    queryFn: async ({ pageParam }) => {
+      const query = { from: asked?.from, to: asked?.to, cursor: pageParam } as object;
+      const { body, status } = await answerOf(
+        api.GET('/api/v1/platform/tables/{table}/compare', { params: { path: { table }, query } as never }),
+      );
+      return { ...body, isBuilding: status === BUILDING } as Listed;
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ isBuilding }) => isBuilding) === true ? ASKED_AGAIN_MS : false,
+  });
+  const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
+  const moment = (value: string) => new Date(value === '' ? Date.now() : value).toISOString();
+  return (
+    <Page title={`${type?.label ?? table}: ${text.tables.compare}`}>
+      <Group
+        component="form"
+        align="flex-end"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked({ from: moment(from), to: moment(to) });
+        }}
+      >
+        <TextInput
+          type="datetime-local"
+          step={1}
+          required
+          label={text.common.from}
+          value={from}
+          onChange={({ currentTarget }) => setFrom(currentTarget.value)}
+        />
+        <TextInput
+          type="datetime-local"
+          step={1}
+          label={`${text.common.to} (${text.tables.now})`}
+          value={to}
+          onChange={({ currentTarget }) => setTo(currentTarget.value)}
+        />
+        <Button type="submit">{text.tables.compareDo}</Button>
+      </Group>
+      {asked !== undefined && (
+        <Loaded query={compared}>
+          {({ pages }) => {
+            if (pages.some(({ isBuilding }) => isBuilding)) {
+              return <BuildingTable />;
+            }
+            const differences = pages.flatMap(({ data }) => data);
+            const meta = pages[0]?.meta;
+            if (differences.length === 0 || meta === undefined) return <Empty>{text.tables.noDifferences}</Empty>;
+            return (
+              <>
+                <Text>{text.activity.counts(meta.created, meta.changed, meta.deleted)}</Text>
+                <Table aria-label={text.tables.differences}>
+                  <Table.Tbody>
+                    {differences.map(({ id, change, before, after }) => (
+                      <Table.Tr key={id}>
+                        <Table.Td w="8rem" valign="top">
+                          <Badge variant="dot" tt="none">
+                            {text.tables.change[change]}
+                          </Badge>
+                        </Table.Td>
+                        <Table.Td>
+                          <Changes labels={labels} before={before} after={after} />
+                        </Table.Td>
+                      </Table.Tr>
+                    ))}
+                  </Table.Tbody>
+                </Table>
+                <Text size="sm">{number(differences.length)}</Text>
+              </>
+            );
+          }}
+        </Loaded>
+      )}
+      <More list={compared} />
+    </Page>
+  );
+}
+
+type ChangesProps = {
+  readonly labels: ReadonlyMap<string, string>;
+  readonly before: { readonly [field: string]: unknown } | null;
+  readonly after: { readonly [field: string]: unknown } | null;
+};
+
+function Changes({ labels, before, after }: ChangesProps) {
+  const named: AnyRecord = (after ?? before ?? { id: '' }) as AnyRecord;
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const changed = names.filter(
+    (name) => name !== 'updated_at' && valueText(before?.[name]) !== valueText(after?.[name]),
+  );
+  return (
+    <>
+      <Text fw={600}>
+        <bdi>{titleOf(named)}</bdi>
+      </Text>
+      {before !== null &&
+        after !== null &&
+        changed.map((name) => (
+          <Changed key={name} label={labels.get(name) ?? name} from={before[name]} to={after[name]} />
+        ))}
+    </>
+  );
+}

@@ -1,0 +1,164 @@
+/** A record through time: a slider over its changes, the record as each of them left it, and all of them below. */
+import { ActionIcon, Badge, Button, Group, Slider, Stack, Text, Timeline, Title } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { api, bodyOf, type Schemas } from '../api/client';
+import { useLanguage, useText, When } from '../app/language';
+import { Loaded, More } from '../app/Page';
+import { usePages } from '../app/usePages';
+import { Changed } from './Differences';
+
+export type Change = Schemas['RecordHistoryEntry'];
+type Fields = { readonly [field: string]: unknown };
+
+/**
+ * The record as its `step`-th newest change left it: the later ones are taken back from what it is now.
+ * @param now null: it is deleted
+ * @returns null: the change deleted it
+ */
+export function recordAt(now: Fields | null, changes: readonly Change[], step: number): Fields | null {
+  let record = now;
+  for (const { change, fields } of changes.slice(0, step)) {
+    const before = Object.fromEntries(Object.entries(fields).map(([name, { from }]) => [name, from]));
+    record = change === 'create' ? null : { ...record, ...before };
+  }
+  return record;
+}
+
+type Props = {
+  readonly table: string;
+  readonly recordId: string;
+  readonly now: Fields | null;
+  /** Shows the record; `change` is the one that made it so. */
+  readonly children: (record: Fields | null, change: Change | undefined) => ReactNode;
+};
+
+export function RecordHistory({ table, recordId, now, children }: Props) {
+  const text = useText();
+  const [step, setStep] = useState(0);
+  const history = usePages(['records', table, 'history', recordId], async (cursor) =>
+    bodyOf(
+      api.GET('/api/v1/platform/tables/{table}/assets/{asset_id}/history', {
+        params: { path: { table, asset_id: recordId }, query: { cursor } as object },
+      }),
+    ),
+  );
+  return (
+    <Loaded query={history}>
+      {({ pages }) => {
+        const changes = pages.flatMap(({ data }) => data);
+        const show = (next: number) => {
+          setStep(next);
+          if (next === changes.length - 1 && history.hasNextPage) void history.fetchNextPage();
+        };
+        return (
+          <Stack>
+            {changes.length > 1 && <Steps changes={changes} step={step} onStep={show} />}
+            {children(recordAt(now, changes, step), changes[step])}
+            <Title order={2} size="h4">
+              {text.tables.history}
+            </Title>
+            <Timeline bulletSize={12} lineWidth={2} active={changes.length}>
+              {changes.map((change, at) => (
+                <Timeline.Item key={`${change.id} ${change.change}`} title={<What change={change} />}>
+                  <Who table={table} change={change} />
+                  <details>
+                    <summary>{text.orders.changes(Object.keys(change.fields).length)}</summary>
+                    {Object.entries(change.fields).map(([field, { from, to }]) => (
+                      <Changed key={field} label={field} from={from} to={to} />
+                    ))}
+                  </details>
+                  {at !== step && (
+                    <Button size="compact-xs" variant="default" onClick={() => show(at)}>
+                      {text.tables.showThen}
+                    </Button>
+                  )}
+                </Timeline.Item>
+              ))}
+            </Timeline>
+            <More list={history} />
+          </Stack>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+type StepsProps = {
+  readonly changes: readonly Change[];
+  readonly step: number;
+  readonly onStep: (step: number) => void;
+};
+
+/** Left is earlier. The arrow keys move it, too. */
+function Steps({ changes, step, onStep }: StepsProps) {
+  const { text, language } = useLanguage();
+  const last = changes.length - 1;
+  const momentOf = (at: number) => new Date(changes[last - at]?.occurred_at ?? 0).toLocaleString(language);
+  const change = changes[step];
+  return (
+    <Stack gap="xs">
+      <Group wrap="nowrap">
+        <ActionIcon
+          variant="default"
+          disabled={step === last}
+          aria-label={text.tables.earlier}
+          onClick={() => onStep(step + 1)}
+        >
+          ‹
+        </ActionIcon>
+        <Slider
+          flex={1}
+          min={0}
+          max={last}
+          value={last - step}
+          onChange={(at) => onStep(last - at)}
+          label={null}
+          thumbLabel={text.tables.moment}
+          thumbProps={{ 'aria-valuetext': momentOf(last - step) }}
+        />
+        <ActionIcon
+          variant="default"
+          disabled={step === 0}
+          aria-label={text.tables.later}
+          onClick={() => onStep(step - 1)}
+        >
+          ›
+        </ActionIcon>
+      </Group>
+      {change !== undefined && (
+        <Group gap="xs" role="status">
+          <What change={change} />
+          <Text size="sm">
+            <When at={change.occurred_at} long />{' '}
+            <bdi>{text.orders.whoChanged(change.actor.name ?? change.actor.id)}</bdi>
+          </Text>
+          {!change.is_complete && <Text size="sm">{text.tables.incomplete}</Text>}
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+function What({ change }: { readonly change: Change }) {
+  const text = useText().tables;
+  return (
+    <Badge variant="dot" tt="none">
+      {text.changes[change.change]}
+    </Badge>
+  );
+}
+
+function Who({ table, change }: { readonly table: string; readonly change: Change }) {
+  const text = useText().orders;
+  return (
+    <Text size="sm">
+      <When at={change.occurred_at} /> <bdi>{text.whoChanged(change.actor.name ?? change.actor.id)}</bdi>{' '}
+      {change.operation_id !== null && (
+        <Link to="/activity" search={{ table, operation: change.operation_id }}>
+          {change.kind}
+        </Link>
+      )}
+    </Text>
+  );
+}

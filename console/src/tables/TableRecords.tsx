@@ -1,0 +1,263 @@
+/** Any table as a grid with the API's filters, sorts, totals and pages, now or as it was at a moment. */
+import { ActionIcon, Button, Group, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type AnyRecord, type AssetField, type AssetType, answerOf, api, type Schemas } from '../api/client';
+import { tableInfoQuery } from '../api/queries';
+import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
+import { useText, When } from '../app/language';
+import { Empty, Loaded, Page } from '../app/Page';
+import { useRoles } from '../app/useRoles';
+import type { RecordsSearch } from '../routes';
+import { ASKED_AGAIN_MS, BUILDING, BuildingTable } from './BuildingTable';
+import { DownloadTable } from './DownloadTable';
+import { AddField } from './Tables';
+
+const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
+const SHOWN_COLUMNS = 8;
+const PAGE_SIZE = 25;
+
+type Listed = Schemas['PlatformListRecordsAnswer'] & { readonly isBuilding: boolean };
+
+export function TableRecords() {
+  const { table } = getRouteApi('/tables/$table').useParams();
+  const info = useQuery(tableInfoQuery(table));
+  return <Loaded query={info}>{(type) => <Records key={table} type={type} />}</Loaded>;
+}
+
+function Records({ type }: { readonly type: AssetType }) {
+  const text = useText();
+  const navigate = useNavigate();
+  const { isAdmin } = useRoles();
+  const search: RecordsSearch = getRouteApi('/tables/$table').useSearch();
+  const table = type.name;
+  const change = (more: { readonly [name in keyof RecordsSearch]?: RecordsSearch[name] | undefined }) =>
+    void navigate({
+      to: '/tables/$table',
+      params: { table },
+      search: { ...search, page: undefined, ...more } as RecordsSearch,
+      replace: true,
+    });
+  const list = useQuery({
+    queryKey: ['records', table, search],
+    queryFn: async ({ signal }) => {
+      const { page, sort, at } = search;
+      const query = { perPage: PAGE_SIZE, page, sort, at, ...filtersOf(search) };
+      const { body, status } = await answerOf(
+        api.GET('/api/v1/platform/tables/{table}/assets', {
+          params: { path: { table }, query: query as object },
+          signal,
+        }),
+      );
+      // A table as it was is built first; the answer says how far it is.
+      return { ...body, isBuilding: status === BUILDING } as Listed;
+    },
+    placeholderData: (before) => before,
+    refetchInterval: ({ state }) => (state.data?.isBuilding === true ? ASKED_AGAIN_MS : false),
+  });
+  const fields = type.fields.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
+  const columns: readonly Column<AnyRecord>[] = [
+    ...fields.map((field, at) => columnOf(field, table, at)),
+    {
+      id: 'created_at',
+      label: text.common.created,
+      sort: 'created_at',
+      isHidden: true,
+      cell: (record) => <When at={String(record.created_at)} />,
+    },
+    {
+      id: 'updated_at',
+      label: text.common.changed,
+      sort: 'updated_at',
+      cell: (record) => <When at={String(record.updated_at)} />,
+    },
+  ];
+  return (
+    <Page
+      title={type.label}
+      actions={
+        <>
+          {type.kind === 'reference' && (
+            <Button component={Link} to={`/tables/${table}/operations`} size="xs" variant="default">
+              {text.tables.operations}
+            </Button>
+          )}
+          <Button component={Link} to={`/tables/${table}/compare`} size="xs" variant="default">
+            {text.tables.compare}
+          </Button>
+          {search.at === undefined && <DownloadTable table={table} filters={filtersOf(search)} />}
+          {isAdmin && type.kind === 'reference' && (
+            <>
+              <Button component={Link} to={`/tables/${table}/import`} size="xs" variant="default">
+                {text.imports.title}
+              </Button>
+              <AddField table={table} />
+            </>
+          )}
+        </>
+      }
+    >
+      <Filters fields={fields} search={search} onChange={change} />
+      <Loaded query={list}>
+        {({ data: rows, meta, isBuilding }) =>
+          isBuilding ? (
+            <BuildingTable />
+          ) : rows.length === 0 ? (
+            <Empty
+              action={
+                search.filters !== undefined && (
+                  <Button variant="default" onClick={() => change({ filters: undefined })}>
+                    {text.common.clearFilters}
+                  </Button>
+                )
+              }
+            >
+              {search.filters === undefined ? text.tables.noRecords : text.common.noMatch}
+            </Empty>
+          ) : (
+            <>
+              <DataTable
+                name={table}
+                label={type.label}
+                columns={columns}
+                rows={rows as readonly AnyRecord[]}
+                rowId={({ id }) => id}
+                onOpen={({ id }) =>
+                  void navigate({ to: '/tables/$table/records/$recordId', params: { table, recordId: id } })
+                }
+                sorted={{ by: search.sort, onSort: (sort) => change({ sort }) }}
+              />
+              <Pages meta={meta} onPage={(page) => change({ page })} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+/** What the address says, as the API's parameters. */
+const filtersOf = ({ filters = {} }: RecordsSearch): { readonly [parameter: string]: string } =>
+  Object.fromEntries(
+    Object.entries(filters).map(([name, value]) => {
+      const [field, operator] = name.split(' ');
+      return [`filter[${field}]${operator === undefined ? '' : `[${operator}]`}`, value];
+    }),
+  );
+
+function columnOf(field: AssetField, table: string, at: number): Column<AnyRecord> {
+  const isNumber = field.type === 'Integer' || field.type === 'Decimal';
+  return {
+    id: field.name,
+    label: field.label,
+    isHidden: at >= SHOWN_COLUMNS,
+    isNumber,
+    ...(field.sortable ? { sort: field.name } : {}),
+    cell: (record) => {
+      const value = valueText(record[field.name]);
+      if (at > 0) return isNumber ? value : <Cut>{value}</Cut>;
+      return (
+        <Link
+          to="/tables/$table/records/$recordId"
+          params={{ table, recordId: record.id }}
+          onClick={(event) => event.stopPropagation()}
+        >
+          <Cut>{value === '' ? record.id : value}</Cut>
+        </Link>
+      );
+    },
+  };
+}
+
+type FiltersProps = {
+  readonly fields: readonly AssetField[];
+  readonly search: RecordsSearch;
+  readonly onChange: (more: { readonly [name in keyof RecordsSearch]?: RecordsSearch[name] | undefined }) => void;
+};
+
+/** A field, how it is compared, and with what; those that are set stand below, each with its own button to remove it. */
+function Filters({ fields, search, onChange }: FiltersProps) {
+  const text = useText();
+  const [field, setField] = useState<string | null>(null);
+  const [operator, setOperator] = useState<string>('');
+  const [value, setValue] = useState('');
+  const [at, setAt] = useState(search.at ?? '');
+  const filters = search.filters ?? {};
+  const add = () => {
+    if (field === null || value === '') return;
+    onChange({ filters: { ...filters, [operator === '' ? field : `${field} ${operator}`]: value } });
+    setValue('');
+  };
+  const remove = (name: string) => {
+    const { [name]: _, ...others } = filters;
+    onChange({ filters: Object.keys(others).length === 0 ? undefined : others });
+  };
+  return (
+    <>
+      <Group
+        component="form"
+        gap="xs"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+          if (at !== (search.at ?? '')) onChange({ at: at === '' ? undefined : at });
+        }}
+      >
+        <Select
+          data-search
+          aria-label={text.tables.filter}
+          placeholder={text.tables.filter}
+          searchable
+          data={fields.filter(({ filterable }) => filterable).map(({ name, label }) => ({ value: name, label }))}
+          value={field}
+          onChange={setField}
+        />
+        <Select
+          aria-label={text.tables.contains}
+          w={120}
+          allowDeselect={false}
+          data={OPERATORS.map((each) => ({ value: each, label: each === '' ? text.tables.contains : each }))}
+          value={operator}
+          onChange={(next) => setOperator(next ?? '')}
+        />
+        <TextInput
+          aria-label={text.common.search}
+          placeholder={text.common.search}
+          value={value}
+          onChange={({ currentTarget }) => setValue(currentTarget.value)}
+        />
+        <TextInput
+          aria-label={text.tables.at}
+          title={text.tables.at}
+          type="datetime-local"
+          step={1}
+          value={at}
+          onChange={({ currentTarget }) => setAt(currentTarget.value)}
+        />
+        <Button type="submit" variant="default">
+          {text.common.search}
+        </Button>
+      </Group>
+      {Object.keys(filters).length > 0 && (
+        <Group gap="xs">
+          {Object.entries(filters).map(([name, of]) => (
+            <Button.Group key={name}>
+              <Button.GroupSection variant="default" size="xs">
+                {name}: <bdi>{of.slice(0, 60)}</bdi>
+              </Button.GroupSection>
+              <ActionIcon
+                variant="default"
+                size={30}
+                aria-label={`${text.common.remove}: ${name}`}
+                onClick={() => remove(name)}
+              >
+                ×
+              </ActionIcon>
+            </Button.Group>
+          ))}
+        </Group>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,141 @@
+/** One delivery: each attempt with what was sent, and what the receiver answered. */
+import { Alert, Code, Group, Paper, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, bodyOf, type Schemas } from '../api/client';
+import { Act } from '../app/Dialogs';
+import { useNumber, useText, When } from '../app/language';
+import { Loaded, Page } from '../app/Page';
+import { Facts } from '../app/Rows';
+import { useRoles } from '../app/useRoles';
+import { DeliveryStateBadge } from './DeliveryStateBadge';
+
+const READ_EACH_MS = 3_000;
+
+export function DeliveryPage() {
+  const { webhookId, deliveryId } = getRouteApi('/webhooks/$webhookId/deliveries/$deliveryId').useParams();
+  const text = useText();
+  const navigate = useNavigate();
+  const { isAdmin } = useRoles();
+  const path = { webhook_id: webhookId, delivery_id: deliveryId };
+  const delivery = useQuery({
+    queryKey: ['deliveries', webhookId, 'one', deliveryId],
+    queryFn: async () =>
+      (await bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}', { params: { path } })))
+        .data,
+    refetchInterval: ({ state }) => (state.data?.state === 'open' ? READ_EACH_MS : false),
+  });
+  const resend = async () => {
+    const { data } = await bodyOf(
+      api.POST('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/resend', { params: { path } }),
+    );
+    notifications.show({ message: text.webhooks.resent(1) });
+    await navigate({
+      to: '/webhooks/$webhookId/deliveries/$deliveryId',
+      params: { webhookId, deliveryId: data.delivery_id },
+    });
+  };
+  return (
+    <Loaded query={delivery}>
+      {(of) => (
+        <Page
+          title={of.kind}
+          actions={isAdmin && <Act label={text.webhooks.resend} isDisabled={of.state === 'open'} act={resend} />}
+        >
+          <Group gap="xs">
+            <DeliveryStateBadge state={of.state} />
+            <When at={of.requested_at} />
+            {of.order_id !== null && (
+              <Link to="/orders/$orderId" params={{ orderId: of.order_id }}>
+                {text.orders.one}
+              </Link>
+            )}
+            {of.reason !== null && <Text className="text">{of.reason}</Text>}
+          </Group>
+          {of.attempts.map((attempt) => (
+            <Attempt key={attempt.attempt} path={path} attempt={attempt} />
+          ))}
+        </Page>
+      )}
+    </Loaded>
+  );
+}
+
+type AttemptProps = {
+  readonly path: { readonly webhook_id: string; readonly delivery_id: string };
+  readonly attempt: Schemas['DeliveryAttempt'];
+};
+
+function Attempt({ path, attempt }: AttemptProps) {
+  const text = useText().webhooks;
+  const number = useNumber();
+  const [isBodyShown, setBodyShown] = useState(false);
+  const body = useQuery({
+    queryKey: ['deliveries', path.webhook_id, 'body', path.delivery_id, attempt.attempt],
+    enabled: isBodyShown,
+    queryFn: async () => {
+      const params = { path, query: { attempt: attempt.attempt } };
+      return (
+        await bodyOf(
+          api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/body', { params: params as never }),
+        )
+      ).data;
+    },
+  });
+  return (
+    <Paper withBorder p="md">
+      <Stack gap="xs">
+        <Group justify="space-between">
+          <Text fw={600}>
+            {attempt.attempt}. {attempt.status ?? attempt.reason ?? '…'}
+          </Text>
+          <Text size="sm">
+            <When at={attempt.started_at} long />
+            {attempt.duration_ms !== null && ` · ${number(attempt.duration_ms)} ms`}
+          </Text>
+        </Group>
+        <Facts
+          label={`${attempt.attempt}`}
+          facts={[
+            [text.url, attempt.url],
+            ['SHA-256', attempt.body_sha256],
+            ...(attempt.reason === null ? [] : [[text.answer, attempt.reason] as const]),
+          ]}
+        />
+        {attempt.response_body !== null && attempt.response_body !== '' && (
+          <Code block className="text">
+            {attempt.response_body}
+          </Code>
+        )}
+        <details onToggle={({ currentTarget }) => setBodyShown(currentTarget.open)}>
+          <summary>{text.body}</summary>
+          {isBodyShown && (
+            <Loaded query={body}>
+              {({ body: sent, is_proved: isProved }) => (
+                <Stack gap="xs" pt="xs">
+                  <Alert color={isProved ? 'green' : 'yellow'} p="xs">
+                    {isProved ? text.proved : text.notProved}
+                  </Alert>
+                  <Code block className="text">
+                    {readable(sent)}
+                  </Code>
+                </Stack>
+              )}
+            </Loaded>
+          )}
+        </details>
+      </Stack>
+    </Paper>
+  );
+}
+
+/** JSON with line breaks; other text as it is. */
+function readable(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2);
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,159 @@
+/** The webhooks of the tenant. */
+import { Badge, Button, Group, MultiSelect, Text, Textarea, TextInput } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, bodyOf, type Schemas } from '../api/client';
+import { webhooksQuery } from '../api/queries';
+import { Cut } from '../app/DataTable';
+import { FormDialog, SecretOnce } from '../app/Dialogs';
+import { useText } from '../app/language';
+import { Empty, Loaded, Page } from '../app/Page';
+import { Rows } from '../app/Rows';
+import { useRoles } from '../app/useRoles';
+
+export type Webhook = Schemas['Webhook'];
+
+export function Webhooks() {
+  const text = useText();
+  const { isAdmin } = useRoles();
+  const [isAdding, setAdding] = useState(false);
+  const add = isAdmin && <Button onClick={() => setAdding(true)}>{text.webhooks.add}</Button>;
+  return (
+    <Page title={text.webhooks.title} actions={add}>
+      <Loaded query={useQuery(webhooksQuery)}>
+        {(webhooks) =>
+          webhooks.length === 0 ? (
+            <Empty action={add}>{text.webhooks.none}</Empty>
+          ) : (
+            <Rows
+              label={text.webhooks.title}
+              heads={[
+                { label: text.common.name },
+                { label: text.webhooks.url },
+                { label: text.webhooks.events },
+                { label: text.common.status },
+              ]}
+              rows={webhooks.map((webhook) => ({
+                id: webhook.id,
+                cells: [
+                  <Link key="name" to="/webhooks/$webhookId" params={{ webhookId: webhook.id }}>
+                    <Cut>{webhook.name || webhook.id}</Cut>
+                  </Link>,
+                  <Cut key="url">{webhook.url}</Cut>,
+                  webhook.events.join(', '),
+                  <WebhookState key="state" webhook={webhook} />,
+                ],
+              }))}
+            />
+          )
+        }
+      </Loaded>
+      {isAdding && <WebhookForm onClose={() => setAdding(false)} />}
+    </Page>
+  );
+}
+
+export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
+  const text = useText().webhooks;
+  return (
+    <Group gap="xs">
+      <Badge color={webhook.enabled ? 'green' : 'red'} variant="dot" tt="none">
+        {webhook.enabled ? text.enabled : text.disabled}
+      </Badge>
+      {webhook.rotating && (
+        <Badge color="yellow" variant="dot" tt="none">
+          {text.rotating}
+        </Badge>
+      )}
+      {webhook.disabled !== null && (
+        <Text size="sm" className="text">
+          {webhook.disabled.reason}
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+/** Adds a webhook, or changes the one that is given. */
+export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; readonly onClose: () => void }) {
+  const text = useText();
+  const client = useQueryClient();
+  const [name, setName] = useState(webhook?.name ?? '');
+  const [url, setUrl] = useState(webhook?.url ?? '');
+  const [events, setEvents] = useState<Webhook['events']>(webhook?.events ?? ['order.approved']);
+  const [customData, setCustomData] = useState(JSON.stringify(webhook?.custom_data ?? {}, null, 2));
+  const [secret, setSecret] = useState<string | undefined>();
+  const kinds = useQuery({
+    queryKey: ['webhook-events'],
+    queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/webhook-events'))).data,
+  });
+  const isObject = (() => {
+    try {
+      const parsed: unknown = JSON.parse(customData);
+      return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+    } catch {
+      return false;
+    }
+  })();
+  const save = async () => {
+    const body = { name, url, events, custom_data: JSON.parse(customData) };
+    const params = { path: { webhook_id: webhook?.id ?? '' } };
+    const made =
+      webhook === undefined
+        ? (await bodyOf(api.POST('/api/v1/platform/webhooks', { body }))).data.secret
+        : void (await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body })));
+    await client.invalidateQueries({ queryKey: ['webhooks'] });
+    if (made === undefined) onClose();
+    else setSecret(made);
+  };
+  if (secret !== undefined) {
+    return <SecretOnce title={text.webhooks.secret} values={[[text.webhooks.secret, secret]]} onClose={onClose} />;
+  }
+  return (
+    <FormDialog
+      title={webhook === undefined ? text.webhooks.add : text.webhooks.one}
+      label={webhook === undefined ? text.common.add : text.common.save}
+      act={save}
+      onClose={onClose}
+      isReady={isObject && url !== ''}
+      size="lg"
+    >
+      {(errorOf) => (
+        <>
+          <TextInput
+            data-autofocus
+            label={text.common.name}
+            value={name}
+            error={errorOf('name')}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <TextInput
+            label={text.webhooks.url}
+            required
+            placeholder="https://erp.example.com/orders"
+            value={url}
+            error={errorOf('url')}
+            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+          />
+          <MultiSelect
+            label={text.webhooks.events}
+            data={(kinds.data ?? []).map(({ kind }) => kind)}
+            value={events}
+            onChange={(next) => setEvents(next as Webhook['events'])}
+          />
+          <Textarea
+            label={text.webhooks.customData}
+            autosize
+            minRows={2}
+            maxRows={10}
+            className="mono"
+            value={customData}
+            error={isObject ? errorOf('custom_data') : text.webhooks.badJson}
+            onChange={({ currentTarget }) => setCustomData(currentTarget.value)}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+}

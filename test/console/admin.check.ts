@@ -1,0 +1,241 @@
+/** The admin's day: a client and its secret, a webhook and its first delivery, a table of one's own, a new colleague. */
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { addWebhook, quickDelivery } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { startBrowser, Window } from './browser.js';
+import { addOrders } from './people.js';
+
+let service: Service;
+let receiver: Receiver;
+let browser: Browser;
+let window: Window;
+const acme = () => service.tenant('acme');
+
+beforeAll(async () => {
+  [receiver, browser] = await Promise.all([Receiver.start(), startBrowser()]);
+  service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) });
+  await addOrders(acme(), 2);
+  window = await Window.open(browser, acme());
+  await window.signIn(acme().admin);
+});
+afterEach(() => {
+  expect(window.complaints.splice(0)).toEqual([]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+  await receiver?.stop();
+});
+
+test('adds an API client, whose secret is shown once and works, and stages a second secret', async () => {
+  const { page } = window;
+  await window.goto('/api-clients', 'API clients');
+  await page.getByRole('button', { name: 'Add an API client' }).click();
+  await page.getByLabel('Name').fill('ERP <img src=x onerror=alert(1)>');
+  await page.getByLabel('read:order_data').check();
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Client secret' });
+  await dialog.waitFor();
+  const [id = '', secret = ''] = await dialog.locator('code').allTextContents();
+  await window.screenshot('admin-secret');
+  const credentials = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
+  expect((await acme().requestToken(credentials)).status).toBe(200);
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  const row = page.getByRole('row', { name: /onerror/ });
+  await row.getByRole('button', { name: 'Stage a second secret' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stage a second secret' }).click();
+  await page.getByRole('dialog', { name: 'Client secret' }).getByRole('button', { name: 'Close' }).last().click();
+  await row.getByText('Two secrets are valid').waitFor();
+  await row.getByRole('button', { name: 'Promote the second secret' }).click();
+  await row.getByRole('button', { name: 'Stage a second secret' }).waitFor();
+  expect((await acme().requestToken(credentials)).status).toBe(401);
+});
+
+test('adds a webhook, sends a test, and opens what was sent and answered', async () => {
+  const { page } = window;
+  await window.goto('/webhooks', 'Webhooks');
+  await page.getByText('No webhook receives your approved orders').waitFor();
+  await page.getByRole('button', { name: 'Add a webhook' }).first().click();
+  await page.getByLabel('Name').fill('ERP');
+  await page.getByLabel('Address (HTTPS)').fill(receiver.url('/erp'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('dialog', { name: 'Secret' }).getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('link', { name: 'ERP', exact: true }).click();
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await receiver.received('/erp', 1);
+  const deliveries = page.getByRole('table', { name: 'Deliveries' });
+  await deliveries.getByText('Delivered').waitFor();
+  await page.getByRole('img', { name: /^1 deliveries in 24 hours/ }).waitFor();
+  await window.screenshot('admin-webhook');
+  await deliveries.getByRole('link').first().click();
+  await page.getByText('What was sent').first().click();
+  await page.getByText('Its hash is the one that was noted').waitFor();
+  await page.getByText('"validated_order"').waitFor();
+  await window.screenshot('admin-delivery');
+});
+
+test('a webhook that fails shows why, and what failed is sent again', async () => {
+  const { page } = window;
+  const broken = await addWebhook(acme(), receiver.url('/broken'), { name: 'Broken', events: ['order.updated'] });
+  receiver.reply('/broken', () => ({ status: 500 }));
+  const { data } = await acme().list('dyn_stock_order');
+  await acme().update('dyn_stock_order', String(data[0]?.id), { notes: 'changed' });
+  await window.goto(`/webhooks/${broken.id}`, 'Broken');
+  await page.getByRole('table', { name: 'Deliveries' }).getByText('Failed').waitFor();
+  receiver.reply('/broken', () => ({ status: 200 }));
+  await page.getByRole('table', { name: 'Deliveries' }).getByRole('link').first().click();
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByText('Delivered').first().waitFor();
+});
+
+test('adds a table of its own and a field to it', async () => {
+  const { page } = window;
+  await window.goto('/tables', 'Tables');
+  await page.getByRole('button', { name: 'Add a table' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name in the API').first().fill('dyn_route');
+  await dialog.getByLabel('Label').fill('Routes');
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('link', { name: 'Routes' }).click();
+  await page.getByText('This table is empty').waitFor();
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  await page.getByRole('dialog').getByLabel('Name in the API').fill('day');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await acme().create('dyn_route', { external_id: 'R1', day: 'monday' });
+  await window.goto('/tables/dyn_route', 'Routes');
+  await page.getByText('monday').waitFor();
+});
+
+test('filters a table by the address, and a link shows the same', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item', 'Items');
+  await page.getByRole('combobox', { name: 'Filter' }).fill('Name');
+  await page.getByRole('option', { name: 'Name', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Search' }).fill('coffee');
+  await window.press('Enter');
+  await page.getByText('1 rows').waitFor();
+  const link = page.url();
+  const other = await Window.open(browser, acme());
+  await other.signIn(acme().admin);
+  await other.page.goto(link);
+  await other.page.getByText('Coffee beans 1 kg').waitFor();
+  expect(await other.page.getByText('Black tea').count()).toBe(0);
+  await other.close();
+});
+
+/** Chooses a file of these lines, matches its columns, and has it checked. */
+async function checkFile(table: string, heading: RegExp, lines: readonly string[]): Promise<void> {
+  const { page } = window;
+  await window.goto(`/tables/${table}/import`, heading);
+  const buffer = Buffer.from(lines.join('\r\n'));
+  await page.locator('input[type=file]').setInputFiles({ name: 'export.csv', mimeType: 'text/csv', buffer });
+  await page.getByRole('button', { name: 'Check the file' }).click();
+}
+
+test('imports a file: sees refused rows and differences first, then imports it, and undoes it', async () => {
+  const { page } = window;
+  await checkFile('dyn_item', /Items: Import a file/, [
+    'External ID;Name;Remark',
+    'I1;Coffee beans, 2 kg;x',
+    'I2;Black tea, 100 bags;',
+    'I3;"<img src=x onerror=""document.title=1"">";',
+    'I3;twice;',
+    ';no key;',
+  ]);
+  await page.getByText('1 new, 1 changed, 1 unchanged, 2 refused').waitFor();
+  await page.getByText('Line 5: It has the key of line 4.').waitFor();
+  await page.getByText(/Line 6: .*required/).waitFor();
+  await page.getByText('Coffee beans 1 kg → Coffee beans, 2 kg').waitFor();
+  expect(await page.getByRole('checkbox').count()).toBe(0);
+  // The browser's own note of the dry run that was refused.
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot('admin-import');
+  await page.getByRole('button', { name: 'Import 3 rows' }).click();
+  await page.getByText('The import is complete.').waitFor();
+  const names = async () => (await acme().list('dyn_item', { sort: 'external_id' })).data.map(({ name }) => name);
+  expect(await names()).toEqual([
+    'Coffee beans, 2 kg',
+    'Black tea, 100 bags',
+    '<img src=x onerror="document.title=1">',
+  ]);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Undo' });
+  await dialog.getByText('2 records get their earlier values back').waitFor();
+  await dialog.getByText('1 records that it had created are deleted').waitFor();
+  await window.screenshot('admin-undo');
+  await dialog.getByRole('button', { name: 'Undo' }).click();
+  await dialog.getByText('This is what it did').waitFor();
+  expect(await names()).toEqual(['Coffee beans 1 kg', 'Black tea, 100 bags']);
+});
+
+test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
+  const { page } = window;
+  await acme().platformData('PUT', '/tenant/clean-up-guard', { max_percent: 10 });
+  await checkFile('dyn_item', /Items: Import a file/, ['external_id,name', 'I1,Coffee beans 1 kg']);
+  await page.getByLabel('Also delete the records that the file lacks (now 1)').check();
+  await page.getByRole('button', { name: 'Import 1 rows' }).click();
+  await page.getByText('The file lacks 1 records').waitFor();
+  await page.getByRole('button', { name: 'Delete 1 records' }).click();
+  await page.getByLabel('Number of records to delete').fill('1');
+  await window.screenshot('admin-import-guard');
+  await page.getByRole('button', { name: 'Delete 1 records' }).click();
+  await page.getByText('The import is complete.').waitFor();
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  expect((await acme().list('dyn_item')).meta.total).toBe(1);
+});
+
+test('a day later takes a synchronisation back that was wrong', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item/operations?list=syncs', /Changes by batch/);
+  const row = page.getByRole('table', { name: 'Synchronisations' }).getByRole('row').nth(1);
+  await row.getByText('Complete').waitFor();
+  await window.screenshot('admin-syncs');
+  await row.getByRole('button', { name: 'Undo' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Undo' });
+  await dialog.getByText('This is what it would do').waitFor();
+  await dialog.getByRole('button', { name: 'Undo' }).click();
+  await dialog.getByText('This is what it did').waitFor();
+  expect((await acme().list('dyn_item')).meta.total).toBe(2);
+});
+
+test('takes a filtered table along as CSV', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item?filters={"name":"tea"}', 'Items');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download CSV' }).click();
+  const file = await download;
+  expect(file.suggestedFilename()).toBe('dyn_item.csv');
+  const text = readFileSync(await file.path(), 'utf8');
+  expect(text.trim().split('\r\n')).toHaveLength(2);
+  expect(text).toContain('"Black tea, 100 bags"');
+});
+
+test('adds a colleague, who must choose a password at the first sign-in', async () => {
+  const { page } = window;
+  await window.goto('/users', 'Users');
+  await page.getByRole('button', { name: 'Add a user' }).click();
+  await page.getByLabel('E-mail address').fill('new@example.com');
+  await page.getByLabel('First name').fill('Nora');
+  await page.getByLabel('Last name').fill('de Wit');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+  const dialog = page.getByRole('dialog', { name: 'First password' });
+  const password = (await dialog.locator('code').textContent()) ?? '';
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  const other = await Window.open(browser, acme());
+  await other.page.goto(`http://${acme().host}/console`);
+  await other.page.getByLabel('E-mail address').fill('new@example.com');
+  await other.page.getByLabel('Password').first().fill(password);
+  await other.press('Enter');
+  await other.page.getByLabel('Present password').fill(password);
+  await other.page.getByLabel('New password').fill('the battery of the horse');
+  await other.press('Enter');
+  await other.page.getByRole('heading', { name: 'To Validate' }).waitFor();
+  // A validator has no settings to see.
+  expect(await other.page.getByRole('link', { name: 'API clients' }).count()).toBe(0);
+  expect(other.complaints).toEqual([]);
+  await other.close();
+});

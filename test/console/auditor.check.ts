@@ -1,0 +1,109 @@
+/** The auditor's day: who did what, what it changed, two moments compared; nothing can be changed. */
+import type { Browser } from 'playwright-core';
+import { type Service, startService } from '../acceptance/service.js';
+import { startBrowser, Window } from './browser.js';
+import { addOrders, addUser } from './people.js';
+
+let service: Service;
+let browser: Browser;
+let window: Window;
+const acme = () => service.tenant('acme');
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  await addOrders(acme(), 1);
+  const auditor = await addUser(acme(), 'auditor');
+  window = await Window.open(browser, acme());
+  await window.signIn(auditor);
+});
+afterEach(() => {
+  expect(window.complaints.splice(0)).toEqual([]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+/** Before the items were wiped, in the person's zone, as the field takes it. */
+let before: string;
+
+test('finds who wiped the items, and which they were', async () => {
+  const { page } = window;
+  const twoSecondsAgo = new Date(Date.now() - 2_000);
+  before = twoSecondsAgo.toLocaleString('sv', { timeZone: 'Europe/Amsterdam' }).replace(' ', 'T');
+  await acme().batch('dyn_item', [{ external_id: 'I9', name: 'Last one', _batch_id: 'b' }]);
+  await acme().cleanUp('dyn_item', 'b');
+  await window.goto('/activity?kind=table.clean_up&table=dyn_item', 'Activity');
+  await page.getByText('0 created, 0 updated, 2 deleted').waitFor();
+  await window.screenshot('auditor-activity');
+  await page.getByRole('table', { name: 'Activity' }).getByRole('link').first().click();
+  await page.getByText('Coffee beans 1 kg').waitFor();
+  await page.getByText('POST /api/v1/dynamic-assets/dyn/dyn_item/assets/clean-up').waitFor();
+  await window.screenshot('auditor-clean-up');
+});
+
+test('compares two moments of a table, and sees it as it was', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item/compare', /Compare two moments/);
+  await page.getByLabel('From').fill(before);
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.getByText('Last one').waitFor();
+  await window.screenshot('auditor-compare');
+});
+
+test('reads an order and its history, and finds nothing that would change something', async () => {
+  const { page } = window;
+  const { data } = await acme().list('dyn_stock_order');
+  await window.goto(`/orders/${data[0]?.id}`, /PO-001/);
+  await page.getByText('Order created with parts').waitFor();
+  for (const name of ['Save', 'Approve', 'Reject', 'Add a line']) {
+    expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
+  }
+  expect(await page.getByLabel('Customer reference').isDisabled()).toBe(true);
+  for (const [path, heading] of [
+    ['/webhooks', 'Webhooks'],
+    ['/api-clients', 'API clients'],
+    ['/users', 'Users'],
+    ['/settings', 'Settings'],
+    ['/tables', 'Tables'],
+  ] as const) {
+    await window.goto(path, heading);
+    expect(
+      await page
+        .getByRole('main')
+        .getByRole('button', { name: /^(Add|Save|Edit|Remove)/ })
+        .count(),
+    ).toBe(0);
+  }
+});
+
+test('follows a record through its history, and an order through everything that happened; takes its export along', async () => {
+  const { page } = window;
+  const [party] = (await acme().list('dyn_party')).data;
+  await acme().update('dyn_party', String(party?.id), { city_name: 'Leiden' });
+  await window.goto(`/tables/dyn_party/records/${party?.id}`, /Grand Café/);
+  await page.getByText('1 field').click();
+  await page.getByText('city_name').first().waitFor();
+  // By keyboard, one change back: the city as it was, and who had set it.
+  await page.getByRole('slider', { name: 'Moment' }).focus();
+  await window.press('ArrowLeft');
+  const shown = page.getByRole('table', { name: 'Parties' });
+  await shown.getByText('Leiden').waitFor({ state: 'detached' });
+  await page.getByRole('status').getByText('Created').waitFor();
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot('auditor-record');
+  await window.press('ArrowRight');
+  await shown.getByText('Leiden').waitFor();
+  const { data } = await acme().list('dyn_stock_order');
+  await acme().update('dyn_stock_order', String(data[0]?.id), {
+    processing_status: 'submit_failed',
+    error_reason: ['Unknown article'],
+  });
+  await window.goto(`/orders/${data[0]?.id}/replay`, 'Everything that happened');
+  await page.getByText('Report of the ERP').waitFor();
+  await page.getByText('Unknown article').first().waitFor();
+  await window.screenshot('auditor-replay');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: /Export for a dispute/ }).click();
+  expect((await download).suggestedFilename()).toMatch(/^order-.*\.zip$/);
+});

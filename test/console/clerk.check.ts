@@ -1,0 +1,165 @@
+/** The clerk's day: orders come, are corrected, approved, rejected; two clerks meet at one order. */
+import type { Browser } from 'playwright-core';
+import { type Service, startService } from '../acceptance/service.js';
+import type { AssetRecord } from '../acceptance/tenant.js';
+import { type Person, startBrowser, until, Window } from './browser.js';
+import { addOrders, addUser } from './people.js';
+
+let service: Service;
+let browser: Browser;
+let clerk: Person;
+let orders: readonly AssetRecord[];
+const acme = () => service.tenant('acme');
+const statusOf = async (id = '') => (await acme().get('dyn_stock_order', id)).processing_status;
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  clerk = await addUser(acme(), 'validator');
+  orders = await addOrders(acme(), 14);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+test('clears ten orders with the keyboard alone', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await page.goto(`http://${acme().host}/console`);
+  // The first field has the focus.
+  await page.getByLabel('E-mail address').waitFor();
+  await page.keyboard.type(clerk.email);
+  await window.press('Tab');
+  await page.keyboard.type(clerk.password);
+  await window.press('Enter');
+  await page.getByRole('table', { name: 'Order' }).waitFor();
+  await window.screenshot('clerk-to-validate');
+  // The address keeps the filter; no order has problems.
+  await page.getByLabel('Only with problems').focus();
+  await window.press('Space');
+  await page.getByText('Nothing matches').waitFor();
+  expect(page.url()).toContain('problems=only');
+  await window.press('Space');
+  await page.getByRole('table', { name: 'Order' }).waitFor();
+  await window.press('j', 'Enter');
+  for (let n = 1; n <= 10; n += 1) {
+    await page.getByRole('heading', { level: 1, name: `PO-${String(n).padStart(3, '0')}` }).waitFor();
+    await page.getByText('Pending validation', { exact: true }).first().waitFor();
+    await window.press('v');
+    await page.getByText('Validated', { exact: true }).first().waitFor();
+    await window.press('a');
+    await page.getByText('Submitted', { exact: true }).first().waitFor();
+    await window.press('n');
+  }
+  await page.getByRole('heading', { level: 1, name: 'PO-011' }).waitFor();
+  expect(await Promise.all(orders.slice(0, 10).map(({ id }) => statusOf(id)))).toEqual(Array(10).fill('submitted'));
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('corrects a line, looks up an item by typing, adds and removes lines, and leaves no change behind', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await window.goto(`/orders/${orders[10]?.id}`, /PO-011/);
+  await page.getByLabel('Quantity, 1').fill('12');
+  await page.getByRole('combobox', { name: 'Item id, 2' }).fill('coffee');
+  await page.getByRole('option', { name: /Coffee beans/ }).click();
+  await window.press('Escape');
+  await page.getByRole('button', { name: 'Add a line' }).click();
+  await page.getByRole('combobox', { name: 'Item id, 3' }).fill('tea');
+  await page.getByRole('option', { name: /Black tea/ }).click();
+  await page.getByLabel('Quantity, 3').fill('3');
+  await window.screenshot('clerk-order');
+  const asked: string[] = [];
+  page.once('dialog', (dialog) => {
+    asked.push(dialog.message());
+    void dialog.dismiss();
+  });
+  await page.getByRole('link', { name: 'Tables' }).click();
+  expect(asked).toEqual(['Leave without saving your changes?']);
+  await window.press('Control+s');
+  await page.getByText('Saved', { exact: true }).first().waitFor();
+  await page.getByRole('button', { name: 'Save', exact: true }).and(page.locator(':disabled')).waitFor();
+  const lines = await acme().list('dyn_order_line', {
+    'filter[order_id]': String(orders[10]?.id),
+    sort: 'line_number',
+  });
+  expect(lines.data.map(({ quantity }) => quantity)).toEqual([12, 6, 3]);
+  expect(lines.data[0]?.item_id).toBe(lines.data[1]?.item_id);
+  await page.getByRole('button', { name: 'Remove this line, 3' }).click();
+  await window.press('Control+s');
+  const left = async () =>
+    (await acme().list('dyn_order_line', { 'filter[order_id]': String(orders[10]?.id) })).data.length;
+  expect(await until(left, (count) => count === 2)).toBe(2);
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('two clerks at one order: the second sees that it was changed, takes that in, and both changes stay', async () => {
+  const id = orders[11]?.id;
+  const [first, second] = [await Window.open(browser, acme()), await Window.open(browser, acme())];
+  for (const window of [first, second]) {
+    await window.signIn(clerk);
+    await window.goto(`/orders/${id}`, /PO-012/);
+  }
+  await first.page.getByLabel('Notes').fill('Ring twice');
+  await first.press('Control+s');
+  await first.page.getByRole('button', { name: 'Save', exact: true }).and(first.page.locator(':disabled')).waitFor();
+  await second.page.getByLabel('Customer reference').fill('PO-012 B');
+  await second.press('Control+s');
+  await second.page.getByText('Someone else has changed this order').waitFor();
+  await second.screenshot('clerk-conflict');
+  await second.page.getByRole('button', { name: 'Take in the other changes' }).click();
+  const notes = async () => second.page.getByLabel('Notes').inputValue();
+  expect(await until(notes, (value) => value !== '')).toBe('Ring twice');
+  await second.press('Control+s');
+  const saved = async () => acme().get('dyn_stock_order', String(id));
+  expect(await until(saved, ({ customer_reference }) => customer_reference === 'PO-012 B')).toMatchObject({
+    notes: 'Ring twice',
+    customer_reference: 'PO-012 B',
+  });
+  // The refused save is the only error; a browser shows it by itself.
+  expect(first.complaints).toEqual([]);
+  expect(second.complaints.filter((each) => !each.includes('412'))).toEqual([]);
+  await Promise.all([first.close(), second.close()]);
+});
+
+test('a list says when something is new; what the ERP refused is work of its own, with its reasons', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await window.goto('/refused', 'Refused by the ERP');
+  await page.getByText('The ERP has refused nothing').waitFor();
+  const refused = { processing_status: 'submit_failed', error_reason: ['Unknown article I1'] };
+  await acme().update('dyn_stock_order', String(orders[0]?.id), refused);
+  await page.getByText('There is something new.').waitFor();
+  await page.getByRole('button', { name: 'Show it' }).click();
+  await page.getByText('Unknown article I1').waitFor();
+  await window.screenshot('clerk-refused');
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('approves several at once and says which were not; rejects one with a reason', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  await acme().platformData('PUT', `/orders/${orders[12]?.id}`, { processing_status: 'validated' });
+  await window.goto('/orders?state=validated', 'To Validate');
+  await page.getByLabel('Select all orders of this page').check();
+  await window.goto('/orders', 'To Validate');
+  await page.getByLabel('Select all orders of this page').check();
+  await page.getByRole('button', { name: /^Approve \d+ selected/ }).click();
+  await page.getByText('1 approved').waitFor();
+  await window.screenshot('clerk-approved');
+  await window.press('Escape');
+  await window.goto(`/orders/${orders[13]?.id}`, /PO-014/);
+  await window.press('r');
+  await page.getByLabel(/Why is it rejected/).fill('Ordered twice');
+  await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).click();
+  await page.getByText('Rejected', { exact: true }).first().waitFor();
+  expect(await statusOf(orders[13]?.id)).toBe('rejected');
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});

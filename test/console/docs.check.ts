@@ -1,0 +1,151 @@
+/** /docs in Chromium: everybody can read it, calls can be made from the reference, and pages of other origins may call. */
+import type { Browser } from 'playwright-core';
+import { type Service, startService } from '../acceptance/service.js';
+import { freePort } from '../engines/freePort.js';
+import { startBrowser, Window } from './browser.js';
+
+let service: Service;
+let browser: Browser;
+let at: (name: string) => string;
+const acme = () => service.tenant('acme');
+const origin = () => `http://${acme().host}`;
+
+beforeAll(async () => {
+  const port = await freePort();
+  at = (name) => `http://${name}.localhost:${port}`;
+  [service, browser] = await Promise.all([
+    startService({
+      tenants: { acme: 'dyn_stock_order' },
+      env: { PORT: String(port), CORS_ORIGINS: at('portal') },
+    }),
+    startBrowser(),
+  ]);
+  await acme().batch('dyn_item', [{ external_id: 'T1', name: 'Tea' }]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+async function open(path: string, options: Parameters<typeof Window.open>[2] = {}): Promise<Window> {
+  const window = await Window.open(browser, acme(), options);
+  window.page.on('request', (request) => {
+    const { origin: host, protocol } = new URL(request.url());
+    if (protocol !== 'data:' && host !== origin()) window.complaints.push(`asks ${host}`);
+  });
+  await window.page.goto(origin() + path);
+  return window;
+}
+
+/** Address and heading; short ones, since axe looks at each word of code. */
+const PAGES = [
+  ['/docs', /Orders in/],
+  ['/docs/roles-and-scopes', 'Roles and scopes'],
+  ['/docs/decisions/0014-one-route-table', /One route table/],
+  ['/docs/reference', /Dynamic Assets API/],
+  ['/docs/nowhere', 'There is no such page'],
+] as const;
+
+test.each([
+  ['light, a laptop', { colorScheme: 'light', viewport: { width: 1280, height: 800 } }],
+  ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+  ['dark, a wide screen', { colorScheme: 'dark', viewport: { width: 2560, height: 1300 } }],
+] as const)('%s: every page can be read by everybody, and complains of nothing', async (name, options) => {
+  const window = await open('/docs', options);
+  const barriers: { [path: string]: readonly string[] } = {};
+  for (const [path, heading] of PAGES) {
+    await window.page.goto(origin() + path);
+    await window.page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await window.page.waitForLoadState('networkidle');
+    // The width changes no rule that the phone and the laptop have not shown.
+    const found =
+      options.viewport.width > 2000
+        ? []
+        : await window.barriers(...(path === '/docs/reference' ? ['#bar', '#access'] : []));
+    if (found.length > 0) barriers[path] = found;
+    const wider = Number(await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+    if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
+    await window.screenshot(`${name.split(',').join('')}${path.replaceAll('/', '-')}`);
+  }
+  expect(barriers).toEqual({});
+  const said = window.complaints.filter((complaint) => !/status of 404 .*\/docs\/nowhere$/.test(complaint));
+  expect(said).toEqual([]);
+  await window.close();
+});
+
+test('a guide is searched, and keeps the language of its reader from page to page', async () => {
+  const window = await open('/docs/getting-started');
+  const { page, complaints } = window;
+  await page.locator('.tabs').getByText('Python').first().click();
+  await page.getByText('# assets.py').waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('searchbox').fill('clean up');
+  await page
+    .getByRole('option', { name: /Synchronise a table/ })
+    .first()
+    .click();
+  await page.getByRole('heading', { level: 1, name: 'Synchronise a table' }).waitFor();
+  await page.getByText('from assets import').first().waitFor();
+  expect(complaints).toEqual([]);
+  await window.close();
+});
+
+test('the reference says that a secret is wrong, then makes calls as an API client and as a person', async () => {
+  const window = await open('/docs/reference');
+  const { page, complaints } = window;
+  const { client_id, client_secret } = acme().client;
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  expect(await window.barriers('#access')).toEqual([]);
+  await page.getByLabel('Client id').fill(client_id);
+  await page.getByLabel('Client secret').fill('wrong');
+  await page.getByRole('button', { name: 'Use this client' }).click();
+  await page.getByRole('alert').getByText('The client is unknown or its secret is wrong. (401)').waitFor();
+  await page.getByLabel('Client secret').fill(client_secret);
+  await page.getByRole('button', { name: 'Use this client' }).click();
+  await page.getByText(`Calls are made as the client ${client_id}.`).waitFor();
+  const { email, password } = acme().admin;
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.locator('#person').getByRole('button').click();
+  await page.getByText(/ and .*\(admin.*\)\./).waitFor();
+  for (const [tag, operation, answer] of [
+    ['dyn_item', /Records, page by page: Items/, '"Tea"'],
+    ['platform: users', /Users/, `"${email}"`],
+  ] as const) {
+    await page.getByRole('link', { name: tag, exact: true }).click();
+    await page.getByRole('link', { name: operation }).first().click();
+    await page
+      .getByRole('region', { name: operation })
+      .getByRole('button', { name: /Test Request/ })
+      .first()
+      .click();
+    await page.getByRole('button', { name: /^Send/ }).first().click();
+    await page.getByRole('dialog').getByText(answer).first().waitFor();
+    await page.keyboard.press('Escape');
+  }
+  expect(complaints.filter((complaint) => !/status of 401 .*\/oauth\/token$/.test(complaint))).toEqual([]);
+  await window.close();
+});
+
+test('a page that sends wrong credentials by Basic gets its answer: the browser opens no dialog of its own', async () => {
+  const window = await open('/docs');
+  const asked = `fetch('/oauth/token', { method: 'POST', headers: { Authorization: 'Basic ' + btoa('a:b') },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }) }).then(({ status }) => status)`;
+  expect(await window.page.evaluate(asked)).toBe(401);
+  await window.close();
+});
+
+test('a page of an origin that CORS_ORIGINS names may call with a token, one of another may not', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  const table = `${origin()}/api/v1/dynamic-assets/dyn/dyn_item/assets`;
+  const call = `fetch(${JSON.stringify(table)}, { headers: { Authorization: ${JSON.stringify(`Bearer ${await acme().token()}`)} } })
+    .then(async (answer) => [answer.status, answer.headers.get('etag') !== null, (await answer.json()).data[0].name])
+    .catch(() => 'refused')`;
+  await page.goto(`${at('portal')}/health/live`);
+  expect(await page.evaluate(call)).toEqual([200, true, 'Tea']);
+  await page.goto(`${at('other')}/health/live`);
+  expect(await page.evaluate(call)).toBe('refused');
+  await window.close();
+});

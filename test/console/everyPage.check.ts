@@ -1,0 +1,117 @@
+/** Every page: no barrier that axe finds, no error of a script, no report of the policy; hostile names are harmless. */
+import type { Browser } from 'playwright-core';
+import { addWebhook } from '../acceptance/export.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { startBrowser, Window } from './browser.js';
+import { addOrders } from './people.js';
+
+const HOSTILE = [
+  '<img src=x onerror="document.title=\'owned\'">',
+  'gnp.exe\u202Egpj.order',
+  'x'.repeat(255),
+  '{{constructor.constructor("alert(1)")()}}',
+];
+
+let service: Service;
+let browser: Browser;
+const acme = () => service.tenant('acme');
+/** Address and heading. */
+let pages: readonly (readonly [path: string, heading: string | RegExp])[];
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
+  const [order] = await addOrders(acme(), 3);
+  await acme().batch(
+    'dyn_party',
+    HOSTILE.map((name, at) => ({ external_id: `H${at}`, name })),
+  );
+  for (const [at, name] of HOSTILE.entries()) {
+    await acme().create('dyn_stock_order', {
+      customer_reference: name.slice(0, 100),
+      buyer_customer_party_id: `H${at}`,
+    });
+  }
+  const webhook = await addWebhook(acme(), 'https://example.com/hook', { name: HOSTILE[0] });
+  const { data } = await acme().list('dyn_party', { sort: '-created_at' });
+  const entry = await acme().platformData('GET', '/activity?kind=table.batch&limit=1');
+  pages = [
+    ['/orders', 'To Validate'],
+    ['/refused', 'Refused by the ERP'],
+    ['/archive', 'Archive'],
+    [`/orders/${order?.id}`, /PO-001/],
+    ['/tables', 'Tables'],
+    ['/tables/dyn_party', 'Parties'],
+    [`/tables/dyn_party/records/${data[0]?.id}`, /./],
+    ['/tables/dyn_party/operations', /Changes by batch/],
+    ['/tables/dyn_party/operations?list=syncs', /Changes by batch/],
+    ['/tables/dyn_party/import', /Import a file/],
+    ['/tables/dyn_party/compare', /Compare two moments/],
+    ['/webhooks', 'Webhooks'],
+    [`/webhooks/${webhook.id}`, /onerror/],
+    ['/api-clients', 'API clients'],
+    ['/users', 'Users'],
+    ['/settings', 'Settings'],
+    ['/activity', 'Activity'],
+    [`/activity/${Object(entry)[0]?.id}`, 'table.batch'],
+    ['/password', 'Change password'],
+    ['/nowhere', 'This page does not exist.'],
+  ];
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+test.each([
+  ['light, a laptop', { colorScheme: 'light', viewport: { width: 1280, height: 800 } }],
+  ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const)('%s: every page can be read and used by everybody, and complains of nothing', async (name, options) => {
+  const window = await Window.open(browser, acme(), options);
+  await window.page.goto(`http://${acme().host}/console`);
+  await window.page.getByLabel('E-mail address').waitFor();
+  expect(await window.barriers()).toEqual([]);
+  await window.signIn(acme().admin);
+  const barriers: { [path: string]: readonly string[] } = {};
+  for (const [path, heading] of pages) {
+    await window.goto(path, heading);
+    const found = await window.barriers();
+    if (found.length > 0) barriers[path] = found;
+    // The page itself does not scroll sideways: wide tables do.
+    const wider = Number(await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+    if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
+    await window.screenshot(`${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
+  }
+  expect(barriers).toEqual({});
+  expect(await window.page.title()).not.toContain('owned');
+  expect(window.complaints).toEqual([]);
+  await window.close();
+});
+
+test('speaks Dutch, and says so', async () => {
+  const window = await Window.open(browser, acme(), { locale: 'nl-NL' });
+  const { page } = window;
+  await page.goto(`http://${acme().host}/console`);
+  await page.getByRole('heading', { name: 'Inloggen' }).waitFor();
+  expect(await page.evaluate('document.documentElement.lang')).toBe('nl');
+  await window.close();
+});
+
+test('the first screen takes at most 350 KB of scripts and styles', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  /** Each file once: the second load has them in its cache. */
+  const sizes = new Map<string, number>();
+  page.on('response', (response) => {
+    if (/\.(?:js|css)$/.test(response.url())) {
+      sizes.set(response.url(), Number(response.headers()['content-length'] ?? 0));
+    }
+  });
+  await page.goto(`http://${acme().host}/console`);
+  await page.getByLabel('E-mail address').waitFor();
+  await window.signIn(acme().admin);
+  await page.getByRole('table').waitFor();
+  const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes).toBeLessThan(350_000);
+  await window.close();
+});

@@ -1,0 +1,181 @@
+/** The operator's day: a link from the command line, a parked tenant, a retry, a proof, the log; each page in each colour and language. */
+
+import { userInfo } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Browser } from 'playwright-core';
+import { openSqlite } from '#app/adapters/openSqlite.js';
+import { newId } from '#app/commands/clock.js';
+import { tableStream } from '#app/domain/streams.js';
+import { addWebhook } from '../acceptance/export.js';
+import { appendByHand } from '../acceptance/logEvent.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { startBrowser, Window } from './browser.js';
+
+let service: Service;
+let browser: Browser;
+let window: Window;
+const acme = () => service.tenant('acme');
+const at = () => ({ host: `operator.service.localhost:${service.port}` });
+
+const newLink = async (): Promise<string> => (await service.cli('console')).stdout.split('\n')[0] ?? '';
+
+/** What the embedded read models cannot store while the trigger is there. */
+function change(statement: (table: number) => string): void {
+  const db = openSqlite(`${service.dataDir}/readmodels.db`);
+  const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_item' AND copy = 0";
+  db.exec(statement(Number(db.prepare(find).pluck().get())));
+  db.close();
+}
+
+beforeAll(async () => {
+  [service, browser] = await Promise.all([
+    startService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } }),
+    startBrowser(),
+  ]);
+  await acme().create('dyn_item', { external_id: 'tea', name: 'Tea' });
+  await addWebhook(acme(), 'https://example.com/hook', { name: '<img src=x onerror="document.title=\'owned\'">' });
+  await service.stop();
+  change(
+    (table) => `CREATE TRIGGER lost BEFORE INSERT ON small_docs WHEN NEW.owner = ${table}
+      BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`,
+  );
+  const fields = { external_id: 'coffee', name: 'Coffee' };
+  const items = tableStream('acme', 'dyn_item');
+  await appendByHand({ DATA_DIR: service.dataDir }, items, 'RecordCreated', { id: newId(), fields });
+  await service.start();
+  while ((await acme().getList('dyn_item')).status !== 503) await wait(50);
+  window = await Window.open(browser, at());
+});
+afterEach(() => {
+  expect(window.complaints.splice(0)).toEqual([]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.dispose();
+});
+
+test('without a session it says how to get one; the link opens it, once, and leaves the address', async () => {
+  const { page } = window;
+  await window.goto('/operator', 'You have no session');
+  await page.getByText('npx dynamic-assets console').waitFor();
+  const link = await newLink();
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  expect(page.url()).toBe(`http://${at().host}/console/operator`);
+  const other = await Window.open(browser, at());
+  await other.page.goto(link);
+  await other.page.getByText('The link was used before.').waitFor();
+  expect(other.complaints.filter((each) => !each.includes('401'))).toEqual([]);
+  await other.close();
+});
+
+test('finds the parked tenant, sees the event and why it was not applied, and retries it', async () => {
+  const { page } = window;
+  await page.getByRole('link', { name: 'Tenants are parked' }).waitFor();
+  await window.screenshot('operator-overview');
+  await page.getByRole('link', { name: 'acme', exact: true }).click();
+  await page.getByText('The document is lost.').waitFor();
+  await window.screenshot('operator-tenant-parked');
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('records: parked again').waitFor();
+  change(() => 'DROP TRIGGER lost');
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('records: caught up').waitFor();
+  await page.getByText('current', { exact: true }).waitFor();
+  expect((await acme().list('dyn_item')).meta.total).toBe(2);
+});
+
+test('proves the read models of the tenant, and rebuilds all of them', async () => {
+  const { page } = window;
+  await page.getByRole('button', { name: 'Verify' }).click();
+  await page.getByText('activity: equal to the log').waitFor();
+  await window.screenshot('operator-tenant-verified');
+  await window.press('g', 'p');
+  await page.getByRole('heading', { level: 1, name: 'Projections' }).waitFor();
+  await page.getByRole('button', { name: 'Rebuild' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
+  await page.getByText('activity: proved and in place').waitFor();
+  await page.getByText('Nothing is parked.').waitFor();
+  await window.screenshot('operator-projections');
+});
+
+test('browses the log by tenant and type to one event, whose secrets are left out', async () => {
+  const { page } = window;
+  await window.press('g', 'l');
+  await page.getByRole('heading', { level: 1, name: 'Event log' }).waitFor();
+  await page.getByLabel('Tenant').fill('acme');
+  await page.getByLabel('Type of event').fill('WebhookCreated');
+  await window.press('Enter');
+  await page.getByRole('link', { name: 'WebhookCreated' }).click();
+  await page.getByText('"sealedSecret": "left out"').waitFor();
+  expect(page.url()).toContain('/operator/log/event?stream=webhooks-acme&revision=0');
+  await window.screenshot('operator-event');
+});
+
+test('the session ends with the tab, and when the operator says so', async () => {
+  const { page } = window;
+  await page.reload();
+  await page.getByText('"sealedSecret": "left out"').waitFor();
+  const other = await Window.open(browser, at());
+  await other.goto('/operator', 'You have no session');
+  await other.close();
+  await page.getByRole('button', { name: userInfo().username }).click();
+  await page.getByRole('menuitem', { name: 'End the session' }).click();
+  await page.getByRole('heading', { name: 'You have no session' }).waitFor();
+});
+
+const PAGES: readonly (readonly [path: string, heading: string])[] = [
+  ['/operator', 'Overview'],
+  ['/operator/tenants', 'Tenants'],
+  ['/operator/tenants/acme', 'acme'],
+  ['/operator/projections', 'Projections'],
+  ['/operator/queues', 'Queues and receivers'],
+  ['/operator/installation', 'Installation'],
+  ['/operator/log', 'Event log'],
+  ['/operator/log/event?stream=webhooks-acme&revision=0', 'WebhookCreated, revision 0'],
+  ['/operator/nowhere', 'This page does not exist.'],
+];
+
+test.each([
+  ['light, a wide screen', { colorScheme: 'light', viewport: { width: 2560, height: 1200 } }],
+  ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
+] as const)('%s: every page can be read and used by everybody, and complains of nothing', async (name, options) => {
+  const own = await Window.open(browser, at(), options);
+  await own.goto('/operator', 'You have no session');
+  const barriers: { [path: string]: readonly string[] } = { 'no session': await own.barriers() };
+  // A link in a tab that shows what came of another one.
+  await own.goto('/enter', 'You have no session');
+  await own.page.goto(await newLink());
+  await own.page.getByRole('heading', { name: 'Overview' }).waitFor();
+  for (const [path, heading] of PAGES) {
+    await own.goto(path, heading);
+    if (path === '/operator/installation') {
+      await own.page.getByRole('button', { name: 'Check now' }).click();
+      await own.page.getByText('settings: they are consistent').waitFor();
+    }
+    barriers[path] = await own.barriers();
+    const wider = Number(await own.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+    if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
+    await own.screenshot(`operator-${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
+  }
+  expect(Object.entries(barriers).filter(([, found]) => found.length > 0)).toEqual([]);
+  expect(await own.page.title()).not.toContain('owned');
+  expect(own.complaints).toEqual([]);
+  await own.close();
+});
+
+test('speaks Dutch, by the keys', async () => {
+  const own = await Window.open(browser, at(), { locale: 'nl-NL' });
+  await own.page.goto(await newLink());
+  await own.page.getByRole('heading', { name: 'Overzicht' }).waitFor();
+  await own.press('g', 't');
+  await own.page.getByRole('heading', { level: 1, name: 'Tenants' }).waitFor();
+  await own.press('/');
+  await own.page.keyboard.type('haul');
+  await own.page.getByRole('link', { name: 'acme' }).waitFor({ state: 'detached' });
+  await own.press('Escape', 'j', 'Enter');
+  await own.page.getByRole('heading', { level: 1, name: 'hauler' }).waitFor();
+  await own.page.getByText('Controleren', { exact: true }).waitFor();
+  expect(own.complaints).toEqual([]);
+  await own.close();
+});
