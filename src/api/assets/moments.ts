@@ -9,7 +9,7 @@ import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { orderStream, tableStream, tenantStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import { type PastTable, PastTableBuildingError } from '../../ports/pastTables.js';
 import { evolveTenantIn } from '../../projector/steps.js';
 import type { Api } from '../deps.js';
@@ -90,11 +90,12 @@ async function lastEventOf(
   const known = key === undefined ? undefined : kept.get(key);
   if (known !== undefined) return known;
   const end = (await eventStore.lastAppend(streamName))?.revision ?? -1;
-  const event = await eventAt(
-    eventStore,
-    streamName,
-    await lastWhere(eventStore, streamName, end, isUntil(moment), deadline),
-  );
+  const isNotAfter = isUntil(moment);
+  const isTrue = async (revision: Revision): Promise<boolean> => {
+    const event = await eventAt(eventStore, streamName, revision);
+    return event !== undefined && isNotAfter(event);
+  };
+  const event = await eventAt(eventStore, streamName, await lastWhere(end, isTrue, deadline));
   if (event === undefined) return undefined;
   const { id, stream, revision, position } = event;
   const name = { id, stream, revision, position };

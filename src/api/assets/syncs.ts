@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Caller } from '../../commands/context.js';
 import {
   type Budget,
+  EventTimes,
   endOf,
   type SyncSession,
   type SyncWork,
@@ -28,6 +29,7 @@ import {
   SYNC_HOURS,
 } from '../../domain/limits.js';
 import { expiryOf } from '../../domain/referenceTable/sync.js';
+import { tableStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorsShown, type ShowActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
@@ -196,11 +198,12 @@ export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): 
   };
   const found: (SyncSession & { readonly work: SyncWork | undefined })[] = [];
   const before = cursor === undefined ? undefined : Number(cursor);
+  const times = new EventTimes(eventStore, tableStream(table.tenant, table.table));
   const find = async (cancellation: Cancellation): Promise<boolean> => {
     for await (const session of syncSessions(eventStore, table, before, cancellation)) {
       cancellation.throwIfCancelled();
       if (found.length === MAX_SYNCS) return true;
-      const work = await workOf(eventStore, table, session, now(), budget, cancellation);
+      const work = await workOf(eventStore, table, session, now(), budget, cancellation, times);
       if (work === undefined && found.length > 0) return true;
       found.push({ ...session, work });
     }

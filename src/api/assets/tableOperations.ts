@@ -1,5 +1,5 @@
 /** Reads the batches, clean-ups and undos of a table from its stream. */
-import { lastUntil } from '../../commands/referenceTables/syncHistory.js';
+import { EventTimes, lastUntil } from '../../commands/referenceTables/syncHistory.js';
 import { type StreamReads, streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
 import { type Operation, operationOf, together } from '../../domain/referenceTable/operation.js';
@@ -48,7 +48,7 @@ export async function tableOperations(
 ): Promise<OperationsPage> {
   const newest = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const end = Math.min(newest, before - 1);
-  const last = await lastUntil(eventStore, stream, to, end, cancellation);
+  const last = await lastUntil(new EventTimes(eventStore, stream), to, end, cancellation);
   const operations: TableOperation[] = [];
   // The operation read last; earlier events may belong to it.
   let later: TableOperation | undefined;

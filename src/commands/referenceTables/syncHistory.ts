@@ -10,6 +10,7 @@ import { syncStream, tableStream } from '../../domain/streams.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
+import { Pauses } from '../../supervision/waiting.js';
 import { eventAt, type StreamReads, streamPagesBackwards } from '../streamPages.js';
 
 export type SyncSession = Sync & {
@@ -120,7 +121,31 @@ export const timesOf = (session: SyncSession, now: string): { readonly from: str
   return end === undefined ? { from } : { from, to: shifted(end, CLOCKS_APART_MS) };
 };
 
-/** The operations of the session; undefined when the budget is too small. @throws the cancellation's reason */
+/** When events of a stream were written. The sessions of a page ask for many of the same ones, which may be a megabyte each. */
+export class EventTimes {
+  readonly #log: StreamReads;
+  readonly #stream: string;
+  readonly #known = new Map<Revision, string | undefined>();
+
+  constructor(log: StreamReads, stream: string) {
+    this.#log = log;
+    this.#stream = stream;
+  }
+
+  /** @returns ISO 8601; undefined if there is no such event */
+  async at(revision: Revision): Promise<string | undefined> {
+    if (!this.#known.has(revision)) {
+      this.#known.set(revision, (await eventAt(this.#log, this.#stream, revision))?.metadata.occurredAt);
+    }
+    return this.#known.get(revision);
+  }
+}
+
+/**
+ * The operations of the session; undefined when the budget is too small.
+ * @param times of the table's events, kept for the sessions of one request
+ * @throws the cancellation's reason
+ */
 export async function workOf(
   eventStore: Log,
   { tenant, table }: TableRef,
@@ -128,13 +153,14 @@ export async function workOf(
   now: string,
   budget: Budget,
   cancellation: Cancellation | undefined,
+  times = new EventTimes(eventStore, tableStream(tenant, table)),
 ): Promise<SyncWork | undefined> {
   const stream = tableStream(tenant, table);
   const { from, to } = timesOf(session, now);
   const head = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const last =
     session.committed?.operationId === undefined
-      ? await lastUntil(eventStore, stream, to, head, cancellation)
+      ? await lastUntil(times, to, head, cancellation)
       : Math.min(head, Number(session.committed.operationId));
   const operations: SyncOperation[] = [];
   let [created, updated, unchanged] = [0, 0, 0];
@@ -181,34 +207,36 @@ export async function workOf(
  * @param time undefined: returns `end`
  */
 export async function lastUntil(
-  eventStore: StreamReads,
-  stream: string,
+  times: EventTimes,
   time: string | undefined,
   end: Revision,
   cancellation?: Cancellation,
 ): Promise<Revision> {
   if (time === undefined) return end;
-  return lastWhere(eventStore, stream, end, ({ metadata }) => metadata.occurredAt <= time, cancellation);
+  const isNotAfter = async (revision: Revision): Promise<boolean> => {
+    const written = await times.at(revision);
+    return written !== undefined && written <= time;
+  };
+  return lastWhere(end, isNotAfter, cancellation);
 }
 
 /**
  * Revision of the last event up to `end` of which this is true (binary search): it is true of all events before that one;
- * -1 when it is true of none.
+ * -1 when it is true of none. Events may be long, so it pauses between them.
  */
 export async function lastWhere(
-  eventStore: StreamReads,
-  stream: string,
   end: Revision,
-  isTrue: (event: RecordedEvent) => boolean,
+  isTrue: (revision: Revision) => Promise<boolean>,
   cancellation?: Cancellation,
 ): Promise<Revision> {
+  const pauses = new Pauses();
   let [low, high] = [-1, end];
   // The end first: it is the answer when a next page is read.
   for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
     cancellation?.throwIfCancelled();
-    const event = await eventAt(eventStore, stream, middle);
-    if (event !== undefined && isTrue(event)) low = middle;
+    if (await isTrue(middle)) low = middle;
     else high = middle - 1;
+    if (pauses.isDue()) await pauses.take();
   }
   return low;
 }
