@@ -188,6 +188,7 @@ describeProductionEngines(() => {
     assets('GET /dyn_order_line/compare', { query: twoPositions }),
     assets('DELETE /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
 
+    platform('GET /tables'),
     platform('GET /tables/{table}/info', { at: { table: 'dyn_item' } }),
     platform('GET /tables/{table}/assets', { at: { table: 'dyn_item' } }),
     platform('GET /tables/{table}/compare', { at: { table: 'dyn_item' }, query: twoMoments }),

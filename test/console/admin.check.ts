@@ -107,6 +107,11 @@ test('adds a table of its own and a field to it', async () => {
   await acme().create('dyn_route', { external_id: 'R1', day: 'monday' });
   await window.goto('/tables/dyn_route', 'Routes');
   await page.getByText('monday').waitFor();
+  await window.goto('/tables', 'Tables');
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Routes' }) });
+  await row.getByRole('cell').nth(1).getByText('1', { exact: true }).waitFor();
+  await row.getByRole('time').waitFor();
+  await window.screenshot('admin-tables');
 });
 
 test('filters a table by the address, and a link shows the same', async () => {

@@ -203,6 +203,7 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
 
     ...ofActivity(`${ASSETS}/activity`, 'auditor'),
     ...ofActivity(`${PLATFORM}/activity`),
+    [`GET ${PLATFORM}/tables`, { path: `${PLATFORM}/tables` }],
     [`GET ${PLATFORM}/audit/proof`, { path: `${PLATFORM}/audit/proof?event=${entry?.event_id}` }],
     ...inTable(`${PLATFORM}/tables/:table`),
     ...writing(`${PLATFORM}/tables/:table`),

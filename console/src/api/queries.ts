@@ -63,6 +63,11 @@ export const assetTypesQuery = queryOptions({
   staleTime: MINUTE_MS,
 });
 
+export const tableSummariesQuery = queryOptions({
+  queryKey: ['tables'],
+  queryFn: async () => (await bodyOf(api.GET('/api/v1/platform/tables'))).data,
+});
+
 export const tableInfoQuery = (table: string) =>
   queryOptions({
     queryKey: ['info', table],

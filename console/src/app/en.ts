@@ -161,6 +161,8 @@ export const en = {
     one: 'Table',
     reference: 'Reference data',
     master: 'Orders and their parts',
+    records: 'Records',
+    lastWritten: 'Last written',
     fields: 'Fields',
     addTable: 'Add a table',
     addField: 'Add a field',

@@ -163,6 +163,8 @@ export const nl: Text = {
     one: 'Tabel',
     reference: 'Referentiegegevens',
     master: 'Orders en hun onderdelen',
+    records: 'Records',
+    lastWritten: 'Laatst geschreven',
     fields: 'Velden',
     addTable: 'Tabel toevoegen',
     addField: 'Veld toevoegen',

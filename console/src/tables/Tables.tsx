@@ -4,9 +4,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type AssetType, api, bodyOf, type Schemas } from '../api/client';
-import { assetTypesQuery } from '../api/queries';
+import { assetTypesQuery, tableSummariesQuery } from '../api/queries';
 import { FormDialog } from '../app/Dialogs';
-import { useText } from '../app/language';
+import { useNumber, useText, When } from '../app/language';
 import { Loaded, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { useRoles } from '../app/useRoles';
@@ -40,11 +40,17 @@ export function Tables() {
 
 function TableList({ label, tables }: { readonly label: string; readonly tables: readonly AssetType[] }) {
   const text = useText().tables;
+  const number = useNumber();
+  // The list does not wait for it.
+  const summaries = new Map(useQuery(tableSummariesQuery).data?.map((each) => [each.name, each]));
   return (
     <Rows
       label={label}
+      minWidth={700}
       heads={[
         { label: text.one },
+        { label: text.records, isNumber: true },
+        { label: text.lastWritten },
         { label: text.technicalName },
         { label: text.fields, isNumber: true },
         { label: text.unique },
@@ -55,6 +61,8 @@ function TableList({ label, tables }: { readonly label: string; readonly tables:
           <Link key="one" to="/tables/$table" params={{ table: table.name }}>
             <bdi>{table.label}</bdi>
           </Link>,
+          number(summaries.get(table.name)?.records),
+          <When key="written" at={summaries.get(table.name)?.last_written_at} />,
           <span key="name" className="mono">
             {table.name}
           </span>,

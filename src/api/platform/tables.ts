@@ -2,6 +2,7 @@
 import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { TableFigures } from '../../ports/readModels.js';
 import { compareReply, comparison, comparisonAnswer } from '../assets/compare.js';
 import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
@@ -14,7 +15,16 @@ import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { recordHistoryList, recordHistoryReply } from '../recordHistory.js';
-import { CHANGES, CREATES, dataReply, pathText, RECORD_ID, type Resource, type UserCall } from '../routes/operation.js';
+import {
+  CHANGES,
+  CREATES,
+  dataReply,
+  listReply,
+  pathText,
+  RECORD_ID,
+  type Resource,
+  type UserCall,
+} from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 /** @throws HttpError 404 */
@@ -47,11 +57,42 @@ export const anyFields: json.JsonSchema = {
 };
 const oneRecord = json.answer('The record.', json.dataOf(json.ref('AnyRecord')));
 
+/** `figures` is undefined before the first write. */
+type Summarized = { readonly table: AssetType; readonly figures: TableFigures | undefined };
+
+const tableSummary = json.view<Summarized>({
+  name: [json.text, ({ table }) => table.name],
+  label: [json.text, ({ table }) => table.label],
+  kind: [json.oneOf(['reference', 'master']), ({ table }) => (table.supportingData ? 'reference' : 'master')],
+  records: [json.count, ({ figures }) => figures?.records ?? 0],
+  last_written_at: [
+    {
+      ...json.orNull(json.timestamp),
+      description:
+        'Of the last batch, clean-up, undo or change of a record, also one that changed no value. null: none.',
+    },
+    ({ figures }) => figures?.lastEventAt || null,
+  ],
+});
+
 export const tables: Resource = {
   tag: 'platform: tables',
-  schemas: { AnyRecord: anyRecord },
+  schemas: { AnyRecord: anyRecord, TableSummary: tableSummary.schema },
   pathParameters: { table: pathText('table'), id: RECORD_ID },
   operations: {
+    'GET /tables': {
+      id: 'platformListTables',
+      summary: 'All tables, with their number of records and the time of the last write',
+      allow: 'users',
+      answer: json.all('TableSummary'),
+      async handle({ readModels }, { tenant }) {
+        const refs = [...tenant.assetTypes.keys()].map((table) => ({ tenant: tenant.name, table }));
+        const figures = new Map((await readModels.tableFigures(refs)).map((each) => [each.table, each]));
+        return listReply(tenant.assetTypes.values(), (table) =>
+          tableSummary.show({ table, figures: figures.get(table.name) }),
+        );
+      },
+    },
     'GET /tables/:table/info': {
       id: 'platformGetTableInfo',
       summary: 'Fields and relationships of a table',

@@ -22,6 +22,7 @@ describe('roles', () => {
     '/users': ['admin', 'auditor'],
     '/activity': ['admin', 'auditor'],
     '/asset-types': ['admin', 'validator', 'auditor'],
+    '/tables': ['admin', 'validator', 'auditor'],
     '/tenant': ['admin', 'validator', 'auditor'],
     '/orders': ['admin', 'validator', 'auditor'],
   };
@@ -172,6 +173,26 @@ describe('asset types', () => {
     expect(data).toEqual([expect.objectContaining({ external_id: 'DHL', fleet: null })]);
     const shown = dataOf(z.array(assetType), await auditor.call('GET', '/asset-types'));
     expect(shown.map(({ name }) => name)).toEqual(expect.arrayContaining(['dyn_stock_order', 'dyn_carrier']));
+  });
+
+  it('GET /tables tells how many records a table has, and when it was written last', async () => {
+    const began = new Date().toISOString().slice(0, 19);
+    await acme().batch('dyn_unit_code', [
+      { code: 'A', value: 'A' },
+      { code: 'B', value: 'B' },
+    ]);
+    const summary = z.object({ name: z.string(), records: z.number(), last_written_at: z.string().nullable() });
+    const summaries = async () => dataOf(z.array(summary), await validator.call('GET', '/tables'));
+    const of = async (table: string) => (await summaries()).find(({ name }) => name === table);
+    const written = await of('dyn_unit_code');
+    expect(written?.records).toBe(2);
+    expect((written?.last_written_at ?? '') >= began).toBe(true);
+    expect(await of('dyn_party_items')).toEqual({ name: 'dyn_party_items', records: 0, last_written_at: null });
+    // Nothing changes but the batch that the records were seen in: the synchronisation is alive.
+    await acme().batch('dyn_unit_code', [{ code: 'A', value: 'A', _batch_id: 'tonight' }]);
+    const again = await of('dyn_unit_code');
+    expect(again?.records).toBe(2);
+    expect((again?.last_written_at ?? '') > (written?.last_written_at ?? '')).toBe(true);
   });
 });
 
