@@ -121,7 +121,7 @@ test('filters a table by the address, and a link shows the same', async () => {
   await page.getByRole('option', { name: 'Name', exact: true }).click();
   await page.getByRole('textbox', { name: 'Search' }).fill('coffee');
   await window.press('Enter');
-  await page.getByText('1 rows').waitFor();
+  await page.getByText('1 row').waitFor();
   const link = page.url();
   const other = await Window.open(browser, acme());
   await other.signIn(acme().admin);
@@ -169,8 +169,8 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   ]);
   await page.getByRole('button', { name: 'Undo' }).click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
-  await dialog.getByText('2 records get their earlier values back').waitFor();
-  await dialog.getByText('1 records that it had created are deleted').waitFor();
+  await dialog.getByText('Back to earlier values, or there again: 2 records').waitFor();
+  await dialog.getByText('Created by it, now deleted: 1 record').waitFor();
   await window.screenshot('admin-undo');
   await dialog.getByRole('button', { name: 'Undo' }).click();
   await dialog.getByText('This is what it did').waitFor();
@@ -182,12 +182,12 @@ test('a file that is the whole table takes the rest away, and the guard asks for
   await acme().platformData('PUT', '/tenant/clean-up-guard', { max_percent: 10 });
   await checkFile('dyn_item', /Items: Import a file/, ['external_id,name', 'I1,Coffee beans 1 kg']);
   await page.getByLabel('Also delete the records that the file lacks (now 1)').check();
-  await page.getByRole('button', { name: 'Import 1 rows' }).click();
-  await page.getByText('The file lacks 1 records').waitFor();
-  await page.getByRole('button', { name: 'Delete 1 records' }).click();
+  await page.getByRole('button', { name: 'Import 1 row' }).click();
+  await page.getByText('The file lacks 1 record').waitFor();
+  await page.getByRole('button', { name: 'Delete 1 record' }).click();
   await page.getByLabel('Number of records to delete').fill('1');
   await window.screenshot('admin-import-guard');
-  await page.getByRole('button', { name: 'Delete 1 records' }).click();
+  await page.getByRole('button', { name: 'Delete 1 record' }).click();
   await page.getByText('The import is complete.').waitFor();
   expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
   expect((await acme().list('dyn_item')).meta.total).toBe(1);

@@ -1,3 +1,6 @@
+const rows = (count: string): string => (count === '1' ? '1 row' : `${count} rows`);
+const records = (count: string): string => (count === '1' ? '1 record' : `${count} records`);
+
 /** English. nl.ts has the same keys; the compiler compares them. */
 export const en = {
   product: 'Dynamic Assets',
@@ -29,7 +32,7 @@ export const en = {
     sure: 'Are you sure?',
     from: 'From',
     to: 'To',
-    rows: (count: string) => `${count} rows`,
+    rows,
     page: (page: string, last: string) => `Page ${page} of ${last}`,
     outOfDate: 'There is something new.',
     showNew: 'Show it',
@@ -215,12 +218,12 @@ export const en = {
     undo: 'Undo',
     wouldUndo: 'This is what it would do:',
     undone: 'This is what it did:',
-    restored: (count: string) => `${count} records get their earlier values back, or are there again`,
-    deletedAgain: (count: string) => `${count} records that it had created are deleted`,
-    leftAlone: (count: string) => `${count} records are left alone`,
+    restored: (count: string) => `Back to earlier values, or there again: ${records(count)}`,
+    deletedAgain: (count: string) => `Created by it, now deleted: ${records(count)}`,
+    leftAlone: (count: string) => `Left alone: ${records(count)}`,
     leftWhy: { changed: 'changed since:', key_taken: 'another record has its key', deleted: 'deleted since' },
     unavailable: (count: string) =>
-      `${count} records cannot come back: a later clean-up has deleted them as well. Undo that one first.`,
+      `Not back: ${records(count)}, which a later clean-up has deleted as well. Undo that one first.`,
   },
   imports: {
     title: 'Import a file',
@@ -242,7 +245,7 @@ export const en = {
     leave: 'The import is not done. Leave all the same?',
     counts: (created: string, updated: string, unchanged: string, refused: string) =>
       `${created} new, ${updated} changed, ${unchanged} unchanged, ${refused} refused`,
-    refused: (count: string) => `${count} rows are refused`,
+    refused: (count: string) => `Refused: ${rows(count)}`,
     line: (line: string) => `Line ${line}:`,
     sameKey: (line: string) => `It has the key of line ${line}.`,
     firstDifferences: (count: number) => `The first ${count} differences`,
@@ -251,9 +254,9 @@ export const en = {
     otherSync: (who: string) => `A synchronisation by ${who} is open. An import breaks it off.`,
     cleanUp: (count: string) => `Also delete the records that the file lacks (now ${count})`,
     cleanUpWhy: 'Only if the file is the whole table. You see them before they are deleted.',
-    import: (count: string) => `Import ${count} rows`,
-    lacking: (count: string) => `The rows are imported. The file lacks ${count} records.`,
-    deleteLacking: (count: string) => `Delete ${count} records`,
+    import: (count: string) => `Import ${rows(count)}`,
+    lacking: (count: string) => `The rows are imported. The file lacks ${records(count)}.`,
+    deleteLacking: (count: string) => `Delete ${records(count)}`,
     keepLacking: 'Keep them',
     guard: 'The guard on clean-ups asks once more',
     guardWhy: 'So many records are rarely deleted on purpose. If they should go, enter their number.',

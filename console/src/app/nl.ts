@@ -1,6 +1,9 @@
 /** Dutch, with the keys of en.ts. */
 import type { Text } from './language';
 
+const rows = (count: string): string => (count === '1' ? '1 rij' : `${count} rijen`);
+const records = (count: string): string => (count === '1' ? '1 record' : `${count} records`);
+
 export const nl: Text = {
   product: 'Dynamic Assets',
   common: {
@@ -31,7 +34,7 @@ export const nl: Text = {
     sure: 'Weet u het zeker?',
     from: 'Van',
     to: 'Tot',
-    rows: (count: string) => `${count} rijen`,
+    rows,
     page: (page: string, last: string) => `Pagina ${page} van ${last}`,
     outOfDate: 'Er is iets nieuws.',
     showNew: 'Tonen',
@@ -217,16 +220,16 @@ export const nl: Text = {
     undo: 'Ongedaan maken',
     wouldUndo: 'Dit zou het doen:',
     undone: 'Dit heeft het gedaan:',
-    restored: (count: string) => `${count} records krijgen hun eerdere waarden terug of zijn er weer`,
-    deletedAgain: (count: string) => `${count} records die erdoor zijn aangemaakt, worden verwijderd`,
-    leftAlone: (count: string) => `${count} records blijven zoals ze zijn`,
+    restored: (count: string) => `Terug naar eerdere waarden, of er weer: ${records(count)}`,
+    deletedAgain: (count: string) => `Erdoor aangemaakt, nu verwijderd: ${records(count)}`,
+    leftAlone: (count: string) => `Blijft zoals het is: ${records(count)}`,
     leftWhy: {
       changed: 'sindsdien gewijzigd:',
       key_taken: 'een ander record heeft zijn sleutel',
       deleted: 'sindsdien verwijderd',
     },
     unavailable: (count: string) =>
-      `${count} records kunnen niet terugkomen: een latere opschoning heeft ze ook verwijderd. Maak die eerst ongedaan.`,
+      `Niet terug: ${records(count)}, ook verwijderd door een latere opschoning. Maak die eerst ongedaan.`,
   },
   imports: {
     title: 'Bestand importeren',
@@ -248,7 +251,7 @@ export const nl: Text = {
     leave: 'De import is niet klaar. Toch weggaan?',
     counts: (created: string, updated: string, unchanged: string, refused: string) =>
       `${created} nieuw, ${updated} gewijzigd, ${unchanged} ongewijzigd, ${refused} geweigerd`,
-    refused: (count: string) => `${count} rijen zijn geweigerd`,
+    refused: (count: string) => `Geweigerd: ${rows(count)}`,
     line: (line: string) => `Regel ${line}:`,
     sameKey: (line: string) => `Deze heeft de sleutel van regel ${line}.`,
     firstDifferences: (count: number) => `De eerste ${count} verschillen`,
@@ -259,9 +262,9 @@ export const nl: Text = {
     otherSync: (who: string) => `Een synchronisatie door ${who} is open. Een import breekt die af.`,
     cleanUp: (count: string) => `Verwijder ook de records die in het bestand ontbreken (nu ${count})`,
     cleanUpWhy: 'Alleen als het bestand de hele tabel is. U ziet ze voordat ze worden verwijderd.',
-    import: (count: string) => `${count} rijen importeren`,
-    lacking: (count: string) => `De rijen zijn geïmporteerd. In het bestand ontbreken ${count} records.`,
-    deleteLacking: (count: string) => `${count} records verwijderen`,
+    import: (count: string) => `${rows(count)} importeren`,
+    lacking: (count: string) => `De rijen zijn geïmporteerd. Niet in het bestand: ${records(count)}.`,
+    deleteLacking: (count: string) => `${records(count)} verwijderen`,
     keepLacking: 'Behouden',
     guard: 'De bewaking van opschoningen vraagt het nog eens',
     guardWhy: 'Zo veel records worden zelden met opzet verwijderd. Geef hun aantal op als ze weg moeten.',
