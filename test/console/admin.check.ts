@@ -67,7 +67,7 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await receiver.received('/erp', 1);
   const deliveries = page.getByRole('table', { name: 'Deliveries' });
   await deliveries.getByText('Delivered').waitFor();
-  await page.getByRole('img', { name: /^1 deliveries in 24 hours/ }).waitFor();
+  await page.getByRole('img', { name: /^1 delivery in 24 hours/ }).waitFor();
   await window.screenshot('admin-webhook');
   await deliveries.getByRole('link').first().click();
   await page.getByText('What was sent').first().click();
@@ -84,6 +84,8 @@ test('a webhook that fails shows why, and what failed is sent again', async () =
   await acme().update('dyn_stock_order', String(data[0]?.id), { notes: 'changed' });
   await window.goto(`/webhooks/${broken.id}`, 'Broken');
   await page.getByRole('table', { name: 'Deliveries' }).getByText('Failed').waitFor();
+  await page.getByText('Attempts have failed since').waitFor();
+  await window.screenshot('admin-webhook-failing');
   receiver.reply('/broken', () => ({ status: 200 }));
   await page.getByRole('table', { name: 'Deliveries' }).getByRole('link').first().click();
   await page.getByRole('button', { name: 'Send again' }).click();

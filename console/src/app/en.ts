@@ -275,6 +275,9 @@ export const en = {
     events: 'Events',
     enabled: 'Enabled',
     disabled: 'Disabled',
+    failingSince: 'Attempts have failed since',
+    probesOnly: 'While it fails, it is tried now and then only, and deliveries wait.',
+    lastSuccess: 'Last success',
     rotating: 'Two secrets are valid',
     enable: 'Enable',
     disable: 'Disable',
@@ -308,7 +311,7 @@ export const en = {
     customData: 'Custom data (JSON object)',
     badJson: 'This is not a JSON object.',
     ofLastDay: (count: string, percent: number | undefined) =>
-      `${count} deliveries in 24 hours${percent === undefined ? '' : `, ${percent} % of those that ended succeeded`}`,
+      `${count} ${count === '1' ? 'delivery' : 'deliveries'} in 24 hours${percent === undefined ? '' : `, ${percent} % of those that ended succeeded`}`,
     notAll: 'There were more; these are the latest.',
   },
   clients: {

@@ -283,6 +283,9 @@ export const nl: Text = {
     events: 'Gebeurtenissen',
     enabled: 'Aan',
     disabled: 'Uit',
+    failingSince: 'Pogingen mislukken sinds',
+    probesOnly: 'Zolang het mislukt, wordt het nu en dan geprobeerd en wachten de afleveringen.',
+    lastSuccess: 'Laatst gelukt',
     rotating: 'Twee geheimen zijn geldig',
     enable: 'Aanzetten',
     disable: 'Uitzetten',
@@ -316,7 +319,7 @@ export const nl: Text = {
     customData: 'Eigen gegevens (JSON-object)',
     badJson: 'Dit is geen JSON-object.',
     ofLastDay: (count: string, percent: number | undefined) =>
-      `${count} afleveringen in 24 uur${percent === undefined ? '' : `, ${percent} % van de beëindigde is gelukt`}`,
+      `${count} ${count === '1' ? 'aflevering' : 'afleveringen'} in 24 uur${percent === undefined ? '' : `, ${percent} % van de beëindigde is gelukt`}`,
     notAll: 'Er waren er meer; dit zijn de laatste.',
   },
   clients: {

@@ -1,5 +1,5 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Button, Group, MultiSelect, Paper, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, MultiSelect, Paper, Select, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -27,11 +27,12 @@ export function WebhookPage() {
     queryFn: async () =>
       (await bodyOf(api.GET('/api/v1/platform/webhooks/{webhook_id}', { params: { path: { webhook_id: webhookId } } })))
         .data,
+    refetchInterval: READ_EACH_MS,
   });
   return <Loaded query={webhook}>{(of) => <OneWebhook webhook={of} />}</Loaded>;
 }
 
-function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
+function OneWebhook({ webhook }: { readonly webhook: Schemas['WebhookWithHealth'] }) {
   const text = useText();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -58,6 +59,7 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
       <Paper withBorder p="md">
         <Stack gap="xs">
           <WebhookState webhook={webhook} />
+          {webhook.health !== null && <Health health={webhook.health} />}
           <Text className="text mono">{webhook.url}</Text>
           <Text size="sm">{webhook.events.join(', ')}</Text>
           {isAdmin && (
@@ -126,6 +128,27 @@ function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
         </SecretOnce>
       )}
     </Page>
+  );
+}
+
+function Health({ health }: { readonly health: Schemas['WebhookHealth'] }) {
+  const text = useText().webhooks;
+  return (
+    <Group gap="xs">
+      {health.failing_since !== null && (
+        <>
+          <Badge color="red" variant="dot" tt="none">
+            {text.failingSince} <When at={health.failing_since} />
+          </Badge>
+          <Text size="sm">{text.probesOnly}</Text>
+        </>
+      )}
+      {health.last_success_at !== null && (
+        <Text size="sm">
+          {text.lastSuccess} <When at={health.last_success_at} />
+        </Text>
+      )}
+    </Group>
   );
 }
 

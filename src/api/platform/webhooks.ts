@@ -24,6 +24,8 @@ import {
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import type { WebhookHealth } from '../../ports/deliveryLog.js';
+import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
@@ -43,23 +45,48 @@ const TAG = 'platform: webhooks';
 
 const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
-const webhookView = json.view<Webhook>({
-  id: [json.uuid, ({ id }) => id],
-  name: [json.text, ({ name }) => name],
-  url: [json.link, ({ url }) => url],
-  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), ({ events }) => events],
-  custom_data: [{ type: 'object' }, ({ customData }) => customData],
+const properties = {
+  id: [json.uuid, ({ id }: Webhook) => id],
+  name: [json.text, ({ name }: Webhook) => name],
+  url: [json.link, ({ url }: Webhook) => url],
+  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), ({ events }: Webhook) => events],
+  custom_data: [{ type: 'object' }, ({ customData }: Webhook) => customData],
   enabled: [
     { type: 'boolean', description: 'If false, its deliveries wait.' },
-    ({ disabled }) => disabled === undefined,
+    ({ disabled }: Webhook) => disabled === undefined,
   ],
-  disabled: [json.orNull(json.ref('WebhookDisabled')), ({ disabled }) => disabled ?? null],
+  disabled: [json.orNull(json.ref('WebhookDisabled')), ({ disabled }: Webhook) => disabled ?? null],
   rotating: [
     { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
-    ({ stagedSecret }) => stagedSecret !== undefined,
+    ({ stagedSecret }: Webhook) => stagedSecret !== undefined,
   ],
-  created_at: [json.timestamp, ({ createdAt }) => createdAt],
+  created_at: [json.timestamp, ({ createdAt }: Webhook) => createdAt],
+} as const;
+
+const webhookView = json.view<Webhook>(properties);
+
+type Looked = Webhook & { readonly health: WebhookHealth | undefined };
+
+/** With what the delivery log knows, which takes a look-up a webhook. */
+const lookedView = json.view<Looked>({
+  ...properties,
+  health: [
+    {
+      ...json.orNull(json.ref('WebhookHealth')),
+      description: 'From its delivery log; null while that does not answer.',
+    },
+    ({ health }) =>
+      health === undefined ? null : { failing_since: health.failingSince, last_success_at: health.lastSuccessAt },
+  ],
 });
+
+/** A webhook is shown without its health if it takes longer, in milliseconds. */
+const LOOK_MS = 1_000;
+
+async function withHealth({ readModels }: Api, tenant: string, webhook: Webhook): Promise<Looked> {
+  const asked = withTimeout(LOOK_MS, 'The delivery log does not answer.', readModels.webhookHealth(tenant, webhook.id));
+  return { ...webhook, health: await asked.catch(() => undefined) };
+}
 
 const schemas: json.Schemas = {
   Webhook: {
@@ -79,6 +106,15 @@ const schemas: json.Schemas = {
     ],
   },
   WebhookDisabled: json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp }),
+  WebhookWithHealth: lookedView.schema,
+  WebhookHealth: json.closedObject({
+    failing_since: {
+      ...json.orNull(json.timestamp),
+      description:
+        'First of the failed attempts since the last success; null: the last one succeeded, or there was none. From half a minute and ten failures on, an attempt is made now and then only, until one succeeds.',
+    },
+    last_success_at: json.orNull(json.timestamp),
+  }),
   WebhookWithSecret: json.closedObject({
     ...webhookView.properties,
     secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
@@ -142,8 +178,9 @@ export const webhooks: Resource = {
       id: 'platformGetWebhook',
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
-      answer: json.one('Webhook'),
-      handle: (_api, { tenant, path }) => dataReply(webhookView.show(webhookOf(tenant, path.id))),
+      answer: json.one('WebhookWithHealth'),
+      handle: async (api, { tenant, path }) =>
+        dataReply(lookedView.show(await withHealth(api, tenant.name, webhookOf(tenant, path.id)))),
     },
     'PUT /webhooks/:id': {
       id: 'platformChangeWebhook',

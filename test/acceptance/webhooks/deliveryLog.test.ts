@@ -104,6 +104,9 @@ it('§6.4: a delivery shows each attempt with its time, status, duration and the
 
   const one = await acme().platformData('GET', `${logPath(webhook.id)}/${only?.id}`);
   expect(one).toEqual(only);
+  expect(await acme().platformData('GET', `/webhooks/${webhook.id}`)).toMatchObject({
+    health: { failing_since: null, last_success_at: second?.ended_at },
+  });
   await acme().platform('DELETE', `/webhooks/${webhook.id}`);
 });
 
@@ -116,6 +119,9 @@ it('§6.4: one that failed for good shows why, and five attempts', async () => {
   expect(only?.attempts.map(({ attempt, status }) => [attempt, status])).toEqual(
     [1, 2, 3, 4, 5].map((attempt) => [attempt, 503]),
   );
+  expect(await acme().platformData('GET', `/webhooks/${webhook.id}`)).toMatchObject({
+    health: { failing_since: only?.attempts[0]?.ended_at, last_success_at: null },
+  });
   await acme().platform('DELETE', `/webhooks/${webhook.id}`);
 });
 
