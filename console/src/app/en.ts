@@ -276,7 +276,7 @@ export const en = {
     enabled: 'Enabled',
     disabled: 'Disabled',
     failingSince: 'Attempts have failed since',
-    probesOnly: 'While it fails, it is tried now and then only, and deliveries wait.',
+    probesOnly: 'If it goes on, it is tried now and then only, and deliveries wait.',
     lastSuccess: 'Last success',
     rotating: 'Two secrets are valid',
     enable: 'Enable',

@@ -284,7 +284,7 @@ export const nl: Text = {
     enabled: 'Aan',
     disabled: 'Uit',
     failingSince: 'Pogingen mislukken sinds',
-    probesOnly: 'Zolang het mislukt, wordt het nu en dan geprobeerd en wachten de afleveringen.',
+    probesOnly: 'Als dat zo blijft, wordt het nu en dan geprobeerd en wachten de afleveringen.',
     lastSuccess: 'Laatst gelukt',
     rotating: 'Twee geheimen zijn geldig',
     enable: 'Aanzetten',
