@@ -64,6 +64,11 @@ export class Load {
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
   }
 
+  /** Resolves when readiness has found the check failing, which takes longer on a busy machine; the test's time limit ends the wait. */
+  async hasFailed(check: string): Promise<void> {
+    while (!this.failedChecks.has(check)) await wait(50);
+  }
+
   /** Ends when all requests are answered. Each acknowledged record is there, and no order was stored twice. */
   async end(): Promise<void> {
     this.#stopped = true;
