@@ -1,13 +1,11 @@
 /** Events that "migrate --erase" has written without their erased values. */
 import { createHash } from 'node:crypto';
 import type { ErasedBytesRemoved, Erasures } from '../domain/erasure.js';
+import { MAX_NAMED_EVENTS } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { leafOf, type NamedEvent, named } from './leaf.js';
 import { leafHash } from './merkle.js';
-
-/** Named in a report. */
-const MAX_NAMED = 10;
 
 export type ErasedBytes = {
   readonly events: number;
@@ -48,7 +46,7 @@ export class ErasedEvents {
     this.#hash.update(leafHash(Buffer.from(leafOf(event))));
     const { event: redacted, concerned } = this.#erasures.look(event);
     if (concerned && redacted === event) return;
-    if (this.#unnamed.length < MAX_NAMED) this.#unnamed.push(named(event, index));
+    if (this.#unnamed.length < MAX_NAMED_EVENTS) this.#unnamed.push(named(event, index));
   }
 
   found(): ErasedBytes {

@@ -389,7 +389,7 @@ export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 export const MAX_FOUND_LEAVES = 10;
 /** Slices of the log that are looked through for each of them. */
 export const MAX_PROOF_SLICES = 20;
-/** Events with an impossible time that a verification names. */
+/** Events with an impossible time, and erased ones that no erasure concerns, that a verification names. */
 export const MAX_NAMED_EVENTS = 10;
 /** Tiles that one verification makes again; they are in memory until then. */
 export const MAX_MENDED_TILES = 10_000;
