@@ -172,7 +172,7 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   await page.getByRole('button', { name: 'Undo' }).click();
   const dialog = page.getByRole('dialog', { name: 'Undo' });
   await dialog.getByText('Back to earlier values, or there again: 2 records').waitFor();
-  await dialog.getByText('Created by it, now deleted: 1 record').waitFor();
+  await dialog.getByText('Deleted, as it had created them: 1 record').waitFor();
   await window.screenshot('admin-undo');
   await dialog.getByRole('button', { name: 'Undo' }).click();
   await dialog.getByText('This is what it did').waitFor();

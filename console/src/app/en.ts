@@ -219,7 +219,7 @@ export const en = {
     wouldUndo: 'This is what it would do:',
     undone: 'This is what it did:',
     restored: (count: string) => `Back to earlier values, or there again: ${records(count)}`,
-    deletedAgain: (count: string) => `Created by it, now deleted: ${records(count)}`,
+    deletedAgain: (count: string) => `Deleted, as it had created them: ${records(count)}`,
     leftAlone: (count: string) => `Left alone: ${records(count)}`,
     leftWhy: { changed: 'changed since:', key_taken: 'another record has its key', deleted: 'deleted since' },
     unavailable: (count: string) =>

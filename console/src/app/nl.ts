@@ -221,7 +221,7 @@ export const nl: Text = {
     wouldUndo: 'Dit zou het doen:',
     undone: 'Dit heeft het gedaan:',
     restored: (count: string) => `Terug naar eerdere waarden, of er weer: ${records(count)}`,
-    deletedAgain: (count: string) => `Erdoor aangemaakt, nu verwijderd: ${records(count)}`,
+    deletedAgain: (count: string) => `Verwijderd, want erdoor aangemaakt: ${records(count)}`,
     leftAlone: (count: string) => `Blijft zoals het is: ${records(count)}`,
     leftWhy: {
       changed: 'sindsdien gewijzigd:',
