@@ -173,6 +173,8 @@ test('speaks Dutch, by the keys', async () => {
   await own.press('/');
   await own.page.keyboard.type('haul');
   await own.page.getByRole('link', { name: 'acme' }).waitFor({ state: 'detached' });
+  // While it is looked up, the list has neither.
+  await own.page.getByRole('link', { name: 'hauler' }).waitFor();
   await own.press('Escape', 'j', 'Enter');
   await own.page.getByRole('heading', { level: 1, name: 'hauler' }).waitFor();
   await own.page.getByText('Controleren', { exact: true }).waitFor();
