@@ -144,7 +144,7 @@ export class RequestContext {
 /** Requested every few seconds, so logged at level debug only, and not traced. */
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
-/** The path, cut to so many characters, without the query: that may hold personal data. */
+/** The path without the query, which may hold personal data. It is cut to this many characters. */
 function pathOf({ originalUrl }: Pick<Request, 'originalUrl'>, most: number): string {
   const query = originalUrl.indexOf('?');
   return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, most));

@@ -97,7 +97,7 @@ export class Tree {
     let root: Buffer | undefined;
     for (const { hashes, count } of this.#edge) {
       for (let left = count; left > 0; ) {
-        // Of the binary digits of the count, the lowest are the rightmost subtrees.
+        // The lowest binary digits of the count stand for the rightmost subtrees.
         const width = left & -left;
         left -= width;
         const subtree = hashOver(hashes.subarray(left * HASH_BYTES, (left + width) * HASH_BYTES));

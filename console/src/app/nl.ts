@@ -22,10 +22,8 @@ export const nl: Text = {
     loading: 'Laden…',
     next: 'Volgende',
     previous: 'Vorige',
-    back: 'Terug',
     all: 'Alle',
     none: 'Geen',
-    no: 'Nee',
     name: 'Naam',
     status: 'Status',
     created: 'Aangemaakt',
@@ -228,8 +226,7 @@ export const nl: Text = {
       key_taken: 'een ander record heeft zijn sleutel',
       deleted: 'sindsdien verwijderd',
     },
-    unavailable: (count: string) =>
-      `Niet terug: ${records(count)}, ook verwijderd door een latere opschoning. Maak die eerst ongedaan.`,
+    unavailable: (count: string) => `Niet terug door een latere opschoning: ${records(count)}. Herstel die eerst.`,
   },
   imports: {
     title: 'Bestand importeren',

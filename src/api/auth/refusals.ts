@@ -68,7 +68,7 @@ export class Refusals {
     else this.#countOther(waiting, caller);
   }
 
-  /** Whoever else was refused is only counted. */
+  /** Refusals of all others are only counted. */
   #countOther(waiting: Map<string, Waiting>, of: Caller): void {
     const known = waiting.get(OTHERS);
     if (known !== undefined) known.times += 1;

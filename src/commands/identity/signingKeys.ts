@@ -151,8 +151,8 @@ export async function resealSigningKeys(commands: SigningKeyCommands, actor: Cal
     keys = stored
       .filter(({ revoked, sealedKey }) => !revoked && opens(commands.secretBox, sealedKey))
       .flatMap(({ kid, sealedKey }) => {
-        const anew = commands.secretBox.reseal(sealedKey);
-        return anew === undefined ? [] : [{ kid, sealedKey: anew }];
+        const resealed = commands.secretBox.reseal(sealedKey);
+        return resealed === undefined ? [] : [{ kid, sealedKey: resealed }];
       });
     return keys.length === 0 ? [] : [{ type: 'SigningKeysResealed', data: { keys } }];
   });

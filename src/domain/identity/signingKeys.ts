@@ -39,8 +39,8 @@ export function evolveSigningKeys(keys: StoredSigningKeys, event: SigningKeyEven
       return keys.map((key) => (kids.includes(key.kid) ? { retiredAt: at, ...key, revoked: true } : key));
     }
     case 'SigningKeysResealed': {
-      const anew = new Map(event.data.keys.map(({ kid, sealedKey }) => [kid, sealedKey]));
-      return keys.map((key) => ({ ...key, sealedKey: anew.get(key.kid) ?? key.sealedKey }));
+      const resealed = new Map(event.data.keys.map(({ kid, sealedKey }) => [kid, sealedKey]));
+      return keys.map((key) => ({ ...key, sealedKey: resealed.get(key.kid) ?? key.sealedKey }));
     }
     default:
       return event satisfies never;

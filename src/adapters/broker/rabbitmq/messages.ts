@@ -67,7 +67,7 @@ export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
 export const checkpointMessage = (name: string, { position, log, eventId }: LogAnchor): Outgoing =>
   outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
 
-/** Whoever is handed it leads. */
+/** The process that receives this message leads. */
 export const candidateMessage = (name: string): Outgoing =>
   outgoing('', leaderQueue(name), name, Buffer.from('{}'), {});
 

@@ -254,7 +254,7 @@ function filterOf(query: DeliveryQuery): Filter<DeliveryDocument> {
 
 const filterOfOrder = ({ orderId, behind, to }: OrderDeliveryQuery): Filter<DeliveryDocument> => ({
   o: orderId,
-  // Of the event at the place, only the deliveries behind the place's position; of later events, all.
+  // The event at the place has deliveries before and behind it: only those behind count. All deliveries of later events count.
   $or: [{ q: behind.sequence, p: { $gt: behind.position } }, { q: { $gt: behind.sequence, $lte: to } }],
 });
 
