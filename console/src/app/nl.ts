@@ -226,7 +226,7 @@ export const nl: Text = {
       key_taken: 'een ander record heeft zijn sleutel',
       deleted: 'sindsdien verwijderd',
     },
-    unavailable: (count: string) => `Niet terug door een latere opschoning: ${records(count)}. Herstel die eerst.`,
+    unavailable: (count: string) => `Niet terug: ${records(count)}, door een opschoning. Maak die eerst ongedaan.`,
   },
   imports: {
     title: 'Bestand importeren',
