@@ -1,18 +1,23 @@
 import { TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 
 const AFTER_TYPING_MS = 300;
 
 type Props = { readonly label: string; readonly value: string; readonly onSearch: (text: string) => void };
 
-/** Searches when the typing pauses. The key `/` leads to it. */
+/** Searches when the typing pauses, or at once by Enter and Escape. The key `/` leads to it. */
 export function SearchField({ label, value, onSearch }: Props) {
   const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
+  const input = useRef<HTMLInputElement>(null);
+  // What a person is typing is newer than what was searched.
+  useEffect(() => {
+    if (document.activeElement !== input.current) setTyped(value);
+  }, [value]);
   const search = useDebouncedCallback(onSearch, AFTER_TYPING_MS);
   return (
     <TextInput
+      ref={input}
       data-search
       type="search"
       aria-label={label}
@@ -25,6 +30,10 @@ export function SearchField({ label, value, onSearch }: Props) {
         search(currentTarget.value);
       }}
       onKeyDown={(event) => {
+        if (event.key !== 'Escape' && event.key !== 'Enter') return;
+        // Escape leaves the field; browsers would empty it.
+        event.preventDefault();
+        search.flush();
         if (event.key === 'Escape') event.currentTarget.blur();
       }}
     />

@@ -49,6 +49,7 @@ export const tenantsQuery = (search: string) =>
       bodyOf(api.GET('/api/v1/operator/tenants', { params: { query: { search, after } as object } })),
     ...firstPage,
     getNextPageParam: nextPage,
+    placeholderData: (before) => before,
   });
 
 export const parkedQuery = infiniteQueryOptions({
