@@ -178,6 +178,8 @@ export const MAX_INDEXED_CHARACTERS = 20_000;
 export const MAX_TABLES = 200;
 /** Fields of a table, including the standard ones. */
 export const MAX_FIELDS = 200;
+/** Bytes of the compiled schemas of tables that a process keeps, by an estimate; the least recently used are made anew. */
+export const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
 /** Webhooks of a tenant; an event is sent to each that subscribes to it. */
 export const MAX_WEBHOOKS = 100;
 /** API clients of a tenant. */

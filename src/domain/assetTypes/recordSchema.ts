@@ -2,9 +2,16 @@
  * The zod schemas of an asset type's request bodies: one source for validation (spec §4.5 to §4.7) and for the JSON Schema
  * that info and OpenAPI show.
  */
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
-import { MAX_LIST_ENTRIES, MAX_LONG_TEXT_LENGTH, MAX_SHORT_TEXT, MAX_STRING_LENGTH } from '../limits.js';
+import {
+  MAX_COMPILED_BYTES,
+  MAX_LIST_ENTRIES,
+  MAX_LONG_TEXT_LENGTH,
+  MAX_SHORT_TEXT,
+  MAX_STRING_LENGTH,
+} from '../limits.js';
 import { shownName } from '../shownName.js';
 import { type AssetField, type AssetType, SYSTEM_FIELDS } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
@@ -45,24 +52,43 @@ function fieldSchema(field: AssetField): z.ZodType {
   return field.required ? schema : schema.nullable();
 }
 
+/** Of a field in a body that creates a record, and in one that need not name it. */
+type FieldSchemas = { readonly created: z.ZodType; readonly optional: z.ZodType };
+
+const IGNORED = z.unknown().optional();
+// null counts as left out: many clients send every member of a record.
+const ID = z.guid('must be a UUID.').nullish();
+const BATCH_ID = text(MAX_SHORT_TEXT).min(1, 'must not be empty.').nullish();
+
+/** By the name of the field. Fields with equal rules share theirs. */
+function fieldSchemas(fields: readonly AssetField[]): ReadonlyMap<string, FieldSchemas> {
+  const byRules = new Map<string, FieldSchemas>();
+  const byName = new Map<string, FieldSchemas>();
+  for (const field of fields) {
+    const { name, type, required, maxLength, format, readOnly, list, oneOf } = field;
+    const rules = JSON.stringify([type, required, maxLength, format, readOnly, list, oneOf]);
+    const schemas = byRules.get(rules) ?? schemasOf(field);
+    byRules.set(rules, schemas);
+    byName.set(name, schemas);
+  }
+  return byName;
+}
+
+function schemasOf(field: AssetField): FieldSchemas {
+  if (field.readOnly === true) return { created: IGNORED, optional: IGNORED };
+  const schema = fieldSchema(field);
+  const optional = schema.optional();
+  return { created: field.required ? schema : optional, optional };
+}
+
 /** Body schema of one asset type; unknown keys are errors. */
-export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject {
+function recordSchema(fields: ReadonlyMap<string, FieldSchemas>, kind: BodyKind): z.ZodObject {
   const shape: Record<string, z.ZodType> = {};
-  for (const field of assetType.fields) {
-    if (field.readOnly === true) {
-      shape[field.name] = z.unknown().optional();
-      continue;
-    }
-    const schema = fieldSchema(field);
-    shape[field.name] = field.required && kind !== 'update' ? schema : schema.optional();
-  }
-  // null counts as left out: many clients send every member of a record.
-  shape.id = z.guid('must be a UUID.').nullish();
-  shape.created_at = z.unknown().optional();
-  shape.updated_at = z.unknown().optional();
-  if (kind === 'batchItem') {
-    shape._batch_id = text(MAX_SHORT_TEXT).min(1, 'must not be empty.').nullish();
-  }
+  for (const [name, { created, optional }] of fields) shape[name] = kind === 'update' ? optional : created;
+  shape.id = ID;
+  shape.created_at = IGNORED;
+  shape.updated_at = IGNORED;
+  if (kind === 'batchItem') shape._batch_id = BATCH_ID;
   return z.strictObject(shape);
 }
 
@@ -73,23 +99,30 @@ type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
   readonly names: ReadonlySet<string>;
   readonly plainFields: ReturnType<typeof plainFieldsOf>;
 };
-const compiled = new WeakMap<AssetType, Compiled>();
 
-/** The schemas of an asset type, made once. */
+/** What the schemas of a field with rules of its own take, and of one that shares them; measured. */
+const RULES_BYTES = 7_000;
+const FIELD_BYTES = 700;
+const compiled = new LRUCache<AssetType, Compiled>({ maxSize: MAX_COMPILED_BYTES });
+
+/** The schemas of an asset type, kept while there is room. */
 export function recordSchemas(assetType: AssetType): Compiled {
-  let schemas = compiled.get(assetType);
-  if (schemas === undefined) {
-    schemas = {
-      create: recordSchema(assetType, 'create'),
-      update: recordSchema(assetType, 'update'),
-      batchItem: recordSchema(assetType, 'batchItem'),
-      asksInherited: assetType.fields.some(({ name }) => isInheritedName(name)),
-      names: new Set([...assetType.fields.map(({ name }) => name), ...SYSTEM_FIELDS]),
-      plainFields: plainFieldsOf(assetType.fields),
-    };
-    compiled.set(assetType, schemas);
-  }
-  return schemas;
+  const kept = compiled.get(assetType);
+  if (kept !== undefined) return kept;
+  const { fields } = assetType;
+  const schemas = fieldSchemas(fields);
+  const made: Compiled = {
+    create: recordSchema(schemas, 'create'),
+    update: recordSchema(schemas, 'update'),
+    batchItem: recordSchema(schemas, 'batchItem'),
+    asksInherited: fields.some(({ name }) => isInheritedName(name)),
+    names: new Set([...fields.map(({ name }) => name), ...SYSTEM_FIELDS]),
+    plainFields: plainFieldsOf(fields),
+  };
+  compiled.set(assetType, made, {
+    size: RULES_BYTES * new Set(schemas.values()).size + FIELD_BYTES * (fields.length + 1),
+  });
+  return made;
 }
 
 /** Checks a body against its asset type, and reports all errors at once. */

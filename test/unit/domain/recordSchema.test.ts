@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
-import { checkBySchema, checkRecord } from '#app/domain/assetTypes/recordSchema.js';
+import { checkBySchema, checkRecord, recordSchemas } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { MAX_COMPILED_BYTES, MAX_FIELDS } from '#app/domain/limits.js';
 
 const field = (name: string, type: AssetType['fields'][number]['type'], more = {}) => ({
   name,
@@ -267,3 +268,29 @@ test('an item of plain values is taken as the schema would take it; each other o
 /** An event holds the fields in the order of the asset type. */
 const inOrder = (fields: object): readonly string[] =>
   everyRule.fields.map(({ name }) => name).filter((name) => Object.hasOwn(fields, name));
+
+describe('compiled schemas', () => {
+  const ofFields = (name: string, rules: (n: number) => object): AssetType => ({
+    ...sample,
+    name,
+    fields: Array.from({ length: MAX_FIELDS }, (_, n) => field(`field_${n}`, 'String', rules(n))),
+  });
+
+  it('are shared by fields with equal rules', () => {
+    const { shape } = recordSchemas(
+      ofFields('dyn_alike', (n) => ({ required: n === 1, maxLength: n === 2 ? 5 : 9 })),
+    ).create;
+    expect(shape.field_0).toBe(shape.field_3);
+    expect(shape.field_1).not.toBe(shape.field_0);
+    expect(shape.field_2).not.toBe(shape.field_0);
+  });
+
+  it('are made anew for a table that was not used while more were than are kept', () => {
+    const kept = recordSchemas(sample);
+    expect(recordSchemas(sample)).toBe(kept);
+    // A field with rules of its own takes some 7 KB.
+    const tables = Math.ceil(MAX_COMPILED_BYTES / MAX_FIELDS / 7_000);
+    for (let n = 0; n < tables; n++) recordSchemas(ofFields(`dyn_wide_${n}`, (m) => ({ maxLength: m + 1 })));
+    expect(recordSchemas(sample)).not.toBe(kept);
+  });
+});
