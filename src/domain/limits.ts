@@ -168,18 +168,13 @@ export const MAX_URL_LENGTH = 2_048;
 /** Characters of one reason of a rejection. */
 export const MAX_REASON_LENGTH = 1_000;
 
-/**
- * Characters of a record's texts in the index by which filters find parts of texts: to index more would hold up the
- * projector. Longer ones are searched in the record itself.
- */
+/** Characters of a record's texts in the index of n-grams: more would hold up the projector, and are searched in the record. */
 export const MAX_INDEXED_CHARACTERS = 20_000;
 
 /** Tables of a tenant, including the standard ones. */
 export const MAX_TABLES = 200;
 /** Fields of a table, including the standard ones. */
 export const MAX_FIELDS = 200;
-/** Bytes of the compiled schemas of tables that a process keeps, by an estimate; the least recently used are made anew. */
-export const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
 /** Webhooks of a tenant; an event is sent to each that subscribes to it. */
 export const MAX_WEBHOOKS = 100;
 /** API clients of a tenant. */
@@ -265,6 +260,8 @@ export const MAX_OPENAPI_BYTES = 4_000_000;
 
 /** Bytes of cached descriptions of tables, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
+/** Bytes of compiled schemas of tables, of all tenants, by an estimate. */
+export const COMPILED_SCHEMAS_BYTES = 64 * 1024 * 1024;
 
 /** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
 export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;

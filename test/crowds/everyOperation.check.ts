@@ -15,12 +15,9 @@ const LEAVE_AFTER_MS = 100;
 const HEALTH_MS = scaled(150);
 const OTHERS_P99_MS = scaled(250);
 const ENDED_MS = scaled(1_000);
-/**
- * Node lets garbage lie while there is room. What stays adds up over the rows of this table, two hundred more tables of a
- * hundred fields most of all; with 400 MB, enough for a third of the rows, the last ones had none left.
- */
-const HEAP_MB = 1_000;
-const MEMORY_MB = 2_000;
+/** Node lets garbage lie while there is room. What the heap does not hold, such as bodies and pages of SQLite, comes on top. */
+const HEAP_MB = 500;
+const MEMORY_MB = 1_200;
 
 // Where the machine stood still, the same is tried again; what the service does, it does each time.
 jest.retryTimes(2, { logErrorsBeforeRetry: true });

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
 import {
-  MAX_COMPILED_BYTES,
+  COMPILED_SCHEMAS_BYTES,
   MAX_LIST_ENTRIES,
   MAX_LONG_TEXT_LENGTH,
   MAX_SHORT_TEXT,
@@ -103,7 +103,7 @@ type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
 /** What the schemas of a field with rules of its own take, and of one that shares them; measured. */
 const RULES_BYTES = 7_000;
 const FIELD_BYTES = 700;
-const compiled = new LRUCache<AssetType, Compiled>({ maxSize: MAX_COMPILED_BYTES });
+const compiled = new LRUCache<AssetType, Compiled>({ maxSize: COMPILED_SCHEMAS_BYTES });
 
 /** The schemas of an asset type, kept while there is room. */
 export function recordSchemas(assetType: AssetType): Compiled {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { checkBySchema, checkRecord, recordSchemas } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
-import { MAX_COMPILED_BYTES, MAX_FIELDS } from '#app/domain/limits.js';
+import { COMPILED_SCHEMAS_BYTES, MAX_FIELDS } from '#app/domain/limits.js';
 
 const field = (name: string, type: AssetType['fields'][number]['type'], more = {}) => ({
   name,
@@ -289,7 +289,7 @@ describe('compiled schemas', () => {
     const kept = recordSchemas(sample);
     expect(recordSchemas(sample)).toBe(kept);
     // A field with rules of its own takes some 7 KB.
-    const tables = Math.ceil(MAX_COMPILED_BYTES / MAX_FIELDS / 7_000);
+    const tables = Math.ceil(COMPILED_SCHEMAS_BYTES / MAX_FIELDS / 7_000);
     for (let n = 0; n < tables; n++) recordSchemas(ofFields(`dyn_wide_${n}`, (m) => ({ maxLength: m + 1 })));
     expect(recordSchemas(sample)).not.toBe(kept);
   });
