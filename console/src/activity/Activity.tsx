@@ -1,10 +1,11 @@
 /** Who did what, the newest first: filtered by the address, so that a link shows the same. */
-import { Anchor, Button, Group, Select, Text, TextInput } from '@mantine/core';
+import { Anchor, Select, Text, TextInput, type TextInputProps } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { assetTypesQuery } from '../api/queries';
+import { FilterForm } from '../app/FilterForm';
 import { useText, When } from '../app/language';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -54,10 +55,14 @@ export function Activity() {
   const csv = new URLSearchParams(
     Object.entries(parametersOf(search)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    show(typed);
-  };
+  const field = (name: keyof ActivitySearch, label: string, more: TextInputProps = {}) => (
+    <TextInput
+      label={label}
+      value={typed[name] ?? ''}
+      onChange={({ currentTarget }) => set(name)(currentTarget.value)}
+      {...more}
+    />
+  );
   return (
     <Page
       title={text.activity.title}
@@ -67,13 +72,8 @@ export function Activity() {
         </Anchor>
       }
     >
-      <Group component="form" gap="xs" align="flex-end" onSubmit={submit}>
-        <TextInput
-          data-search
-          label={text.activity.actor}
-          value={typed.actor ?? ''}
-          onChange={({ currentTarget }) => set('actor')(currentTarget.value)}
-        />
+      <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
+        {field('actor', text.activity.actor, { 'data-search': true } as TextInputProps)}
         <Select
           label={text.activity.kind}
           searchable
@@ -90,33 +90,11 @@ export function Activity() {
           value={typed.table ?? null}
           onChange={set('table')}
         />
-        <TextInput
-          label={text.activity.order}
-          value={typed.order ?? ''}
-          onChange={({ currentTarget }) => set('order')(currentTarget.value)}
-        />
-        <TextInput
-          label={text.activity.record}
-          value={typed.record ?? ''}
-          onChange={({ currentTarget }) => set('record')(currentTarget.value)}
-        />
-        <TextInput
-          type="date"
-          label={text.common.from}
-          value={typed.from ?? ''}
-          onChange={({ currentTarget }) => set('from')(currentTarget.value)}
-        />
-        <TextInput
-          type="date"
-          label={text.common.to}
-          value={typed.to ?? ''}
-          onChange={({ currentTarget }) => set('to')(currentTarget.value)}
-        />
-        <Button type="submit">{text.common.search}</Button>
-        <Button variant="default" onClick={() => show({})}>
-          {text.common.clearFilters}
-        </Button>
-      </Group>
+        {field('order', text.activity.order)}
+        {field('record', text.activity.record)}
+        {field('from', text.common.from, { type: 'date' })}
+        {field('to', text.common.to, { type: 'date' })}
+      </FilterForm>
       <Loaded query={list}>
         {({ pages }) => {
           const entries = pages.flatMap(({ data }) => data);

@@ -1,11 +1,12 @@
 /** The event log, the latest first, filtered by the address; and one event with all that it says. */
-import { Button, Code, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Code, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { bodyOf } from '../api/client';
 import { type Column, Cut, DataTable } from '../app/DataTable';
-import { useNumber, useText, When } from '../app/language';
+import { FilterForm } from '../app/FilterForm';
+import { useNumber, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import type { LogSearch } from '../routes';
@@ -16,7 +17,6 @@ import { useWords } from './words';
 const FILTERS = ['tenant', 'kind', 'stream', 'since', 'until'] as const;
 
 export function Log() {
-  const text = useText();
   const words = useWords();
   const navigate = useNavigate();
   const search: LogSearch = getRouteApi('/operator/log').useSearch();
@@ -29,13 +29,9 @@ export function Log() {
     const set = Object.entries(next).filter(([, value]) => value !== undefined && value !== '');
     void navigate({ to: '/operator/log', search: Object.fromEntries(set) as LogSearch, replace: true });
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    show(typed);
-  };
   return (
     <Page title={words.menu.log}>
-      <Group component="form" gap="xs" align="flex-end" onSubmit={submit}>
+      <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
         {FILTERS.map((name) => (
           <TextInput
             key={name}
@@ -46,11 +42,7 @@ export function Log() {
             onChange={({ currentTarget: { value } }) => setTyped({ ...typed, [name]: value })}
           />
         ))}
-        <Button type="submit">{text.common.search}</Button>
-        <Button variant="default" onClick={() => show({})}>
-          {text.common.clearFilters}
-        </Button>
-      </Group>
+      </FilterForm>
       <Loaded query={list}>
         {({ pages }) => {
           const entries = pages.flatMap(({ data }) => data);
