@@ -242,7 +242,7 @@ export const settings = {
 /** Settings whose values are never shown. */
 export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
 
-/** Of the README and the help. `defaultText` is written as in the environment; '' if there is none. */
+/** What the README and the help show. `defaultText` is written as in the environment; '' if there is none. */
 export const settingRows = Object.entries(settings).map(([name, schema]) => ({
   name,
   defaultText: defaultText(schema),

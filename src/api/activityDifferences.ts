@@ -145,7 +145,7 @@ async function differencesOf(
   return { differences };
 }
 
-/** Of a clean-up: the records as they were. */
+/** The records that a clean-up deleted, as they were. */
 async function deleted(
   readModels: Source['readModels'],
   table: { readonly tenant: string; readonly table: string },

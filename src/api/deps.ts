@@ -108,7 +108,7 @@ export type ApiDeps = {
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly usage: TenantUsage;
-  /** Of the disk that the service writes to, in bytes; `reserve` 0: it writes to none. */
+  /** Bytes of the disk that the service writes to; `reserve` is 0 if it writes to none. */
   readonly disk: { readonly free: number; readonly reserve: number };
   readonly config: ApiConfig;
   readonly log: Logger;
@@ -150,7 +150,7 @@ export type Api = ApiDeps & {
   readonly refusals: Refusals;
   /** Ids of links to the operator's console that were used in this process. */
   readonly operatorLinks: LRUCache<string, true>;
-  /** Of the operator's areas alone. */
+  /** The same for the operator's areas. */
   readonly operatorOpenApi: Api['openApi'];
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
   readonly openApi: (document: Described) => Promise<{ readonly body: Uint8Array; readonly tag: string }>;

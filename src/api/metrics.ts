@@ -128,7 +128,7 @@ export class TenantMetrics {
   /** Recent requests, halved every minute. */
   readonly #recent = new Map<string, number>();
   readonly #synchronized = new Map<string, number>();
-  /** Of the five minutes that began then, and of those before. */
+  /** Requests in the five minutes that began at `since`, and in those before. */
   #lately = { since: 0, now: new Map<string, Lately>(), before: new Map<string, Lately>() };
   #settledAt: number;
 

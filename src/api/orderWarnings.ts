@@ -80,7 +80,7 @@ async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsO
   return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };
 }
 
-/** Of an order that is still to be approved: what its approval would warn of now. Otherwise the delivery is read from the log. */
+/** What the approval of the order would warn of now; if it was approved, what is known of its delivery from the log. */
 export async function orderWarnings(
   eventStore: StreamReads,
   tenant: Tenant,

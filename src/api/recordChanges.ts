@@ -22,7 +22,7 @@ export type RecordHistoryEntry = {
   readonly kind: ActivityKind | undefined;
   readonly change: RecordDifference['change'];
   readonly fields: ReadonlyMap<string, { readonly from: FieldValue; readonly to: FieldValue }>;
-  /** Of a batch, a clean-up or an undo: revision of its first event in one append. */
+  /** Revision of the first event of the batch, clean-up or undo that made the change. */
   readonly operation?: Revision | undefined;
   /** False: the page's limits were reached before all values before were found. */
   readonly isComplete: boolean;
@@ -159,7 +159,7 @@ class Entry implements RecordHistoryEntry {
   readonly #fields = new Map<string, { from: FieldValue; to: FieldValue }>();
   /** Fields whose value before is not known yet. */
   readonly #unknown = new Set<string>();
-  /** Of a deletion: which fields the record had is not known yet. */
+  /** False while the fields that a deleted record had are not known. */
   #isFolded = true;
 
   constructor(recorded: RecordedEvent, { change, fields }: RecordDifference, operation?: Revision) {
@@ -188,7 +188,7 @@ class Entry implements RecordHistoryEntry {
     return !this.isLacking;
   }
 
-  /** Of a clean-up: the record as it deleted it, while that is kept. */
+  /** Takes the record as a clean-up deleted it, while that is kept. */
   async takeCleanedUp({ readModels }: HistorySource, table: TableRef, id: string): Promise<void> {
     const kept = await readModels.cleanedUpRecord(table, id);
     if (kept?.revision !== this.event.revision) return;

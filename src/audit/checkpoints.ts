@@ -74,7 +74,7 @@ export async function lastCheckpoint(
 }
 
 export type CheckpointPlaces = {
-  /** Of the tree. */
+  /** Where the tree is kept. */
   readonly directory: string;
   /** Gets a file for each size at which the tree was signed; none if undefined. */
   readonly published: string | undefined;

@@ -6,9 +6,9 @@ import { appendsOf, type Selection } from './logProof.js';
 /** An order, as far as its end depends on it. */
 type Order = {
   status: string;
-  /** Of the last event of the order or of a delivery about it (ISO 8601). */
+  /** Time of the last event of the order or of a delivery about it (ISO 8601). */
   lastAt: string;
-  /** Of the last event of the order itself. */
+  /** Position of the last event of the order itself. */
   last: Position;
   isDelivered: boolean;
   readonly deliveries: Set<string>;

@@ -23,7 +23,7 @@ import { type DomainEvent, type Loaded, loadStream, NO_STREAM, type Written, wri
 export type ErasedRecordName = {
   readonly table: string;
   readonly id: string;
-  /** Of a part: its order. */
+  /** The order of a part. */
   readonly orderId?: string | undefined;
   /** Default: all fields but the unique one. */
   readonly fields?: readonly string[] | undefined;

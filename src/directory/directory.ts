@@ -1,6 +1,6 @@
 /**
  * The tenants, and the keys that sign tokens, in memory, kept current from the log. Each process has its own directory, so tokens are checked and
- * commands decided without a read model. A start continues from the stored directory; the keys are few, and read anew.
+ * commands decided without a read model. A start continues from the stored directory; the keys are few, and read again.
  */
 
 import {

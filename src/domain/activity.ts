@@ -88,7 +88,7 @@ export type Activity = {
   readonly orderId?: string;
   /** A record or a part of an order, in `table`; or a webhook, an API client, a user. */
   readonly subject?: { readonly kind: SubjectKind; readonly id: string };
-  /** Of a batch, clean-up or undo, and of changes of an order's parts. */
+  /** Records that a batch, clean-up or undo changed, or parts of an order. */
   readonly counts?: Counts;
   /** Names of changed fields, at most MAX_NAMED_FIELDS of them. */
   readonly fields?: readonly string[];

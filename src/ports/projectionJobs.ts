@@ -23,7 +23,7 @@ export type JobProgress = {
   readonly records: number;
 };
 
-/** Of a retry: whether the tenant goes on, has yet to be tried, or is parked again. */
+/** The last three are of a retry: the tenant goes on, has yet to be tried, or is parked again. */
 export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'goes_on', 'asked', 'parked'] as const;
 
 /** What came of one projection. */

@@ -115,7 +115,7 @@ export type RecordsById = {
 };
 
 export type CleanedUpRecord = {
-  /** Of the clean-up. */
+  /** Revision of the clean-up. */
   readonly revision: Revision;
   readonly fields: Fields;
 };

@@ -33,7 +33,7 @@ export class Staleness {
   readonly #now: () => number;
   readonly #searches = new PQueue({ concurrency: SEARCHES_AT_ONCE });
   #progress: Progress = { after: 0 };
-  /** Of all tenants. */
+  /** The oldest unapplied write of all tenants. */
   #oldest: Unapplied | undefined;
   #searching: Promise<void> | undefined;
   readonly #behindSearch: BehindSearch;

@@ -45,7 +45,7 @@ import { type PastJob, PastTableThread } from './pastTableThread.js';
 const LOOK_MS = 1_000;
 /** A copy that nobody reads has no threads. */
 const READERS_KEPT_MS = 60_000;
-/** Of each copy: some of a million records. */
+/** Rankings of each copy: some of a million records. */
 const RANKING_BYTES = 16 * 2 ** 20;
 
 type PastConfig = EngineConfig & Pick<Config, 'PAST_TABLES_BYTES' | 'PAST_TABLES_MINUTES'>;

@@ -96,7 +96,7 @@ const KEY_FILE = /^signing-\d{4}\.pem$/;
 
 type KeyFile = { readonly file: string; readonly key: SigningKey };
 
-/** Of an earlier release: the file with the highest number signed. @throws Error that names the file and the remedy */
+/** Keys of an earlier release; the file with the highest number signed. @throws Error that names the file and the remedy */
 export async function earlierKeys({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<readonly KeyFile[]> {
   const directory = join(DATA_DIR, 'keys');
   const names = (await unlessMissing(readdir(directory))) ?? [];

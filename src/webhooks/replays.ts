@@ -107,7 +107,7 @@ async function resume(deps: ReplayDeps, job: ResumeJob, redeliveries: number, si
   await directory.waitFor(position);
   const webhook = directory.tenant(tenant)?.webhooks.get(webhookId);
   if (webhook === undefined) return DONE;
-  // Of several times in a row, only the last is to publish messages.
+  // When it was enabled several times in a row, only the last is to publish messages.
   if (webhook.disabled === undefined && (webhook.enabledAt ?? position) === position) {
     const enabledMs = Date.parse(deps.commands.now()) - Date.parse(webhook.startedAt);
     // Clocks of processes differ.

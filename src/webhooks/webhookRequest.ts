@@ -35,7 +35,7 @@ export type RequestParts = {
 };
 
 export type PreparedAttempt = {
-  /** Of the body; kept with the attempt, so that a body made again can be proved to be the one that was sent. */
+  /** Hash of the body, kept with the attempt, so that a body made again can be proved to be the one that was sent. */
   readonly bodySha256?: string;
   readonly post: (transport: WebhookTransport) => Promise<AttemptResult>;
 };

@@ -57,7 +57,7 @@ export function momentIn(query: URLSearchParams, name = 'at'): Moment | undefine
 export type Past = {
   readonly moment: Moment;
   readonly tenant: Tenant;
-  /** Of the tenant's last event until then. */
+  /** Position of the tenant's last event until then. */
   readonly definedAt: Position;
 };
 
@@ -114,7 +114,7 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
       'position' in moment ? moment.position > (await commands.eventStore.head()) : moment.time > commands.now();
     if (isFuture) throw badRequest(`${name} is in the future.`);
     const { positionAt } = commands.eventStore;
-    // Of all streams together where the log can be searched for it, so that a position says the same.
+    // Where the log can be searched for it, the place in the whole log, so that a position says the same.
     const exact = 'time' in moment && positionAt !== undefined ? { position: await positionAt(moment.time) } : moment;
     const stream = tenantStream(req.context.tenant.name);
     const last = await lastEventOf(api, req, stream, exact);

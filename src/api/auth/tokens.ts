@@ -69,7 +69,7 @@ export type UserToken = z.output<typeof userClaims>;
 const operatorClaims = z
   .object({ operator: z.string(), jti: z.string(), exp: z.number() })
   .transform(({ operator, jti: id, exp: expiresAt }) => ({ operator, id, expiresAt }));
-/** Of a link to the operator's console, and of the session that it opens; `operator` is who made the link. */
+/** A link to the operator's console, or the session that it opens; `operator` is who made the link. */
 export type OperatorToken = z.output<typeof operatorClaims>;
 
 /** `expiresAt` in seconds since the epoch. */

@@ -31,7 +31,7 @@ export type Exported = {
   /** ISO 8601. */
   readonly exportedAt: string;
   readonly deliveryLogDays: number;
-  /** Of the archive. */
+  /** Bytes that the archive may have. */
   readonly maxBytes: number;
   readonly cancellation?: Cancellation | undefined;
 };

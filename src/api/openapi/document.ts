@@ -47,7 +47,7 @@ const securitySchemes = {
   },
 };
 
-/** Of the document at the operator's host, which has nothing of tenants. */
+/** For the document at the operator's host, which has nothing of tenants. */
 const OPERATOR_SCHEME = {
   operator: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The token of an operator session.' },
 };

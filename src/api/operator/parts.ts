@@ -52,7 +52,7 @@ export type SettingView = {
 export type OperatorParts = {
   readonly jobs: ProjectionJobs;
   readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend' | 'positionAt'>;
-  /** Of the read models and of the directory. */
+  /** What the read models and the directory could not apply. */
   readonly parked: () => Promise<readonly Parked[]>;
   /** Tenants that lack older writes; `isAll` is false if there may be more. */
   readonly behind: () => Promise<{ readonly names: readonly string[]; readonly isAll: boolean } | undefined>;

@@ -52,7 +52,7 @@ function fieldSchema(field: AssetField): z.ZodType {
   return field.required ? schema : schema.nullable();
 }
 
-/** Of a field in a body that creates a record, and in one that need not name it. */
+/** A field's schema in a body that creates a record, and in one that need not name it. */
 type FieldSchemas = { readonly created: z.ZodType; readonly optional: z.ZodType };
 
 const IGNORED = z.unknown().optional();

@@ -10,7 +10,7 @@ export type SealedKey = { readonly kid: string; readonly sealedKey: string };
 export type SigningKeyEvent =
   /** It signs from now on. */
   | EventOf<'SigningKeyAdded', SealedKey>
-  /** Of an earlier release, from a data directory: it only verifies. */
+  /** A key of an earlier release, from a data directory: it only verifies. */
   | EventOf<'SigningKeyAdopted', SealedKey>
   /** They verify no longer. */
   | EventOf<'SigningKeysRevoked', { readonly kids: readonly string[] }>

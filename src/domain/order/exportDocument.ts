@@ -182,7 +182,7 @@ function countedReference(table: string, record: RecordView | undefined, source:
   return text;
 }
 
-/** Of an item: made of two of its fields. */
+/** An item's category, made of two of its fields. */
 const CATEGORY = { name: 'category' };
 
 /** JSON text of a reference record with those that it refers to in turn; null if one does not exist. */

@@ -6,7 +6,7 @@ const NAME = 'dynamic-assets doctor';
 const NOT_FOUND = 404;
 
 export type Inspected = {
-  /** Of the server. */
+  /** Version of the server. */
   readonly version: string;
   readonly classicQueues: readonly string[];
 };

@@ -90,7 +90,7 @@ export class RecordRefusedError extends RecordMismatchError {
   }
 }
 
-/** Of a write that is of no one event. */
+/** For a write that belongs to no one event. */
 export const refusedRecord: Refused = (_id, options) => new RecordRefusedError(_id, undefined, options);
 
 /** Whether changes may have been written before, all or some: by this commit, or by one that went further. */

@@ -88,7 +88,7 @@ class FollowedFile {
   replaced = 0;
   readonly #options: Options;
   readonly #checking: NodeJS.Timeout;
-  /** Of the file that is open. */
+  /** Number of the file that is open. */
   number: number | undefined;
   #opened: ReadModels | undefined;
   #failure: unknown;

@@ -44,7 +44,7 @@ export type TableShape = {
   readonly parts: TableStorage;
   /** Includes the record's own times. */
   readonly fields: ReadonlyMap<string, FieldLayout>;
-  /** Of the values of fields that have a limit, in characters. */
+  /** Characters that the values of a field may have, for fields with a limit. */
   readonly maxLengths: ReadonlyMap<string, number>;
   readonly text: RecordText;
 };
