@@ -149,7 +149,7 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
-const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, DeadlineError, ReadModelsWithheldError];
+const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, TryAgainError, DeadlineError, ReadModelsWithheldError];
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
