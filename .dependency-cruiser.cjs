@@ -2,7 +2,7 @@
 
 /** Leaves that every layer may use. They use nothing of ours. */
 const SHARED = ['supervision'];
-/** They do no I/O. */
+/** The domain may use packages that do no I/O. */
 const PACKAGE_BUT_PURE = '|^node_modules/(?!(zod|lru-cache)/)';
 /** Interfaces without an implementation. */
 const PACKAGE_BUT_TRACES = '|^node_modules/(?!@opentelemetry/api/)';

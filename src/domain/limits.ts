@@ -168,7 +168,7 @@ export const MAX_URL_LENGTH = 2_048;
 /** Characters of one reason of a rejection. */
 export const MAX_REASON_LENGTH = 1_000;
 
-/** Characters of a record's texts in the index of n-grams: more would hold up the projector, and are searched in the record. */
+/** Characters of a record in the index of n-grams; filters search its further texts, which would hold up the projector. */
 export const MAX_INDEXED_CHARACTERS = 20_000;
 
 /** Tables of a tenant, including the standard ones. */

@@ -12,8 +12,9 @@ export async function freePort(): Promise<number> {
     const server = createServer().listen(port, '127.0.0.1');
     try {
       await once(server, 'listening');
-    } catch {
-      continue;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
+      throw error;
     }
     server.close();
     await once(server, 'close');

@@ -55,7 +55,7 @@ export function Activity() {
   const csv = new URLSearchParams(
     Object.entries(parametersOf(search)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
-  const field = (name: keyof ActivitySearch, label: string, more: TextInputProps = {}) => (
+  const field = (name: keyof ActivitySearch, label: string, more: TextInputProps & { 'data-search'?: true } = {}) => (
     <TextInput
       label={label}
       value={typed[name] ?? ''}
@@ -73,7 +73,7 @@ export function Activity() {
       }
     >
       <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
-        {field('actor', text.activity.actor, { 'data-search': true } as TextInputProps)}
+        {field('actor', text.activity.actor, { 'data-search': true })}
         <Select
           label={text.activity.kind}
           searchable

@@ -4,7 +4,7 @@ import { useText } from './language';
 
 type Props = { readonly onSearch: () => void; readonly onClear: () => void; readonly children: ReactNode };
 
-/** Fields of which many narrow one list, so that it is read when all are filled in. */
+/** Filters of one list that are sent together, once the person has filled them in. */
 export function FilterForm({ onSearch, onClear, children }: Props) {
   const text = useText();
   return (

@@ -285,7 +285,7 @@ describe('compiled schemas', () => {
     expect(shape.field_2).not.toBe(shape.field_0);
   });
 
-  it('are made anew for a table that was not used while more were than are kept', () => {
+  it('of the least recently used table are dropped when there is no room for more', () => {
     const kept = recordSchemas(sample);
     expect(recordSchemas(sample)).toBe(kept);
     // A field with rules of its own takes some 7 KB.
