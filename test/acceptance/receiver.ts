@@ -1,12 +1,9 @@
 /** An integrator's endpoint: a real HTTPS server on loopback that keeps what it was sent. */
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { generate } from 'selfsigned';
+import { certificate } from '../fixtures/certificate.js';
 
 export type Call = {
   readonly method: string;
@@ -42,24 +39,9 @@ export class Receiver {
   }
 
   static async start(): Promise<Receiver> {
-    const pems = await generate([{ name: 'commonName', value: 'localhost' }], {
-      keyType: 'ec',
-      algorithm: 'sha256',
-      extensions: [
-        { name: 'basicConstraints', cA: true },
-        {
-          name: 'subjectAltName',
-          altNames: [
-            { type: 7, ip: '127.0.0.1' },
-            { type: 2, value: 'localhost' },
-          ],
-        },
-      ],
-    });
-    const caFile = join(await mkdtemp(join(tmpdir(), 'receiver-')), 'ca.pem');
-    await writeFile(caFile, pems.cert);
-    const server = createServer({ key: pems.private, cert: pems.cert });
-    const receiver = new Receiver(server, caFile);
+    const { key, cert, certFile } = certificate();
+    const server = createServer({ key, cert });
+    const receiver = new Receiver(server, certFile);
     server.on('request', (incoming, answer) => {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -100,7 +82,6 @@ export class Receiver {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');
-    await rm(dirname(this.caFile), { recursive: true, force: true });
   }
 
   #record(call: Call): ReturnType<Reply> {

@@ -12,7 +12,7 @@ import { TcpProxy } from './tcpProxy.js';
 
 const { VNodeState } = gossip.MemberInfo;
 
-type Certificate = { readonly cert: string; readonly private: string };
+type Certificate = { readonly cert: string; readonly key: string };
 
 export type ClusterNode = { readonly double: EventStoreDouble; readonly proxy: TcpProxy };
 
@@ -103,7 +103,7 @@ export class ClusterDouble {
 
   #credentials(): ServerCredentials | undefined {
     if (this.#certificate === undefined) return undefined;
-    const { cert, private: key } = this.#certificate;
+    const { cert, key } = this.#certificate;
     return ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(cert), private_key: Buffer.from(key) }]);
   }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { generate } from 'selfsigned';
+import { certificate } from '../fixtures/certificate.js';
 
 export type ReceivedCall = {
   readonly method: string;
@@ -38,32 +38,8 @@ export const status =
 /** Takes the call and never answers. */
 export const hang: Answer = () => undefined;
 
-/** A certificate for 127.0.0.1 and localhost, as PEM; shared by all receivers, so one authority serves for all. */
-let certificate: ReturnType<typeof makeCertificate> | undefined;
-
-async function makeCertificate(): Promise<{ key: string; cert: string }> {
-  const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    extensions: [
-      { name: 'basicConstraints', cA: true },
-      { name: 'keyUsage', digitalSignature: true, keyCertSign: true },
-      {
-        name: 'subjectAltName',
-        altNames: [
-          { type: 2, value: 'localhost' },
-          { type: 2, value: 'receiver.test' },
-          { type: 7, ip: '127.0.0.1' },
-        ],
-      },
-    ],
-  });
-  return { key, cert };
-}
-
 export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
-  certificate ??= makeCertificate();
-  const { key, cert } = await certificate;
+  const { key, cert } = certificate();
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer({ key, cert }, (request, response) => {
     const chunks: Buffer[] = [];
@@ -119,8 +95,7 @@ export async function startRawReceiver(
   answer: (socket: TLSSocket) => void,
   when: 'all' | 'begun' = 'all',
 ): Promise<RawReceiver> {
-  certificate ??= makeCertificate();
-  const { key, cert } = await certificate;
+  const { key, cert } = certificate();
   const sockets = new Set<TLSSocket>();
   const server = createTlsServer({ key, cert }, (socket) => {
     receiver.connections += 1;

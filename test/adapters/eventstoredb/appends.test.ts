@@ -1,10 +1,6 @@
 /** How the EventStoreDB adapter's appends reach the server. Over protocol doubles, not real servers. */
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ServerCredentials, status } from '@grpc/grpc-js';
-import { generate } from 'selfsigned';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { event, events, ids } from '../../contract/eventStoreFixtures.js';
@@ -12,6 +8,7 @@ import { DoubleLog } from '../../engines/doubleLog.js';
 import { failure } from '../../engines/doubleRefusal.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
 import { TcpProxy } from '../../engines/tcpProxy.js';
+import { certificate } from '../../fixtures/certificate.js';
 
 const disposals: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -150,18 +147,10 @@ test('a user that the server does not know is refused at once, and nothing is wr
 });
 
 test.each(['small', 'large'])('with TLS, a %s append says who it is from', async (size) => {
-  const directory = await mkdtemp(join(tmpdir(), 'authority-'));
-  disposals.push(() => rm(directory, { recursive: true }));
-  const own = await generate([{ name: 'commonName', value: 'node' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
-  });
-  const file = join(directory, 'authority.pem');
-  await writeFile(file, own.cert);
-  const pair = { cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.private) };
+  const { key, cert, certFile } = certificate();
+  const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
   const double = await started(new EventStoreDouble(undefined, undefined, ServerCredentials.createSsl(null, [pair])));
-  const url = `esdb://ad%40min:p%3Aw@127.0.0.1:${double.port}?tlsCAFile=${encodeURIComponent(file)}`;
+  const url = `esdb://ad%40min:p%3Aw@127.0.0.1:${double.port}?tlsCAFile=${encodeURIComponent(certFile)}`;
   await appendTo(await open(url), size === 'small' ? small() : large());
   expect(double.appends.authorization).toBe(`Basic ${Buffer.from('ad@min:p:w').toString('base64')}`);
 });

@@ -1,14 +1,11 @@
 /** The EventStoreDB adapter on a cluster of three. Over protocol doubles, not real servers. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { generate } from 'selfsigned';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids } from '../../contract/eventStoreFixtures.js';
 import { ClusterDouble, type ClusterNode } from '../../engines/clusterDouble.js';
 import { scaled } from '../../engines/timeScale.js';
+import { certificate } from '../../fixtures/certificate.js';
 import { Traffic } from './traffic.js';
 
 /** How soon all must be well again once a leader is elected; usually it takes a second. */
@@ -179,33 +176,13 @@ test.each([
 });
 
 describe('with TLS', () => {
-  let directory: string;
-  /** Of all nodes; it is its own authority. */
-  const certificate = () =>
-    generate([{ name: 'commonName', value: 'node' }], {
-      keyType: 'ec',
-      algorithm: 'sha256',
-      extensions: [
-        { name: 'basicConstraints', cA: true },
-        { name: 'keyUsage', digitalSignature: true, keyCertSign: true },
-        { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
-      ],
-    });
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'authority-'));
-  });
-  afterAll(() => rm(directory, { recursive: true, force: true }));
-
   test('an authority of its own is trusted where tlsCAFile names it, and no other', async () => {
-    const [own, other] = [await certificate(), await certificate()];
+    const [own, other] = [certificate('localhost'), certificate('other')];
     const cluster = await startCluster(own);
-    const [ownFile, otherFile] = [join(directory, 'own.pem'), join(directory, 'other.pem')];
-    await writeFile(ownFile, own.cert);
-    await writeFile(otherFile, other.cert);
     const url = (file: string) => `esdb://ops:changeit@${cluster.hosts}?tlsCAFile=${encodeURIComponent(file)}`;
-    const store = await open(url(ownFile));
+    const store = await open(url(own.certFile));
     await store.append('order-1', events(1), 'no-stream');
-    const stranger = await open(url(otherFile));
+    const stranger = await open(url(other.certFile));
     await expect(stranger.head()).rejects.toThrow(/no node leads, and one did not answer: .*certificate/);
   });
 });
