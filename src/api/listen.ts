@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
 import express from 'express';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
+import { parsedAddress } from './senderAddress.js';
 import { isHost } from './tenantHost.js';
 
 export type HttpServer = {
@@ -100,7 +101,7 @@ type Refusal = readonly [status: string, reason: string];
 const refused = (socket: Duplex, [status, reason]: Refusal): RefusedRequest => ({
   status: Number(status.slice(0, 3)),
   reason,
-  address: socket instanceof Socket ? socket.remoteAddress : undefined,
+  address: socket instanceof Socket ? parsedAddress(socket.remoteAddress ?? '')?.toString() : undefined,
 });
 
 const UNREADABLE: { readonly [code: string]: Refusal } = {

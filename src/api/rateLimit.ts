@@ -8,7 +8,7 @@ import type { Guess } from './auth/guesses.js';
 import type { Api } from './deps.js';
 import { HttpError, tooManyRequests } from './errors.js';
 import type { Check } from './routes/operation.js';
-import { networkOfRequest } from './tenantHost.js';
+import { networkOfRequest } from './senderAddress.js';
 
 /** The operator's limit is a ceiling: a tenant's own can only be lower. 0 a second means no limit. */
 export function limitOf(ofService: RateLimit, ofTenant: RateLimit | undefined): RateLimit {

@@ -15,7 +15,7 @@ import { withinGuesses } from '../rateLimit.js';
 import type { RequestContext } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { isEscapedUtf8 } from '../routes/query.js';
-import { networkOfRequest } from '../tenantHost.js';
+import { networkOfRequest } from '../senderAddress.js';
 import {
   formParameters,
   jsonParameters,

@@ -13,7 +13,7 @@ import type { Api } from '../deps.js';
 import type { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
-import { networkOfRequest } from '../tenantHost.js';
+import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 
 const MAX_LINK_LENGTH = 2_048;
 const body = z.strictObject({
@@ -67,7 +67,10 @@ export const operatorSessions: Resource = {
         await spend(api, call.req, link);
         const { operator } = link;
         const session = api.tokens.issueOperatorSession(operator);
-        api.log.info({ operator, address: call.req.ip, ...call.req.context.ids }, 'an operator signed in');
+        api.log.info(
+          { operator, address: addressOfRequest(call.req), ...call.req.context.ids },
+          'an operator signed in',
+        );
         return dataReply({ token: session.token, expires_in: session.expiresIn, operator });
       },
     },

@@ -21,7 +21,7 @@ import { HttpError, known, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
-import { networkOfRequest } from '../tenantHost.js';
+import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 import { actorOf, clearSessionCookie, openSession, personOf, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
@@ -164,7 +164,7 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
     return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
   if (user !== undefined) return user;
-  api.log.warn({ tenant: tenant.name, address: req.ip, ...ids }, 'sign-in refused');
+  api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), ...ids }, 'sign-in refused');
   const wanted = email.toLowerCase();
   const users = tenantOf(api.commands, tenant.name).users.values();
   api.refusals.signIn(

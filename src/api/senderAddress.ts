@@ -1,0 +1,59 @@
+/** Where a request comes from: the address of its sender, in one spelling, and its network. */
+import { isIPv6 } from 'node:net';
+import type { Request } from 'express';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Longer than any address with zone, brackets, quotes and port. */
+const LONGEST_ADDRESS = 100;
+/** A node as proxies write it: quoted or not (RFC 7239 §4), an IPv6 address in brackets, with or without a port. */
+const NODE = /^"?(?:\[([\da-f:.]+)(?:%[^\]]*)?\]|([\d.]+))(?::\d{1,5})?"?$/i;
+/** Read as decimal, as proxies mean it. The parser takes them for octal numbers. */
+const LEADING_ZEROS = /(?<!\d)0+(?=\d)/g;
+
+/** The address in what a connection or a proxy names its sender; undefined if there is none. */
+export function parsedAddress(text: string): Address | undefined {
+  const node = text.trim();
+  if (node.length > LONGEST_ADDRESS) return undefined;
+  const [, inBrackets, v4] = NODE.exec(node) ?? [];
+  const decimal = v4?.replace(LEADING_ZEROS, '');
+  if (decimal !== undefined)
+    return ipaddr.IPv4.isValidFourPartDecimal(decimal) ? ipaddr.IPv4.parse(decimal) : undefined;
+  // Without brackets there is no port. A zone (RFC 4007 §11) is not part of the address.
+  const v6 = inBrackets ?? (isIPv6(node) ? node.replace(/%.*/, '') : undefined);
+  return v6 !== undefined && ipaddr.IPv6.isValid(v6) ? ipaddr.process(v6) : undefined;
+}
+
+/** Groups of an IPv6 address that one customer is given (RFC 6177). */
+const NETWORK_PARTS = 4;
+
+/** The network of one customer: an IPv4 address, or the first 64 bits of an IPv6 address. */
+export function networkOf(address: Address): string {
+  if (address instanceof ipaddr.IPv4) return address.toString();
+  const parts = address.parts.slice(0, NETWORK_PARTS).map((part) => part.toString(16));
+  return `${parts.join(':')}::/64`;
+}
+
+const UNKNOWN = 'unknown';
+
+/** As reported by a trusted proxy; the nearest proxy's own address if it reports none. */
+const senderOf = ({ ip, socket }: Pick<Request, 'ip' | 'socket'>): Address | undefined =>
+  parsedAddress(ip ?? '') ?? parsedAddress(socket.remoteAddress ?? '');
+
+/** The sender's address in one spelling, for the log. */
+export const addressOfRequest = (req: Pick<Request, 'ip' | 'socket'>): string => senderOf(req)?.toString() ?? UNKNOWN;
+
+/** The sender's network. */
+export function networkOfRequest(req: Pick<Request, 'ip' | 'socket'>): string {
+  const sender = senderOf(req);
+  return sender === undefined ? UNKNOWN : networkOf(sender);
+}
+
+/** Set by proxies. One on this machine may forward requests of others. */
+const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'] as const;
+
+/** Whether a program on this machine sent the request, by the connection's address: headers can claim anything. */
+export const isFromThisMachine = ({ socket, headers }: Pick<Request, 'socket' | 'headers'>): boolean =>
+  parsedAddress(socket.remoteAddress ?? '')?.range() === 'loopback' &&
+  FORWARDING_FIELDS.every((field) => headers[field] === undefined);
