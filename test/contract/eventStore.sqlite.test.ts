@@ -12,6 +12,8 @@ import { EventStoreUnavailableError, type RecordedEvent } from '#app/ports/event
 import { describeEventStore } from './eventStore.js';
 import { event, events, firstEvents, ids, storedSlices } from './eventStoreFixtures.js';
 
+const KILLS = Number(process.env.KILLS ?? 3);
+
 const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
 const directories: string[] = [];
 
@@ -198,7 +200,7 @@ describe('event store on an SQLite file', () => {
 test('every acknowledged append survives kill -9, and no append survives in part', async () => {
   const file = await newFile();
   const acknowledged: string[] = [];
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < KILLS; round++) {
     acknowledged.push(...(await appendUntilKilled(file)));
     const store = await openSqliteEventStore({ file });
     const stored = (await storedSlices(store, { after: 0 })).flatMap((slice) => slice.events);

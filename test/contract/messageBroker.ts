@@ -1,8 +1,9 @@
 /** What every adapter of the message broker port must do. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Message, MessageBroker, Outcome, ReceivedMessage } from '#app/ports/messageBroker.js';
 import { scaled } from '../engines/timeScale.js';
-import { untilDepth } from './queueDepth.js';
+import { soon, untilDepth } from './queueDepth.js';
 import { gate, type Handler, RecordingConsumer } from './recordingConsumer.js';
 
 /** `open` opens the same broker each time, as another process would; the suite closes what it opened. */
@@ -186,7 +187,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
         async () => {
           inFlight += 1;
           most = Math.max(most, inFlight);
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          await wait(5);
           inFlight -= 1;
           return done();
         },
@@ -221,7 +222,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const all = messages(300);
       for (let i = 0; i < all.length; i += 20) await publisher.publish(queue, all.slice(i, i + 20));
       const received = (): ReceivedMessage[] => consumers.flatMap((consumer) => consumer.received);
-      while (received().length < all.length) await new Promise((resolve) => setTimeout(resolve, 10));
+      await soon(() => expect(received()).toHaveLength(all.length));
       await Promise.all(consumers.map((consumer) => consumer.stop()));
       expect(ids(received())).toEqual(ids(all));
       await untilDepth(publisher, queue, nothing);
@@ -245,7 +246,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const stopped = consumer.stop().then(() => {
         ended = true;
       });
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await wait(50);
       expect(ended).toBe(false);
       release();
       await stopped;
@@ -263,38 +264,34 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('one process leads; another one begins when it stops, and when it is gone', async () => {
       const led: string[] = [];
       let leading = 0;
+      let most = 0;
       const lead = (broker: MessageBroker, who: string): { readonly stop: AbortController; ended: Promise<void> } => {
         const stop = new AbortController();
         stops.push(stop);
         const ended = broker.lead(queue, stop.signal, async (signal) => {
           led.push(who);
-          leading += 1;
-          expect(leading).toBe(1);
-          while (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 5));
+          most = Math.max(most, ++leading);
+          while (!signal.aborted) await wait(5);
           leading -= 1;
         });
         ended.catch(() => undefined);
         return { stop, ended };
       };
-      const until = async (count: number): Promise<void> => {
-        while (led.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
-      };
       const [one, two, three] = [await another(), await another(), await another()];
       const first = lead(one, 'one');
-      await until(1);
+      await soon(() => expect(led).toEqual(['one']));
       lead(two, 'two');
       // Longer than it takes to find out who leads.
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
-      expect(led).toEqual(['one']);
+      await wait(700);
       first.stop.abort();
       await first.ended;
-      await until(2);
+      await soon(() => expect(led).toEqual(['one', 'two']));
       const last = lead(three, 'three');
       await two.close();
-      await until(3);
-      expect(led).toEqual(['one', 'two', 'three']);
+      await soon(() => expect(led).toEqual(['one', 'two', 'three']));
       last.stop.abort();
       await last.ended;
+      expect(most).toBe(1);
     });
 
     test('leading ends with its work, as that ends', async () => {
@@ -309,7 +306,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('depth tells how long the oldest has been ready', async () => {
       const broker = await another();
       await broker.publish(queue, [message('a')]);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await wait(60);
       await broker.publish(queue, [message('b')]);
       const depth = await untilDepth(broker, queue, { ...nothing, ready: 2 });
       expect(depth.oldestReadyMs).toBeGreaterThanOrEqual(59);

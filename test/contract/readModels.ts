@@ -20,6 +20,7 @@ import {
   id,
   insert,
   type OpenReadModels,
+  openedOnce,
   places,
   placesWithRegion,
   query,
@@ -39,16 +40,14 @@ const asStored = ({ changes, ...entry }: HistoryEntry) => ({ ...entry, changes: 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 
 export function describeReadModels(name: string, open: OpenReadModels): void {
+  const emptied = openedOnce(open);
+
   describe(`read models: ${name}`, () => {
     let readModels: ReadModels;
     let writer: ReadModelWriter & RebuildableReadModels;
 
     beforeEach(async () => {
-      ({ readModels, writer } = await open());
-    });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
+      ({ readModels, writer } = await emptied());
     });
 
     describe('records', () => {
@@ -340,13 +339,12 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
     describe('checkpoints', () => {
       test('are 0 at first, and stand with what was written with them', async () => {
         expect(await readModels.checkpoint('records')).toBe(0);
-        await write(writer, () => writer.defineTable(acmePlaces, places), { records: 7, other: 3 });
+        await write(writer, () => writer.defineTable(acmePlaces, places), { records: 7, deliveries: 3 });
         expect(await readModels.checkpoint('records')).toBe(7);
-        expect(await writer.checkpoint('other')).toBe(3);
+        expect(await writer.checkpoint('deliveries')).toBe(3);
       });
 
       test('the place of the log stands with them, and stays where a commit names none', async () => {
-        expect(await readModels.anchor()).toBeUndefined();
         const place = { log: id(1), position: 7, eventId: id(2) };
         await writer.begin();
         await writer.commit(new Map([['records', 7]]), place);
@@ -359,11 +357,11 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       });
 
       test('waiting ends when the position is reached, at once where it has been, false after the time-out', async () => {
-        await write(writer, async () => {}, { records: 7 });
-        expect(await readModels.waitFor('records', 7, 0)).toBe(true);
-        expect(await readModels.waitFor('records', 8, 20)).toBe(false);
-        const waiting = Promise.all([readModels.waitFor('records', 9, 10_000), readModels.waitFor('other', 1, 50)]);
-        await write(writer, async () => {}, { records: 10 });
+        await write(writer, async () => {}, { waited: 7 });
+        expect(await readModels.waitFor('waited', 7, 0)).toBe(true);
+        expect(await readModels.waitFor('waited', 8, 20)).toBe(false);
+        const waiting = Promise.all([readModels.waitFor('waited', 9, 10_000), readModels.waitFor('never', 1, 50)]);
+        await write(writer, async () => {}, { waited: 10 });
         expect(await waiting).toEqual([true, false]);
       });
 
@@ -419,16 +417,16 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       });
     });
   });
-  describeLists(name, open);
-  describeLayouts(name, open);
-  describeSizes(name, open);
-  describeParked(name, open);
-  describeReset(name, open);
-  describeRebuilds(name, open);
-  describeProof(name, open);
+  describeLists(name, emptied);
+  describeLayouts(name, emptied);
+  describeSizes(name, emptied);
+  describeParked(name, emptied);
+  describeReset(name, emptied);
+  describeRebuilds(name, emptied);
+  describeProof(name, emptied);
   describeDropTenant(name, open);
-  describeDeliveries(name, open);
-  describeActivity(name, open);
-  describeRecordEvents(name, open);
-  describeDeliveryRebuilds(name, open);
+  describeDeliveries(name, emptied);
+  describeActivity(name, emptied);
+  describeRecordEvents(name, emptied);
+  describeDeliveryRebuilds(name, emptied);
 }

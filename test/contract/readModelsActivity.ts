@@ -10,10 +10,6 @@ export function describeActivity(name: string, open: OpenReadModels): void {
     beforeEach(async () => {
       opened = await open();
     });
-    afterEach(async () => {
-      await opened.readModels.close();
-      await opened.writer.close();
-    });
 
     const add = (entries: readonly ActivityEntry[], tenant = 'acme') =>
       write(opened.writer, () => opened.writer.addActivity(tenant, entries));

@@ -11,6 +11,7 @@ import {
   id,
   insert,
   type OpenReadModels,
+  openedOnce,
   query,
   write,
 } from './readModelsFixture.js';
@@ -26,18 +27,15 @@ const aheadAt = (position: number, more: Partial<OutOfOrder> = {}): OutOfOrder =
 /** For engines that apply events in pieces. */
 export function describeAhead(name: string, open: OpenReadModels): void {
   describe(`read models, ahead of the checkpoint: ${name}`, () => {
+    const emptied = openedOnce(open);
     let readModels: ReadModels;
     let writer: ReadModelWriter & RebuildableReadModels;
     let stepwise: StepwiseWriter;
 
     beforeEach(async () => {
-      ({ readModels, writer } = await open());
+      ({ readModels, writer } = await emptied());
       if (writer.stepwise === undefined) throw new Error('It applies each event as a whole.');
       ({ stepwise } = writer);
-    });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
     });
 
     test('an event is waited for by itself, once all of it is applied', async () => {

@@ -11,10 +11,6 @@ export function describeDeliveries(name: string, open: OpenReadModels): void {
     beforeEach(async () => {
       ({ readModels, writer } = await open());
     });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
-    });
 
     const put = (entries: readonly DeliveryLogEntry[], tenant = 'acme') =>
       write(writer, async () => {

@@ -23,10 +23,6 @@ export function describeDeliveryRebuilds(name: string, open: OpenReadModels): vo
     beforeEach(async () => {
       ({ readModels, writer } = await open());
     });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
-    });
 
     const put = (entries: readonly DeliveryLogEntry[], tenant = 'acme') =>
       write(writer, async () => {

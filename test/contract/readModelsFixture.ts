@@ -19,6 +19,24 @@ export type OpenReadModels = () => Promise<{
   readonly refusedNotes: () => string;
 }>;
 
+const PROJECTIONS = ['records', 'order_history', 'deliveries', 'activity'];
+
+/** Opens once, and empties for each test what it opened: opening takes longer than most tests. */
+export function openedOnce(open: OpenReadModels): OpenReadModels {
+  let opened: Awaited<ReturnType<OpenReadModels>> | undefined;
+  afterAll(async () => {
+    await opened?.readModels.close();
+    await opened?.writer.close();
+  });
+  return async () => {
+    opened ??= await open();
+    // What was refused may have left its transaction open.
+    await opened.writer.rollback();
+    for (const projection of PROJECTIONS) await opened.writer.reset(projection);
+    return opened;
+  };
+}
+
 export const places: AssetType = {
   name: 'places',
   label: 'Places',

@@ -49,10 +49,6 @@ export function describeLayouts(engine: string, openReadModels: OpenReadModels):
         await writer.applyToTable(acmePlaces, changes, { revision: 5, at: at(5) });
       });
     });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
-    });
 
     const define = (assetType: AssetType) => write(writer, () => writer.defineTable(acmePlaces, assetType));
     const apply = (changes: Parameters<typeof writer.applyToTable>[1], revision = 6) =>

@@ -29,10 +29,6 @@ export function describeLists(name: string, open: OpenReadModels): void {
     beforeEach(async () => {
       ({ readModels, writer } = await open());
     });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
-    });
 
     test('of an unknown or empty table are empty', async () => {
       expect(await found(readModels, {}, unknown)).toEqual({ records: [], total: 0 });

@@ -6,7 +6,6 @@ import type {
   RebuildableReadModels,
   RebuildScope,
 } from '#app/ports/readModelWriter.js';
-import type { ReadModels } from '#app/ports/readSide.js';
 import {
   acmePlaces,
   activityEntry,
@@ -119,18 +118,15 @@ export async function filledCopy(
 
 export function describeProof(name: string, open: OpenReadModels): void {
   describe(`read models, their proof: ${name}`, () => {
-    let readModels: ReadModels;
     let writer: ReadModelWriter & RebuildableReadModels;
     let copy: ReadModelRebuild;
 
     beforeEach(async () => {
-      ({ readModels, writer } = await open());
+      ({ writer } = await open());
       await fillWithAll(writer);
     });
     afterEach(async () => {
       await copy.abandon();
-      await readModels.close();
-      await writer.close();
     });
 
     test.each([

@@ -26,12 +26,6 @@ const otherPlaces = { tenant: 'other', table: 'places' };
 const acmeItems = { tenant: 'acme', table: 'items' };
 const wholeHistory = { page: 1, perPage: 10 };
 
-type Opened = {
-  readonly readModels: ReadModels;
-  readonly writer: ReadModelWriter & RebuildableReadModels;
-  readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
-};
-
 export function describeReset(name: string, open: OpenReadModels): void {
   describe(`read models, reset: ${name}`, () => {
     test('drops what a projection wrote, its checkpoint, and nothing else', async () => {
@@ -50,38 +44,29 @@ export function describeReset(name: string, open: OpenReadModels): void {
       expect(await readModels.checkpoint('order_history')).toBe(0);
       await fill(writer, [insert(1, {}), insert(2, {})]);
       expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
-      await readModels.close();
-      await writer.close();
     });
   });
 }
 
 export function describeRebuilds(name: string, open: OpenReadModels): void {
   describe(`read models, rebuilt: ${name}`, () => {
-    let { readModels, writer, anotherWriter }: Partial<Opened> = {};
-    const opened = (): Opened => {
-      if (!readModels || !writer || !anotherWriter) throw new Error('nothing is open');
-      return { readModels, writer, anotherWriter };
-    };
+    let readModels: ReadModels;
+    let writer: ReadModelWriter & RebuildableReadModels;
+    let anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
 
     beforeEach(async () => {
       ({ readModels, writer, anotherWriter } = await open());
       await fill(writer, [insert(1, { name: 'live' })]);
       await fill(writer, [insert(2, { name: 'live' })], acmeItems);
       await fill(writer, [insert(3, { name: 'live' })], otherPlaces);
-      await write(writer, () => writer?.addHistory('acme', id(1), [historyEntry(0)]) ?? Promise.resolve(), {
+      await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(0)]), {
         records: 7,
       });
-      await write(writer, () => writer?.addHistory('other', id(1), [historyEntry(0)]) ?? Promise.resolve());
-    });
-    afterEach(async () => {
-      await opened().readModels.close();
-      await opened().writer.close();
+      await write(writer, () => writer.addHistory('other', id(1), [historyEntry(0)]));
     });
 
     const names = async () => {
-      const of = async (table: typeof acmePlaces) =>
-        (await found(opened().readModels, {}, table, 'name')).records.join();
+      const of = async (table: typeof acmePlaces) => (await found(readModels, {}, table, 'name')).records.join();
       return [await of(acmePlaces), await of(acmeItems), await of(otherPlaces)];
     };
 
@@ -112,44 +97,43 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
       ['one table', { tenant: 'acme', table: 'items' }, ['live', 'rebuilt', 'live']],
     ])('records of %s take the place of what was served, in one step', async (_, part, expected) => {
       const scope: RebuildScope = { projection: 'records', ...part };
-      const rebuild = await opened().writer.beginRebuild(scope);
+      const rebuild = await writer.beginRebuild(scope);
       await fillCopy(rebuild, scope);
       expect(rebuild.position()).toBe(7);
       expect(await names()).toEqual(['live', 'live', 'live']);
-      const got = async () => JSON.parse((await opened().readModels.get(acmePlaces, id(1))) ?? '{}').name;
+      const got = async () => JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '{}').name;
       expect(await got()).toBe('live');
       expect(await rebuild.holdLive()).toBe(7);
       await rebuild.swap();
       expect(await names()).toEqual(expected);
       expect(await got()).toBe(expected[0]);
-      expect(await found(opened().readModels, { filters: [contains('name', 'liv')] }, acmeItems)).toMatchObject({
+      expect(await found(readModels, { filters: [contains('name', 'liv')] }, acmeItems)).toMatchObject({
         total: 0,
       });
-      expect(await opened().readModels.checkpoint('records')).toBe(7);
-      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 1 });
+      expect(await readModels.checkpoint('records')).toBe(7);
+      expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 1 });
 
       // The live projection goes on, on the copy.
-      await write(opened().writer, () =>
-        opened().writer.applyToTable(acmeItems, [insert(9, { name: 'next' })], { revision: 1, at: at(9) }),
+      await write(writer, () =>
+        writer.applyToTable(acmeItems, [insert(9, { name: 'next' })], { revision: 1, at: at(9) }),
       );
       expect((await names())[1]).toBe('rebuilt,next');
     });
 
     test('histories of one tenant take the place of what was served', async () => {
       const scope: RebuildScope = { projection: 'order_history', tenant: 'acme' };
-      const rebuild = await opened().writer.beginRebuild(scope);
+      const rebuild = await writer.beginRebuild(scope);
       await fillCopy(rebuild, scope);
       await rebuild.holdLive();
       await rebuild.swap();
-      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 2 });
-      expect(await opened().readModels.history('other', id(1), wholeHistory)).toMatchObject({ total: 1 });
+      expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 2 });
+      expect(await readModels.history('other', id(1), wholeHistory)).toMatchObject({ total: 1 });
       expect(await names()).toEqual(['live', 'live', 'live']);
-      await write(opened().writer, () => opened().writer.addHistory('acme', id(1), [historyEntry(2)]));
-      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 3 });
+      await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(2)]));
+      expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 3 });
     });
 
     test('what the live projection writes meanwhile is not lost: it is held until the copy has it too', async () => {
-      const { writer, readModels } = opened();
       const rebuild = await writer.beginRebuild({ projection: 'records' });
       await fillCopy(rebuild, { projection: 'records' });
       const late = () => writer.applyToTable(acmePlaces, [insert(8, { name: 'late' })], { revision: 1, at: at(8) });
@@ -171,7 +155,6 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
     });
 
     test('an abandoned rebuild leaves everything as it was, and the live projection goes on', async () => {
-      const { writer } = opened();
       const rebuild = await writer.beginRebuild({ projection: 'records' });
       await fillCopy(rebuild, { projection: 'records' });
       await rebuild.holdLive();
@@ -187,7 +170,7 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
       ['that creates a record again', insert(2, { name: 'again' })],
       ['that sees a record that is not there', { kind: 'seen', ids: [id(99)], batchId: 'x' }],
     ] as const)('a change %s does not fit, and the position of its event is told', async (_, change) => {
-      const rebuild = await opened().writer.beginRebuild({ projection: 'records' });
+      const rebuild = await writer.beginRebuild({ projection: 'records' });
       await fillCopy(rebuild, { projection: 'records' });
       const refused = write(rebuild.writer, async () => {
         await rebuild.writer.applyToTable(acmeItems, [insert(50, {})], { revision: 1, at: at(9), position: 11 });
@@ -201,7 +184,6 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
     });
 
     test('there is one at a time, also over several processes', async () => {
-      const { writer, anotherWriter } = opened();
       const other = await anotherWriter();
       const rebuild = await writer.beginRebuild({ projection: 'records' });
       await expect(other.beginRebuild({ projection: 'records' })).rejects.toBeInstanceOf(RebuildInProgressError);

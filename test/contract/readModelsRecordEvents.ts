@@ -35,10 +35,6 @@ export function describeRecordEvents(name: string, open: OpenReadModels): void {
     beforeEach(async () => {
       opened = await open();
     });
-    afterEach(async () => {
-      await opened.readModels.close();
-      await opened.writer.close();
-    });
 
     const eventsOf = (n: number, page: { before?: number; limit?: number } = {}, table = acmePlaces) =>
       opened.readModels.recordEvents(table, id(n), { limit: 100, ...page });

@@ -36,10 +36,6 @@ export function describeSizes(name: string, open: OpenReadModels): void {
     beforeEach(async () => {
       ({ readModels, writer } = await open());
     });
-    afterEach(async () => {
-      await readModels.close();
-      await writer.close();
-    });
 
     test('a page of more bytes than one may have is refused, and says to ask for fewer; smaller ones are served', async () => {
       for (let n = 0; n <= longOnPage; n++)

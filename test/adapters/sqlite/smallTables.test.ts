@@ -17,10 +17,13 @@ import {
   found,
   id,
   insert,
+  openedOnce,
   places,
   placesWithRegion,
   write,
 } from '../../contract/readModelsFixture.js';
+import { describeLayouts } from '../../contract/readModelsLayouts.js';
+import { describeLists } from '../../contract/readModelsLists.js';
 import { filledCopy, fillWithAll, proven } from '../../contract/readModelsProof.js';
 
 import { textField } from '../../fixtures/textField.js';
@@ -50,6 +53,15 @@ function count(of: string, sql: string): unknown {
 /** How many rows the shared tables have. */
 const rowsShared = (of = file): readonly unknown[] =>
   SMALL_TABLES.map((name) => count(of, `SELECT count(*) FROM ${name}`));
+
+const opened = openedOnce(async () => {
+  const of = join(directory, 'contract.db');
+  const another = () => openSqliteReadModelWriter({ file: of });
+  const [readModels, writer] = await Promise.all([openSqliteReadModels({ file: of, readers: 1 }), another()]);
+  return { readModels, writer, anotherWriter: another, refusedNotes: () => '' };
+});
+describeLists('SQLite, tables that lack their indexes yet', opened);
+describeLayouts('SQLite, tables that lack their indexes yet', opened);
 
 test('the record that makes a table large makes its own tables, also with fields that were added before', async () => {
   const writer = await openSqliteReadModelWriter({ file, smallRows: 3 });
