@@ -7,7 +7,9 @@
  *     await service.dispose();
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -31,7 +33,15 @@ export type ServiceOptions = {
   readonly env?: { readonly [name: string]: string };
 };
 
-const START_TIMEOUT_MS = scaled(60_000);
+export type RunningService = {
+  readonly dataDir: string;
+  readonly env: { readonly [name: string]: string };
+  readonly port: number;
+  /** What it writes to standard error. */
+  readonly logFile: string;
+};
+
+export const START_TIMEOUT_MS = scaled(60_000);
 const LEVEL_ERROR = 50;
 
 const createdTenant = z.object({
@@ -61,22 +71,23 @@ export class Service {
   #process: ChildProcess | undefined;
   #port = 0;
   #log = '';
+  /** Where its requests seem to come from, when it is shared. */
+  readonly #network = Array.from({ length: 3 }, () => randomInt(256)).reduce((all, part) => `${all}.${part}`, '10');
+  #shared: { readonly logFile: string; readonly logStart: number } | undefined;
 
   /** @param args of the command `start` */
   constructor(dataDir: string, env: { readonly [name: string]: string }, args: readonly string[] = []) {
     this.dataDir = dataDir;
     this.#args = args;
-    this.#env = {
-      PATH: process.env.PATH,
-      PORT: '0',
-      HOST: '127.0.0.1',
-      DATA_DIR: dataDir,
-      BASE_HOST: 'localhost',
-      LOG_LEVEL: 'warn',
-      ...ownDatabase(),
-      ...ownQueues(),
-      ...env,
-    };
+    this.#env = { PATH: process.env.PATH, ...settings(dataDir), ...env };
+  }
+
+  /** One that another file of tests may have started. It is not stopped here, and its log begins now. */
+  static shared({ dataDir, env, port, logFile }: RunningService): Service {
+    const service = new Service(dataDir, env);
+    service.#port = port;
+    service.#shared = { logFile, logStart: statSync(logFile).size };
+    return service;
   }
 
   /** Another one after each start. */
@@ -86,18 +97,19 @@ export class Service {
 
   get pid(): number {
     const pid = this.#process?.pid;
-    if (pid === undefined) throw new Error('The service does not run.');
+    if (pid === undefined) throw new Error('The service does not run, or other files of tests share it.');
     return pid;
   }
 
-  /** Everything it wrote to standard error, JSON lines. */
+  /** Everything it wrote to standard error, JSON lines; a shared one since this file began. */
   get log(): string {
-    return this.#log;
+    if (this.#shared === undefined) return this.#log;
+    return readFileSync(this.#shared.logFile).subarray(this.#shared.logStart).toString('utf8');
   }
 
   /** Lines of the log of level error and above: what nobody foresaw. */
   get loggedErrors(): readonly string[] {
-    return this.#log.split('\n').filter((line) => {
+    return this.log.split('\n').filter((line) => {
       const level = /^\{"level":(\d+)/.exec(line)?.[1];
       return level === undefined ? line !== '' : Number(level) >= LEVEL_ERROR;
     });
@@ -134,11 +146,13 @@ export class Service {
     await this.start();
   }
 
-  /** Stops it and removes its data. */
+  /** Stops it and removes its data. A shared one goes on. */
   async dispose(): Promise<void> {
-    await this.stop();
+    if (this.#shared === undefined) {
+      await this.stop();
+      await rm(this.dataDir, { recursive: true, force: true });
+    }
     this.#agent.destroy();
-    await rm(this.dataDir, { recursive: true, force: true });
   }
 
   /** Runs the command line on the same data directory, beside the service. */
@@ -146,11 +160,15 @@ export class Service {
     return runCommand(args, { directory: this.dataDir, env: this.#env });
   }
 
-  /** Makes a tenant by the command line, whether the service runs or not. */
+  /**
+   * Makes a tenant by the command line, whether the service runs or not.
+   * @param name what `tenant(name)` calls it; in a shared service, its own name is another one each time
+   */
   async createTenant(name: string, model: OrderModel): Promise<TenantClient> {
-    const made = await this.cli('tenant', 'create', name, '--order-model', model, '--json');
-    if (made.code !== 0) throw new Error(`tenant create ${name}: ${made.stderr}`);
-    return this.#know(createdTenant.parse(JSON.parse(made.stdout)), model);
+    const own = this.#shared === undefined ? name : `${name}-${randomUUID().slice(0, 8)}`;
+    const made = await this.cli('tenant', 'create', own, '--order-model', model, '--json');
+    if (made.code !== 0) throw new Error(`tenant create ${own}: ${made.stderr}`);
+    return this.#know(name, createdTenant.parse(JSON.parse(made.stdout)), model);
   }
 
   /** The same before the first start, with a copy of what was made elsewhere. */
@@ -164,12 +182,12 @@ export class Service {
       }
       return created;
     });
-    for (const created of made) this.#know(created, tenants[created.tenant] ?? 'dyn_stock_order');
+    for (const created of made) this.#know(created.tenant, created, tenants[created.tenant] ?? 'dyn_stock_order');
   }
 
-  #know(created: CreatedTenant, model: OrderModel): TenantClient {
+  #know(name: string, created: CreatedTenant, model: OrderModel): TenantClient {
     const tenant = new TenantClient(this, created, model);
-    this.#tenants.set(created.tenant, tenant);
+    this.#tenants.set(name, tenant);
     return tenant;
   }
 
@@ -182,25 +200,35 @@ export class Service {
 
   /** A request as it is; the host is `localhost` unless a header says otherwise. */
   send(outgoing: Outgoing): Promise<Answer> {
-    const headers = { host: `localhost:${this.#port}`, ...outgoing.headers };
+    const headers = { host: `localhost:${this.#port}`, ...this.#address, ...outgoing.headers };
     return send(this.#agent, this.#port, { ...outgoing, headers });
   }
 
+  /** Each file of tests comes from a network of its own, so that nobody else's wrong passwords are held against it. */
+  get #address(): { readonly 'x-forwarded-for'?: string } {
+    return this.#shared === undefined ? {} : { 'x-forwarded-for': this.#network };
+  }
+
   /**
-   * Position of the last event in the embedded log, 0 when it is empty: it moves whenever anything is stored, but for sign-ins
-   * and refusals. It is read from the file, as tests ask before and after each refusal, and the metric that says so takes ten times as long.
+   * Position of the last event of the tenants in the embedded log, 0 when there is none: it moves whenever anything of theirs is
+   * stored, but for sign-ins and refusals. It is read from the file, as tests ask before and after each refusal, and the metric
+   * that says so takes ten times as long.
    */
   async logHead(): Promise<number> {
     const log = openSqlite(join(this.dataDir, 'events.db'), { readonly: true });
+    const ofTenants = [...this.#tenants.values()].map(({ name }) => `name LIKE '%-${name}' OR name LIKE '%-${name}.%'`);
+    const isOurs = this.#shared === undefined ? 'true' : ofTenants.join(' OR ');
     try {
-      const ofRest = `SELECT max(position) FROM events JOIN streams USING (stream_id) WHERE name NOT LIKE 'access-%'`;
-      return Number(log.prepare(ofRest).pluck().get() ?? 0);
+      const streams = `SELECT stream_id FROM streams WHERE (${isOurs}) AND name NOT LIKE 'access-%'`;
+      return Number(log.prepare(`SELECT max(position) FROM events WHERE stream_id IN (${streams})`).pluck().get() ?? 0);
     } finally {
       log.close();
     }
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.#shared !== undefined)
+      throw new Error('Other files of tests share this service: ask for one of your own.');
     const child = this.#process;
     if (child === undefined) return null;
     this.#process = undefined;
@@ -210,6 +238,25 @@ export class Service {
     await ended;
     return child.exitCode;
   }
+}
+
+/** Settings of a service on this directory, beside those that a test chooses. */
+export const settings = (dataDir: string) => ({
+  PORT: '0',
+  HOST: '127.0.0.1',
+  DATA_DIR: dataDir,
+  BASE_HOST: 'localhost',
+  LOG_LEVEL: 'warn',
+  ...ownDatabase(),
+  ...ownQueues(),
+});
+
+const LISTENS = /^Listening on http:\/\/\S+?:(\d+)$/m;
+
+/** @param output of a service. @returns its port as soon as it listens */
+export function portIn(output: string): number | undefined {
+  const port = LISTENS.exec(output)?.[1];
+  return port === undefined ? undefined : Number(port);
 }
 
 function listeningPort(child: ChildProcess, log: () => string): Promise<number> {
@@ -222,10 +269,10 @@ function listeningPort(child: ChildProcess, log: () => string): Promise<number> 
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      const port = /^Listening on http:\/\/\S+?:(\d+)$/m.exec(output)?.[1];
+      const port = portIn(output);
       if (port === undefined) return;
       clearTimeout(timer);
-      resolve(Number(port));
+      resolve(port);
     });
     child.once('exit', (code, signal) => {
       clearTimeout(timer);

@@ -1,4 +1,5 @@
 import { type Service, type ServiceOptions, startService } from './service.js';
+import { sharedService } from './sharedService.js';
 import type { TenantClient } from './tenant.js';
 
 export type Run = {
@@ -11,7 +12,8 @@ export type Run = {
 const PATIENT = { REQUEST_TIMEOUT_MS: '60000', WRITE_WAIT_MS: '50000' };
 
 /**
- * One service for all tests of a file. It fails the file when the service logged an error that nobody foresaw.
+ * Tenants of this file in a service that it shares with other files. With settings (`env`, also an empty one) the file has a
+ * service of its own, which it may stop and kill. It fails the file when the service logged an error that nobody foresaw.
  * @param options or what makes them, where that takes time
  */
 export function useService(options: ServiceOptions | (() => Promise<ServiceOptions>)): Run {
@@ -21,8 +23,13 @@ export function useService(options: ServiceOptions | (() => Promise<ServiceOptio
     return service;
   };
   beforeAll(async () => {
-    const { env, ...rest } = typeof options === 'function' ? await options() : options;
-    service = await startService({ ...rest, env: { ...PATIENT, ...env } });
+    const { env, tenants = {} } = typeof options === 'function' ? await options() : options;
+    if (env !== undefined) {
+      service = await startService({ tenants, env: { ...PATIENT, ...env } });
+      return;
+    }
+    service = await sharedService();
+    for (const [name, model] of Object.entries(tenants)) await service.createTenant(name, model);
   });
   afterAll(async () => {
     if (service === undefined) return;
