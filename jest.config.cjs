@@ -1,9 +1,15 @@
 /**
- * Two kinds of tests. Unit tests (test/unit) try one part alone: no engine, no running service; they run over src/, so
- * that nothing has to be built. All others run over the built JavaScript in dist/ (npm test builds it first): what is
- * tested is what ships. Some are repeated on the production engines by test/onProductionEngines/jest.config.cjs.
+ * The tests, by the question they answer (CONTRIBUTING.md says when to run which):
+ *
+ *     npm test              Does it work?          unit and service: minutes, with nothing but Node.
+ *     npm run test:all      Is it ready to ship?   All others too, but crowds; they need engines, tools and a browser.
+ *     npm run test:long     Before a release, by hand: the same faults by the hundred, long fuzzing, and crowds.
+ *
+ * Unit tests try one part alone, over src/, so that nothing has to be built. All others run over the built JavaScript in dist/:
+ * what is tested is what ships.
  */
 const shared = {
+  rootDir: __dirname,
   testEnvironment: 'node',
   transform: {
     '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }],
@@ -17,6 +23,24 @@ const shared = {
 // Files name each other as the compiler wants it, with .js.
 const relativeImports = { '^(\\.{1,2}/.*)\\.js$': '$1' };
 
+/** @param files patterns below test/ @param except expressions for paths that they match and that are left out */
+const overBuilt = (displayName, files, except = [], more = {}) => ({
+  ...shared,
+  displayName,
+  testMatch: files.map((file) => `<rootDir>/test/${file}.test.ts`),
+  testPathIgnorePatterns: ['/node_modules/', ...except],
+  moduleNameMapper: relativeImports,
+  globalSetup: '<rootDir>/test/engines/beginRun.cjs',
+  globalTeardown: '<rootDir>/test/engines/endRun.cjs',
+  ...more,
+});
+
+/** What `npm test` has of folders that are otherwise for `test:all`. */
+const QUICK = ['faults/kill', 'cli/start', 'cli/backup'];
+/** What it does not have of its own folders, since it takes an engine that has to be installed. */
+const ON_ENGINES = ['/acceptance/everyOperation\\.', '\\.(mongodb|rabbitmq|eventstoredb)\\.test\\.'];
+const except = QUICK.map((file) => `/${file}\\.`);
+
 module.exports = {
   projects: [
     {
@@ -25,21 +49,31 @@ module.exports = {
       testMatch: ['<rootDir>/test/unit/**/*.test.ts'],
       moduleNameMapper: { '^#app/(.*)\\.js$': '<rootDir>/src/$1', ...relativeImports },
     },
-    {
-      ...shared,
-      displayName: 'service',
-      testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/', '<rootDir>/test/onProductionEngines/'],
-      moduleNameMapper: relativeImports,
-      globalSetup: '<rootDir>/test/engines/beginRun.cjs',
-      globalTeardown: '<rootDir>/test/engines/endRun.cjs',
-    },
+    overBuilt('service', ['{acceptance,contract,webhooks}/**/*', ...QUICK], ON_ENGINES),
+    overBuilt('faults', ['{faults,outages,projections,commands}/**/*'], except),
+    overBuilt('engines', ['adapters/**/*', 'contract/*.{mongodb,rabbitmq,eventstoredb}', 'acceptance/everyOperation']),
+    // What is tried on the embedded engines above, once more on MongoDB and RabbitMQ.
+    overBuilt(
+      'repeated',
+      [
+        'onProductionEngines/*',
+        'acceptance/erasure',
+        'faults/{deliveries,parked,putBack}',
+        'outages/eventStoreDb',
+        'projections/{parked,poison}',
+        'property/writtenValues',
+      ],
+      [],
+      { setupFiles: ['<rootDir>/test/onProductionEngines/repeated.cjs'] },
+    ),
+    overBuilt('attacks', ['{attacks,fuzz,property}/**/*']),
+    overBuilt('tools', ['{cli,alerts,generators}/**/*'], except),
+    overBuilt('console', ['console/*']),
+    overBuilt('crowds', ['crowds/*']),
   ],
-  // Names suites that were skipped because their engine is not to be had.
+  // Names suites that were skipped because their engine or tool is not to be had.
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
-  testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
-  // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
-  testTimeout: 180_000 * Number(process.env.TEST_TIME_SCALE ?? 1),
-  // More than the processors of a small machine: many suites wait most of their time (longestFirst.cjs).
-  maxWorkers: 4,
+  // A test that hangs ends after this. Jest takes no limit for one project alone.
+  testTimeout: 30_000 * Number(process.env.TEST_TIME_SCALE ?? 1),
+  maxWorkers: 2,
 };

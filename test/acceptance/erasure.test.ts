@@ -1,4 +1,4 @@
-/** On all engines (npm run test:engines): after an erasure no answer of any operation has the erased values, nor what is sent, also after a rebuild. */
+/** On all engines (npm run test:all): after an erasure no answer of any operation has the erased values, nor what is sent, also after a rebuild. */
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';

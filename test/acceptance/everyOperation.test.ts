@@ -1,6 +1,6 @@
 /**
  * Each operation of the OpenAPI document once, in one story, on the production engines: EventStoreDB (a double), MongoDB and
- * RabbitMQ. Contract tests prove the engines; `npm run test:engines` repeats the other acceptance tests on them.
+ * RabbitMQ. Contract tests prove the engines; `npm run test:all` repeats the other acceptance tests on them.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Tests that hold with both engines of the read models: with SQLite in `npm test`, with MongoDB in `npm run test:engines`. */
+/** Tests that hold with both engines of the read models: with SQLite in `npm test`, with MongoDB in the project `repeated`. */
 import { isRepetition } from '../onProductionEngines/repetition.js';
 import { describeEngine } from './describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from './mongodb.js';

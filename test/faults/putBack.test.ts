@@ -1,4 +1,4 @@
-/** A log that is put back to an older copy: the embedded engines; in `npm run test:engines`, the production engines. */
+/** A log that is put back to an older copy: the embedded engines; in the project `repeated`, the production engines. */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

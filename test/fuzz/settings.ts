@@ -1,12 +1,12 @@
-/** How much the fuzzers try: little in `npm test`, and the same each time; much in `npm run fuzz`, and something new each time. */
+/** How much the fuzzers try: little in `npm run test:all`, and the same each time; much in `npm run test:long`, and something new each time. */
 import { scaled } from '../engines/timeScale.js';
 
-const isLong = process.env.npm_lifecycle_event === 'fuzz';
+const isLong = process.env.FUZZ_LONG !== undefined;
 
 /** A run is repeated by giving its seed in FUZZ_SEED; each run prints it. */
 export const SEED = Number(process.env.FUZZ_SEED ?? (isLong ? Date.now() % 2 ** 31 : 20_261_122));
 
-/** @param usual in `npm test` @param long in `npm run fuzz`, unless FUZZ_CASES says otherwise */
+/** @param usual in `npm run test:all` @param long in `npm run test:long`, unless FUZZ_CASES says otherwise */
 export const casesOf = (usual: number, long: number): number =>
   Number(process.env.FUZZ_CASES ?? (isLong ? long : usual));
 

@@ -1,6 +1,6 @@
 /**
  * The projector is killed (SIGKILL), or stands still (SIGSTOP) until another has taken over, again and again while
- * it writes to MongoDB. What is there at the end equals a fold of all events. `KILLS=100 npm run test:engines -- mongoDbKill`
+ * it writes to MongoDB. What is there at the end equals a fold of all events. `KILLS=100 npx jest mongoDbKill`
  * does more.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** What the repetition of tests on the production engines (`npm run test:engines`, jest.config.cjs beside) does differently. */
+/** What the repetition of tests on the production engines (project `repeated` of jest.config.cjs) does differently. */
 
 /** Whether this run is the repetition: the same files register other tests. */
 export const isRepetition = process.env.REPEATED_ON_PRODUCTION_ENGINES !== undefined;

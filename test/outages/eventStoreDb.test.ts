@@ -15,7 +15,7 @@ const READ_MS = scaled(5_000);
 /** How soon writes succeed again after the engine, or another leader, is back; usually it takes a second. */
 const BACK_MS = scaled(5_000);
 const WARM_UP_MS = 1_000;
-/** In `npm run test:engines` a minute: memory has time to grow. */
+/** Where it is repeated, a minute: memory has time to grow. */
 const HANGS_MS = isRepetition ? 60_000 : 5_000;
 
 let service: Service;

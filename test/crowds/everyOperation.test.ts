@@ -1,7 +1,7 @@
 /**
  * Every operation, 300 times at once, by one tenant that is as large as the limits allow, and requests that are refused and
  * cost much to read: what other tenants notice.
- * `npm run test:crowds`, as it needs the machine to itself; SHOW=1 prints the figures.
+ * It runs in `npm run test:long`, as it needs the machine to itself; SHOW=1 prints the figures.
  */
 import { type Service, startService } from '../acceptance/service.js';
 import { HOSTILE_REQUESTS } from '../attacks/hostileRequests.js';
