@@ -1,0 +1,63 @@
+/** Several processes on one log: rules hold for all writers together. Each `Inside` here stands for a process. */
+import { ValidationError } from '#app/commands/context.js';
+import { addUser } from '#app/commands/identity/users.js';
+import { createRecord, updateRecord } from '#app/commands/records.js';
+import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { type Inside, openInside, openTenant } from '../projections/harness.js';
+
+let one: Inside;
+let two: Inside;
+beforeAll(async () => {
+  one = await openInside();
+  await openTenant(one, 'acme');
+  two = await openInside(one);
+});
+afterAll(async () => {
+  await two.close();
+  await one.close();
+});
+
+const create = (inside: Inside, table: string, body: object) =>
+  createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', table), body);
+
+it('a unique key is given once, also by batches', async () => {
+  const created = await Promise.allSettled(
+    [one, two, one, two].map((inside) => create(inside, 'dyn_party', { external_id: 'p0', name: 'Party' })),
+  );
+  const refused = created.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  expect(refused).toHaveLength(3);
+  for (const error of refused) expect(error).toMatchObject({ name: ValidationError.name, errors: { external_id: {} } });
+  const batch = (inside: Inside, _batch_id: string) => {
+    const items = Array.from({ length: 50 }, (_, n) => ({ external_id: `p${n}`, name: _batch_id, _batch_id }));
+    return upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), { items });
+  };
+  const batches = await Promise.all([batch(one, 'a'), batch(two, 'b'), batch(one, 'c'), batch(two, 'd')]);
+  expect(batches.reduce((sum, { counts }) => sum + counts.created, 0)).toBe(49);
+});
+
+it('changes of one order are all kept', async () => {
+  const { id } = await create(one, 'dyn_stock_order', { notes: 'x' });
+  const update = (inside: Inside, body: object) =>
+    updateRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_stock_order'), id, body);
+  await Promise.all([
+    ...[1, 2, 3, 4].map((quantity) => create(quantity < 3 ? one : two, 'dyn_order_line', { order_id: id, quantity })),
+    update(one, { notes: 'y' }),
+    update(two, { customer_reference: 'z' }),
+  ]);
+  await one.caughtUp();
+  const order = await one.readModels.get({ tenant: 'acme', table: 'dyn_stock_order' }, id);
+  expect(JSON.parse(order ?? '')).toMatchObject({ notes: 'y', customer_reference: 'z' });
+  const lines = await one.readModels.find({ tenant: 'acme', table: 'dyn_order_line' }, 'order_id', [id]);
+  expect(lines.map(({ fields }) => fields.quantity).sort()).toEqual([1, 2, 3, 4]);
+});
+
+it('an e-mail address belongs to one user, and ids are counted up without gaps', async () => {
+  const names = { password: 'a long password', first_name: 'A', last_name: 'B', roles: ['auditor'] };
+  const add = (inside: Inside, email: string) =>
+    addUser(inside.commands, inside.caller('acme'), { email: `${email}@b.example`, ...names });
+  const added = await Promise.allSettled([add(one, 'a'), add(two, 'a'), add(one, 'c'), add(two, 'd')]);
+  expect(added.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected']);
+  const { directory, eventStore } = one.commands;
+  await directory.waitFor(await eventStore.head());
+  expect([...(directory.tenant('acme')?.users.keys() ?? [])]).toEqual([1, 2, 3]);
+});
