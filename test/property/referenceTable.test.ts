@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import { commitSync, startSync } from '#app/commands/referenceTables/syncs.js';
 import { undoOperation } from '#app/commands/referenceTables/undo.js';
 import { recordsOn } from '../contract/readModelsFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
@@ -260,38 +259,3 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
     { numRuns: Number(process.env.RUNS ?? 30) },
   );
 });
-
-it.each(['SyncClosed', 'TableCleanedUp', 'SyncCommitted'])(
-  'a commit whose process dies behind %s is done once, by the next request',
-  async (type) => {
-    tenants += 1;
-    const tenant = `t${tenants}`;
-    await openTenant(inside, tenant);
-    const { commands } = inside;
-    const caller = inside.caller(tenant);
-    const party = inside.assetType(tenant, 'dyn_party');
-    const items = (keys: readonly string[], _batch_id: string) => ({
-      items: keys.map((external_id) => ({ external_id, name: 'Party', _batch_id })),
-    });
-    await upsertBatch(commands, caller, party, items(['a', 'b', 'c'], 'monday'));
-    const { id } = await startSync(commands, caller, party);
-    await upsertBatch(commands, caller, party, items(['a'], id));
-    const append: typeof commands.eventStore.append = async (...given) => {
-      const appended = await commands.eventStore.append(...given);
-      if (given[1].some((event) => event.type === type)) throw new Error('It has died.');
-      return appended;
-    };
-    const eventStore = new Proxy(commands.eventStore, {
-      get: (store, name) => {
-        const own: unknown = Reflect.get(store, name);
-        return name === 'append' ? append : typeof own === 'function' ? own.bind(store) : own;
-      },
-    });
-    await commitSync({ ...commands, eventStore }, caller, party, id, { records: 1 }).catch(() => undefined);
-    const { deleted, operationId } = await commitSync(commands, caller, party, id, { records: 1 });
-    expect(deleted).toBe(2);
-    await createRecord(commands, caller, party, { external_id: 'd', name: 'Since' });
-    expect(await commitSync(commands, caller, party, id, { records: 1 })).toMatchObject({ deleted, operationId });
-    expect([...(await shown(tenant)).keys()].sort()).toEqual(['a', 'd']);
-  },
-);
