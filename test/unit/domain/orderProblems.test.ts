@@ -1,11 +1,13 @@
-/** What keeps an order from being approved, and what its export leaves out. */
+/** What keeps an order from being approved; what its export expands, leaves out, and how large it may be. */
 import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { exportText, shownOrderText } from '#app/domain/order/exportDocument.js';
+import { MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
+import { exportText, OrderDocumentTooLargeError, shownOrderText } from '#app/domain/order/exportDocument.js';
 import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
+import { cpuMs } from '../cpuTime.js';
 
 const documentOf = (...asked: Parameters<typeof exportText>) => JSON.parse([...exportText(...asked)].join(''));
 
@@ -34,6 +36,7 @@ const transport = (consignment: Fields, ...goods: Fields[]): ExportSnapshot => (
   ],
   related,
 });
+const approval = { approvedAt: '2026-11-21T03:11:47.123456Z', approver: { id: 7 } as never };
 const found = (snapshot: ExportSnapshot) => problemsOf(snapshot, types).map(({ field, code }) => `${field} ${code}`);
 
 it.each<[string, ExportSnapshot, readonly string[]]>([
@@ -130,7 +133,6 @@ it('at most the first hundred are told, by field as in every refusal', () => {
 });
 
 it('§2.3: an export has no null where an object is promised, and says what it leaves out', () => {
-  const approval = { approvedAt: '2026-11-21T03:11:47.123456Z', approver: { id: 1 } as never };
   const snapshot = stock({ buyer_customer_party_id: 'P2' }, { item_id: 'i1' }, { item_id: 'i2', unit_code_id: 'u1' });
   const document = documentOf(snapshot, approval, types);
   expect(document.left_out).toEqual([
@@ -154,4 +156,43 @@ it('§2.3: an export has no null where an object is promised, and says what it l
     types,
   );
   expect(whole).not.toHaveProperty('left_out');
+});
+
+it('§2.3: an export expands what is named under keys that objects have of their own, and no others', () => {
+  const named = stock({ buyer_customer_party_id: '__proto__', accounting_customer_party_id: 'constructor' });
+  const own = { ...named, related: { dyn_party: JSON.parse('{"__proto__":{"id":"p","name":"Proto"}}') } };
+  expect(documentOf(own, approval, types)).toMatchObject({
+    approved_at: '2026-11-21 03:11:47',
+    approved_by: 7,
+    processing_status: 'submitted',
+    buyer_customer_party: { name: 'Proto' },
+    left_out: [{ field: 'accounting_customer_party', reason: expect.any(String) }],
+  });
+});
+
+it('§2.3: an export of thousands of consignments takes a time that grows with them, not with their square', () => {
+  const parts = Array.from({ length: 40_000 }, (_, n) => [
+    part('dyn_consignment', `c${n}`, { transport_order_id: 'o' }),
+    part('dyn_goods', `g${n}`, { consignment_id: `c${n}` }),
+  ]).flat();
+  const before = cpuMs();
+  const { consignments } = documentOf({ ...transport({}), parts }, approval, types);
+  expect(consignments).toHaveLength(40_000);
+  expect(consignments.at(-1)).toMatchObject({ id: 'c39999', goods: [{ id: 'g39999' }] });
+  expect(cpuMs() - before).toBeLessThan(5_000);
+});
+
+it('§2.3: an export has a largest size, which counts each occurrence of what is large', () => {
+  const document = (lines: number, item: Fields) => {
+    const named = stock({}, ...Array.from({ length: lines }, () => ({ item_id: 'i' })));
+    return () => documentOf({ ...named, related: { dyn_item: { i: record('i', item) } } }, approval, types);
+  };
+  const large = 'x'.repeat(Math.floor(MAX_ORDER_DOCUMENT / 10));
+  for (const item of [{ description: large }, { list: [large] }]) {
+    expect(document(9, item)).not.toThrow();
+    expect(document(10, item)).toThrow(OrderDocumentTooLargeError);
+  }
+  const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`${n}`.padEnd(100, 'x'), null]));
+  expect(document(Math.floor(MAX_ORDER_DOCUMENT / 108_000) - 10, names)).not.toThrow();
+  expect(document(Math.ceil(MAX_ORDER_DOCUMENT / 108_000) + 10, names)).toThrow(OrderDocumentTooLargeError);
 });
