@@ -1,7 +1,7 @@
 /**
  * The service is killed (SIGKILL) again and again under concurrent writes. After each restart every
  * acknowledged write is there, no part of an unacknowledged batch is, and the read models equal a fold of
- * the log. `npm run test:long`, or `KILLS=500 npm test -- kill`, does more; `SEED=…` repeats a run.
+ * the log. `npm run test:long`, or `KILLS=500 npx jest faults/kill`, does more; `SEED=…` repeats a run.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Service, startService } from '../acceptance/service.js';
