@@ -15,9 +15,7 @@ const shared = {
     '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }],
   },
   // These packages ship ES modules only.
-  transformIgnorePatterns: [
-    '/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)',
-  ],
+  transformIgnorePatterns: ['/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3)/)'],
   modulePathIgnorePatterns: ['<rootDir>/data/'],
 };
 // Files name each other as the compiler wants it, with .js.

@@ -1,9 +1,10 @@
 /** Receivers of webhooks in a thread of their own. */
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
-import { generate } from 'selfsigned';
 
 const FILE = new URL('./deliveries/receivers.worker.js', import.meta.url);
+const CERTIFICATE = new URL('../test/fixtures/certificates/', import.meta.url);
 
 export class Receivers {
   #worker;
@@ -17,14 +18,9 @@ export class Receivers {
   }
 
   static async start() {
-    const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
-      algorithm: 'sha256',
-      keyType: 'ec',
-      extensions: [
-        { name: 'basicConstraints', cA: true },
-        { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
-      ],
-    });
+    const [cert, key] = await Promise.all(
+      ['localhost.cert.pem', 'localhost.key.pem'].map((name) => readFile(new URL(name, CERTIFICATE), 'utf8')),
+    );
     const worker = new Worker(FILE, { workerData: { cert, key } });
     const [{ port }] = await once(worker, 'message');
     return new Receivers(worker, port, cert);

@@ -1,6 +1,6 @@
 /**
- * The whole story over HTTP, on real data: about 170,000 places are synchronised, orders come in, one is exported by a
- * signed webhook, and its history is read.
+ * The whole story over HTTP: 170,000 places are synchronised, orders come in, one is exported by a signed webhook, and its
+ * history is read.
  *
  *   npm run demo -- --locations 20000 --orders 500 --data-dir data
  */
@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { ApiClient } from './apiClient.js';
-import { loadPlaces, syncLocations } from './locations.js';
+import { makePlaces, syncLocations } from './locations.js';
 import { runOrders } from './orders.js';
 import { WebhookReceiver } from './receiver.js';
 
@@ -24,7 +24,7 @@ const STOCK = 'shop';
 
 const { values } = parseArgs({
   options: {
-    locations: { type: 'string', default: '1000000' },
+    locations: { type: 'string', default: '170000' },
     orders: { type: 'string', default: '3000' },
     'data-dir': { type: 'string' },
   },
@@ -45,7 +45,7 @@ try {
 }
 
 async function demo({ locations, orders, dataDir: kept }) {
-  const places = loadPlaces(locations);
+  const places = makePlaces(locations);
   const interrupted = interruption();
   // It may reject before anything awaits it.
   interrupted.catch(() => undefined);

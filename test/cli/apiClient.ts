@@ -1,16 +1,18 @@
 /** A client of the service as an integrator would write one: tokens, JSON, every answer checked. */
-import { Pool } from 'undici';
+import { Agent } from 'node:http';
+import { send } from '../acceptance/http.js';
 
 export type Credentials = { readonly clientId: string; readonly clientSecret: string };
 
 export class ApiClient {
-  readonly #pool: Pool;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  readonly #port: number;
   readonly #host: string;
   #authorization: { readonly authorization?: string } = {};
 
   /** @param origin such as `http://127.0.0.1:3000`; @param host the tenant's host name, such as `demo.localhost` */
   constructor(origin: string, host: string) {
-    this.#pool = new Pool(origin, { connections: 8 });
+    this.#port = Number(new URL(origin).port);
     this.#host = host;
   }
 
@@ -29,19 +31,18 @@ export class ApiClient {
 
   /** @returns the parsed body. @throws Error naming request and answer for any status over 299 */
   async request(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
-    const answer = await this.#pool.request({
+    const answer = await send(this.#agent, this.#port, {
       method,
       path,
       headers: { host: this.#host, 'content-type': 'application/json', ...this.#authorization },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { raw: JSON.stringify(body) }),
     });
-    const text = await answer.body.text();
-    if (answer.statusCode > 299) throw new Error(`${method} ${path} was answered ${answer.statusCode}: ${text}`);
-    return text === '' ? undefined : JSON.parse(text);
+    if (answer.status > 299) throw new Error(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
+    return answer.body;
   }
 
-  close(): Promise<void> {
-    return this.#pool.close();
+  close(): void {
+    this.#agent.destroy();
   }
 }
 

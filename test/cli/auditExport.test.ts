@@ -46,8 +46,8 @@ beforeAll(async () => {
   await api.request('PUT', `${TABLES}/dyn_stock_order/assets/${order}`, reported);
 });
 afterAll(async () => {
-  await api?.close();
-  await people?.close();
+  api?.close();
+  people?.close();
   await workplace.remove();
 });
 

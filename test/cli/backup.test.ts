@@ -40,7 +40,7 @@ async function withApi<T>(service: RunningCli, client: Client, use: (api: ApiCli
     await api.useClientCredentials({ clientId: client.client_id, clientSecret: client.client_secret });
     return await use(api);
   } finally {
-    await api.close();
+    api.close();
   }
 }
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await workplace.json(['tenant', 'create', 'rival', '--order-model', 'dyn_stock_order']);
 });
 afterAll(async () => {
-  for (const api of opened) await api.close();
+  for (const api of opened) api.close();
   await workplace.remove();
 });
 

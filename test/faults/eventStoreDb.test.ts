@@ -34,8 +34,8 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await api.close();
-  await audit.close();
+  api.close();
+  audit.close();
   await workplace.remove();
   await double.kill();
 });

@@ -1,7 +1,6 @@
 /** The description of a tenant's API at /openapi.json: valid, complete, and true. */
-import SwaggerParser from '@apidevtools/swagger-parser';
 import { z } from 'zod';
-import { type Json, operationsOf, Schemas } from '../apiDocument.js';
+import { faultsOf, type Json, operationsOf, Schemas } from '../apiDocument.js';
 import type { Answer } from '../http.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectRefused } from '../refusals.js';
@@ -27,8 +26,9 @@ describe('GET /openapi.json', () => {
     const answer = await askDocument(tenant);
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-    const document = await SwaggerParser.validate(JSON.parse(answer.text));
+    const document: Json = JSON.parse(answer.text);
     expect(document).toMatchObject({ openapi: '3.1.0' });
+    expect(faultsOf(document)).toEqual([]);
     const ids = operationsOf(document).map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
   });
@@ -72,7 +72,7 @@ describe('GET /openapi.json', () => {
     await admin.call('POST', '/asset-types', { name: 'dyn_carrier', fields });
     await admin.call('POST', '/asset-types/dyn_item/fields', { name: 'colour', type: 'String', filterable: true });
     const document = await documentOf();
-    await SwaggerParser.validate(structuredClone(document));
+    expect(faultsOf(document)).toEqual([]);
     const { schemas } = document.components;
     expect(schemas.CreateDynCarrierInput).toMatchObject({
       required: ['external_id'],
@@ -186,7 +186,7 @@ describe('generators of clients find in the document', () => {
 
   it('all that it refers to, also where some tables are asked for', async () => {
     const some = await acme().send('GET', '/openapi.json', { token: null, query: 'table=dyn_item' });
-    await SwaggerParser.validate(JSON.parse(some.text));
+    expect(faultsOf(JSON.parse(some.text))).toEqual([]);
     expect(Object.keys(JSON.parse(some.text).paths)).not.toContain(dyn('/dyn_party/assets'));
   });
 });

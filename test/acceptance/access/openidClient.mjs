@@ -3,14 +3,23 @@
  * way that is offered, and asks the API. A process of its own, since the package is an ES module.
  * Its argument is JSON: { issuer, clientId, clientSecret, scope? }. Prints what it found and got as JSON.
  */
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import * as client from 'openid-client';
-import { Agent, fetch } from 'undici';
 
 const { issuer, clientId, clientSecret, scope } = JSON.parse(process.argv[2]);
-// Names below localhost are not resolved everywhere.
-const here = { address: '127.0.0.1', family: 4 };
-const lookup = (_name, { all }, done) => (all ? done(null, [here]) : done(null, here.address, here.family));
-const dispatcher = new Agent({ connect: { lookup } });
+
+/** Names below localhost are not resolved everywhere, so each request goes to 127.0.0.1, for the host of its address. */
+function fetchHere(address, { method, headers, body }) {
+  const { host, port, pathname, search } = new URL(address);
+  return new Promise((resolve, reject) => {
+    const sent = { host: '127.0.0.1', port, method, path: pathname + search, headers: { ...headers, host } };
+    const outgoing = request(sent, async (answer) => {
+      resolve(new Response(await text(answer), { status: answer.statusCode, headers: answer.headers }));
+    });
+    outgoing.on('error', reject).end(body?.toString());
+  });
+}
 
 const results = {};
 for (const [method, authentication] of Object.entries({
@@ -21,7 +30,7 @@ for (const [method, authentication] of Object.entries({
   const config = await client.discovery(new URL(issuer), clientId, clientSecret, authentication, {
     algorithm: 'oauth2',
     execute: [client.allowInsecureRequests],
-    [client.customFetch]: (url, options) => fetch(url, { ...options, dispatcher }),
+    [client.customFetch]: fetchHere,
   });
   const { access_token, token_type, expires_in } = await client.clientCredentialsGrant(config, scope ? { scope } : {});
   const tables = new URL('/api/v1/dynamic-assets/dyn', issuer);
@@ -29,5 +38,4 @@ for (const [method, authentication] of Object.entries({
   const found = config.serverMetadata().token_endpoint;
   results[method] = { found, token_type, expires_in, status: answer.status, tables: (await answer.json()).data.length };
 }
-await dispatcher.close();
 console.log(JSON.stringify(results));
