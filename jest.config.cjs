@@ -8,6 +8,8 @@
  * Unit tests try one part alone, over src/, so that nothing has to be built. All others run over the built JavaScript in dist/:
  * what is tested is what ships.
  */
+const { existsSync } = require('node:fs');
+
 const shared = {
   rootDir: __dirname,
   testEnvironment: 'node',
@@ -39,6 +41,14 @@ const QUICK = ['faults/kill', 'cli/start', 'cli/backup'];
 const ON_ENGINES = ['/acceptance/everyOperation\\.', '\\.(mongodb|rabbitmq|eventstoredb)\\.test\\.'];
 const except = QUICK.map((file) => `/${file}\\.`);
 
+/** Why the tests of a project cannot run here, by project. REQUIRE_ENGINES names those that must. */
+const missing = {
+  console: existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium') ? undefined : 'there is no Chromium',
+  generators: process.env.GENERATORS === undefined ? 'GENERATORS names no directory (CONTRIBUTING.md)' : undefined,
+};
+const required = (process.env.REQUIRE_ENGINES ?? '').split(',');
+const isLeftOut = (name) => missing[name] !== undefined && !required.includes(name);
+
 module.exports = {
   projects: [
     {
@@ -65,12 +75,19 @@ module.exports = {
       { setupFiles: ['<rootDir>/test/onProductionEngines/repeated.cjs'] },
     ),
     overBuilt('attacks', ['{attacks,fuzz,property}/**/*']),
-    overBuilt('tools', ['{cli,alerts,generators}/**/*'], except),
+    overBuilt('tools', ['{cli,alerts}/**/*'], except),
+    overBuilt('generators', ['generators/*']),
     overBuilt('console', ['console/*']),
     overBuilt('crowds', ['crowds/*']),
+  ].filter(({ displayName }) => !isLeftOut(displayName)),
+  // Names what was skipped because an engine or a tool is not to be had.
+  reporters: [
+    'default',
+    [
+      '<rootDir>/test/engines/skippedSuites.cjs',
+      { projects: Object.keys(missing).flatMap((name) => (isLeftOut(name) ? [`${name}: ${missing[name]}`] : [])) },
+    ],
   ],
-  // Names suites that were skipped because their engine or tool is not to be had.
-  reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
   // A test that hangs ends after this. Jest takes no limit for one project alone.
   testTimeout: 30_000 * Number(process.env.TEST_TIME_SCALE ?? 1),
   maxWorkers: 2,
