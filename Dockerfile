@@ -15,7 +15,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # A new volume takes over owner and mode; what an older one allows others is taken away at the start.
-RUN mkdir --mode=0700 /data && chown node:node /data
+RUN mkdir --mode=0700 /data && chown node:node /data \
+  && ln -s /app/dist/bundle/index.js /usr/local/bin/dynamic-assets
 USER node
 VOLUME /data
 EXPOSE 3000

@@ -21,6 +21,10 @@ export function startCommand(): Command {
       '--accept-log',
       'accept a different event log than before: read models are rebuilt from it, and its open webhook deliveries are sent',
     )
+    .option(
+      '--demo',
+      `make a tenant "${DEMO_TENANT}" with sample data if the embedded event log is empty, and print its credentials`,
+    )
     .addHelpText('after', `\n${settingsHelp()}`);
   return withExample(definition, 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start').action(start);
 }
@@ -34,9 +38,9 @@ function rolesOption(text: string): ReadonlySet<Role> {
   return new Set(roles);
 }
 
-type StartOptions = { readonly role?: ReadonlySet<Role>; readonly acceptLog?: boolean };
+type StartOptions = { readonly role?: ReadonlySet<Role>; readonly acceptLog?: boolean; readonly demo?: boolean };
 
-async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions): Promise<void> {
+async function start({ role: roles = new Set(ROLES), acceptLog, demo: isDemo = false }: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   const log = pino(
     { level: config.LOG_LEVEL, timestamp: stdTimeFunctions.isoTime },
@@ -49,12 +53,16 @@ async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions):
   const service = await startService(settings, log, roles, acceptLog);
   const signal = nextSignal();
   const address = shownAddress(service.address);
-  const demo = roles.size === ROLES.length ? await openDemoTenantOnce(service, config) : undefined;
+  const demo = isDemo ? await openDemoTenantOnce(service, config) : undefined;
   printLines(`Listening on ${address}`);
   if (demo !== undefined) printLines(...welcome(address, demo));
+  else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
   log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
   await stopOrGiveUp(service, log);
 }
+
+const NO_TENANT =
+  'There is no tenant yet. Make one with "dynamic-assets tenant create <name> --order-model dyn_stock_order".';
 
 /** Only on an empty embedded event log: a shared engine must not get sample data. */
 async function openDemoTenantOnce(service: RunningService, config: Config): Promise<OpenedTenant | undefined> {

@@ -27,7 +27,7 @@ import { TenantClient } from './tenant.js';
 export type OrderModel = 'dyn_stock_order' | 'dyn_transport_order';
 
 export type ServiceOptions = {
-  /** Made before the start. Without any, the service makes its sample tenant `demo`. */
+  /** Made before the start. */
   readonly tenants?: { readonly [name: string]: OrderModel };
   /** Settings beside the defaults below. */
   readonly env?: { readonly [name: string]: string };

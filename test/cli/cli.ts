@@ -45,8 +45,8 @@ export class Workplace {
   }
 
   /** `start` on a free port; resolves when it listens. */
-  async start(environment: Environment = {}): Promise<RunningCli> {
-    const child = spawn(process.execPath, [ENTRY, 'start'], {
+  async start(environment: Environment = {}, ...options: readonly string[]): Promise<RunningCli> {
+    const child = spawn(process.execPath, [ENTRY, 'start', ...options], {
       cwd: this.directory,
       env: { ...baseEnvironment(), PORT: '0', LOG_LEVEL: 'warn', ...environment },
       stdio: ['ignore', 'pipe', 'inherit'],

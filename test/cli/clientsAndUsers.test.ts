@@ -121,12 +121,9 @@ describe('user', () => {
 });
 
 it.each([
-  [['client', 'list', '--tenant', 'nobody'], 'There is no tenant nobody. There is: demo, acme, rival.'],
-  [
-    ['client', 'create', '--tenant', 'nobody', '--name', 'E'],
-    'There is no tenant nobody. There is: demo, acme, rival.',
-  ],
-  [['webhook', 'list', '--tenant', 'nobody'], 'There is no tenant nobody. There is: demo, acme, rival.'],
+  [['client', 'list', '--tenant', 'nobody'], 'There is no tenant nobody. There is: acme, rival.'],
+  [['client', 'create', '--tenant', 'nobody', '--name', 'E'], 'There is no tenant nobody. There is: acme, rival.'],
+  [['webhook', 'list', '--tenant', 'nobody'], 'There is no tenant nobody. There is: acme, rival.'],
   [['client', 'remove', '--tenant', 'rival', '--id', 'x'], /^There is no API client x\. There is: [0-9a-f-]{36}\.\n$/],
   [['user', 'remove', '--tenant', 'rival', '--email', 'x@y.example'], 'There is: admin@rival.example.'],
   [['user', 'set-password', '--tenant', 'rival', '--email', 'x@y.example'], 'There is: admin@rival.example.'],

@@ -13,6 +13,8 @@ it('the image copies files that exist, and does not run as root', () => {
   expect(copied).toContain('package.json');
   expect(copied.filter((file) => !existsSync(join(REPOSITORY, file)))).toEqual([]);
   expect(dockerfile).toMatch(/^USER (?!root)\w+$/m);
+  // No sample tenant: its credentials would be in the journal.
+  expect(dockerfile).toMatch(/^CMD \["start"\]$/m);
 });
 
 it('the health check of the image tells a service that answers from one that does not', async () => {

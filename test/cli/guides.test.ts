@@ -94,7 +94,7 @@ describe('the guides, as printed', () => {
     workplace = await Workplace.make();
     await linkCommand(workplace.directory);
     receiverPort = await freePort();
-    service = await workplace.start();
+    service = await workplace.start({}, '--demo');
     await service.printed('/docs');
   });
   afterAll(() => workplace.remove());

@@ -1,10 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { ENTRY } from '../engines/commandLine.js';
 import { ApiClient, at } from './apiClient.js';
-import { type RunningCli, Workplace } from './cli.js';
+import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 
 const execute = promisify(execFile);
 
@@ -18,13 +20,36 @@ function printedCurlLines(output: string): string {
 const printed = (output: string, label: string): string =>
   new RegExp(`^ +${label} +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
 
-describe('start on an empty data directory', () => {
+async function optionsOfNpmStart(): Promise<readonly string[]> {
+  const { scripts } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8'));
+  const [, options = ''] = / start(.*)$/.exec(scripts.start) ?? [];
+  return options.split(' ').filter((option) => option !== '');
+}
+
+test('start alone, as in production, makes no tenant, and says how to make one', async () => {
+  const workplace = await Workplace.make();
+  const service = await workplace.start();
+  await service.printed('dynamic-assets tenant create');
+  expect(service.output).toBe(
+    `Listening on ${service.address}\nThere is no tenant yet. Make one with "dynamic-assets tenant create <name> --order-model dyn_stock_order".`,
+  );
+  expect(await workplace.json(['tenant', 'list'])).toEqual([]);
+  await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  await service.stop();
+  const again = await workplace.start({}, '--demo');
+  expect(await workplace.json(['tenant', 'list'])).toHaveLength(1);
+  expect(await again.stop()).toBe(0);
+  expect(again.output).toBe(`Listening on ${again.address}`);
+  await workplace.remove();
+});
+
+describe('npm start on an empty data directory', () => {
   let workplace: Workplace;
   let service: RunningCli;
 
   beforeAll(async () => {
     workplace = await Workplace.make();
-    service = await workplace.start();
+    service = await workplace.start({}, ...(await optionsOfNpmStart()));
     await service.printed('openapi.json');
   });
   afterAll(() => workplace.remove());
@@ -75,7 +100,7 @@ describe('start on an empty data directory', () => {
 
   it('ends with 0 on SIGTERM, and a later start shows the address only', async () => {
     expect(await service.stop()).toBe(0);
-    const again = await workplace.start();
+    const again = await workplace.start({}, '--demo');
     expect(await again.stop()).toBe(0);
     expect(again.output).toBe(`Listening on ${again.address}`);
   });

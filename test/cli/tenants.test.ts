@@ -112,11 +112,6 @@ describe('while the service runs', () => {
     service = await workplace.start();
   });
 
-  it('there is no sample data beside tenants that were there before', async () => {
-    expect(service.output).toBe(`Listening on ${service.address}`);
-    expect(await workplace.json(['tenant', 'list'])).not.toContainEqual(expect.objectContaining({ tenant: 'demo' }));
-  });
-
   it('a tenant made now can be used at once', async () => {
     const made = await workplace.json(createTenant('later'));
     expect(made).toEqual(openedTenant('later'));
