@@ -1,7 +1,7 @@
 /** The command `migrate`: copies one event log into another, append by append, in log order, with all ids. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { zonedDateTime } from '../domain/assetTypes/valueSchemas.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
@@ -31,11 +31,8 @@ export function migrateCommand(): Command {
     .description(
       'Copy the event log to another engine, and prove that both are equal. Stop the service first. Start an interrupted run again to continue it.',
     )
-    .requiredOption('--from <place>', 'a data directory, or the URL of an EventStoreDB')
-    .requiredOption(
-      '--to <place>',
-      'a data directory, or the URL of an EventStoreDB; empty, or from an interrupted run',
-    )
+    .requiredOption('--from <place>', PLACES, place)
+    .requiredOption('--to <place>', `${PLACES}; empty, or from an interrupted run`, place)
     .option(
       '--without <list>',
       'comma-separated deleted tenants to leave out; only their names are copied',
@@ -49,6 +46,21 @@ export function migrateCommand(): Command {
     .option('--erase', 'leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy');
   const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
   return withJson(definition, example).action(migrate);
+}
+
+const PLACES =
+  'a data directory, the URL of an EventStoreDB, or env:<variable> with the URL, as for one with a password';
+
+/** @throws InvalidArgumentError for a password, which all users of the machine could read */
+function place(text: string): string {
+  if (/^[^/@]*:\/\/[^/@]*:[^/@]*@/.test(text))
+    throw new InvalidArgumentError(
+      'Others can see a password on the command line. Set EVENTSTORE_URL to the URL, and write env:EVENTSTORE_URL here.',
+    );
+  if (!text.startsWith('env:')) return text;
+  const url = process.env[text.slice('env:'.length)] ?? '';
+  if (!isUrl(url)) throw new InvalidArgumentError('That variable holds no URL of an EventStoreDB.');
+  return url;
 }
 
 async function migrate({ from, to, without = [], before, archive, erase, ...output }: MigrateOptions): Promise<void> {

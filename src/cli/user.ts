@@ -17,7 +17,7 @@ type CreateOptions = OneOptions & {
   readonly lastName: string;
   readonly roles: string[];
   readonly locale: string;
-  readonly password?: string;
+  readonly askPassword?: true;
 };
 
 export function userCommand(): Command {
@@ -43,23 +43,28 @@ function createCommand(): Command {
     .requiredOption('--last-name <name>', 'last name')
     .option('--roles <list>', `comma-separated: ${ROLES.join(', ')}`, commaSeparated, ['validator'])
     .option('--locale <locale>', 'language, such as en or nl_NL', 'en')
-    .option('--password <text>', 'at least 12 characters (default: one is made and shown once)');
+    .option(
+      '--ask-password',
+      'ask for the password, or read it from standard input (default: one is made and shown once)',
+    );
   const example =
     'dynamic-assets user create --tenant acme --email eva@acme.example --first-name Eva --last-name Smit --roles validator';
   return withJson(definition, example).action(create);
 }
 
 async function create(options: CreateOptions): Promise<void> {
-  const { tenant, email, firstName, lastName, locale, roles, password = newPassword() } = options;
+  const { tenant, email, firstName, lastName, locale, roles, askPassword } = options;
+  const made = askPassword ? undefined : newPassword();
+  const password = made ?? (await readPassword());
   const body = { email, password, first_name: firstName, last_name: lastName, locale, roles };
   const { id } = await withTenant(tenant, ({ commands }) => addUser(commands, operator(tenant), body));
   printResult(
     options,
-    { id, email, password, roles },
+    { id, email, password: made, roles },
     columns([
       ['user id', String(id)],
       ['e-mail', email],
-      ['password', password],
+      ...(made === undefined ? [] : [['password', made]]),
       ['roles', roles.join(', ')],
     ]),
   );

@@ -29,10 +29,11 @@ function newApi(): ApiClient {
   return api;
 }
 
-async function addEva(email = EVA): Promise<string> {
-  const names = ['--first-name', 'Eva', '--last-name', 'Smit'];
-  return String(at(await workplace.json(['user', 'create', ...OF, '--email', email, ...names]), 'password'));
-}
+const create = (email: string): readonly string[] => [
+  ...['user', 'create', ...OF, '--email', email],
+  ...['--first-name', 'Eva', '--last-name', 'Smit'],
+];
+const addEva = async (email = EVA): Promise<string> => String(at(await workplace.json(create(email)), 'password'));
 
 async function signedIn(email: string, password: string): Promise<ApiClient> {
   const api = newApi();
@@ -81,6 +82,15 @@ describe('user', () => {
     await expect(session.request('GET', SESSION)).rejects.toThrow('was answered 401');
     await expect(signedIn(EVA, old)).rejects.toThrow('was answered 401');
     await (await signedIn(EVA, fresh)).request('GET', SESSION);
+  });
+
+  it('create takes a password that is piped in, and shows it to nobody', async () => {
+    const password = 'a password of her own';
+    const command = [...create('ines@acme.example'), '--ask-password', '--json'];
+    const { code, stdout, stderr } = await workplace.run(command, {}, `${password}\n`);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({ id: expect.any(Number), email: 'ines@acme.example', roles: ['validator'] });
+    await (await signedIn('ines@acme.example', password)).request('GET', SESSION);
   });
 
   it('remove ends the sessions at once, and list shows the user no more', async () => {

@@ -39,6 +39,8 @@ describe('help', () => {
     const { code, stdout, stderr } = await workplace.run([...command, '--help']);
     expect(stdout).toContain(`Usage: ${['dynamic-assets', ...command].join(' ')}`);
     expect(stdout).toMatch(/Example:\n {2}\$ /);
+    // All users of the machine could see it.
+    expect(stdout).not.toMatch(/--[\w-]*(password|passphrase|secret|token)[\w-]* </);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
