@@ -2,8 +2,11 @@
  * The command line in a process that stays for the next command: a program of its own takes a fifth of a second to load. What a
  * program alone shows, such as a start, its signals, or settings of Node's, is run as one.
  */
-import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 
 export const ENTRY = resolve('dist/bundle/index.js');
 /** The same as modules: a process loads them once for all its commands. */
@@ -73,6 +76,29 @@ async function runInProcess(
   if (isClean && waiting === undefined) keep(child);
   else child.disconnect();
   return finished;
+}
+
+/**
+ * Starts a process that takes commands over a socket, one after the other, until it is ended.
+ * @returns its id
+ */
+export function serveCommands(socket: string): number {
+  const child = spawn(process.execPath, [PROCESS, MODULES, socket], { stdio: 'ignore' });
+  child.unref();
+  return child.pid ?? 0;
+}
+
+/** Runs a command in that process. */
+export async function runCommandAt(
+  socket: string,
+  args: readonly string[],
+  { directory, env }: Omit<CommandOptions, 'input'>,
+): Promise<Finished> {
+  const connection = connect(socket);
+  connection.write(`${JSON.stringify({ args, directory, env, stdin: '' })}\n`);
+  const [line] = await once(createInterface(connection), 'line');
+  connection.destroy();
+  return JSON.parse(line);
 }
 
 function keep(child: ChildProcess): void {

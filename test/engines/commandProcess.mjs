@@ -1,7 +1,9 @@
 /**
  * Runs commands of `dynamic-assets` in this process, one after the other, as commandLine.ts asks: the modules are loaded once.
- * Each has its own arguments, settings, directory and standard streams.
+ * Each has its own arguments, settings, directory and standard streams. They come from the parent, or over a socket.
  */
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -76,6 +78,14 @@ async function run({ args, directory, env, stdin }) {
   return { code, stdout: stdout(), stderr: stderr(), isClean: !isForced || code !== FAILURE };
 }
 
-process.on('message', async (command) => process.send?.(await run(command)));
-// What is still open would keep the process, and exit() is not what it was.
-process.on('disconnect', () => process.reallyExit(0));
+const socket = process.argv[3];
+if (socket === undefined) {
+  process.on('message', async (command) => process.send?.(await run(command)));
+  // What is still open would keep the process, and exit() is not what it was.
+  process.on('disconnect', () => process.reallyExit(0));
+} else {
+  createServer(async (connection) => {
+    for await (const line of createInterface(connection))
+      connection.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`);
+  }).listen(socket);
+}

@@ -93,7 +93,7 @@ describe('token request', () => {
       sub: acme().client.client_id,
       client_id: acme().client.client_id,
       scope: acme().client.scopes.join(' '),
-      tenant: 'acme',
+      tenant: acme().name,
       jti: expect.any(String),
       iat: expect.any(Number),
       exp: expect.any(Number),
