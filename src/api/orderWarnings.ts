@@ -7,7 +7,7 @@ import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { MAX_WARNING_LOOKUPS } from '../domain/limits.js';
-import { approvalWarnings, disabledSince, disabledWarning, warningText } from '../domain/order/approval.js';
+import { approvalWarnings, disabledForApproval, disabledWarning, warningText } from '../domain/order/approval.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
 import { TO_VALIDATE } from '../domain/order/status.js';
@@ -59,7 +59,8 @@ const AT_ONCE = 25;
 
 type Approval = {
   readonly id: string;
-  readonly at: string;
+  /** In the log; absent for an approval that is not in it yet. */
+  readonly position?: number | undefined;
   readonly repeats?: readonly Repeat[];
   readonly warnings?: readonly ExportWarning[];
 };
@@ -68,13 +69,13 @@ type Approval = {
 type IsOpen = (webhook: Webhook) => Promise<boolean | undefined>;
 
 async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsOpen): Promise<Warned> {
-  const { repeats = [], warnings = [], at } = approval;
-  const waiting = disabledSince(webhooks.values(), at).map(async (webhook) => {
+  const { repeats = [], warnings = [], position = Number.POSITIVE_INFINITY } = approval;
+  const waiting = disabledForApproval(webhooks.values(), position).map(async (webhook) => {
     const warning = disabledWarning(webhook);
     if (warning === undefined) return [];
     // Nothing is requested while it is disabled. If the relay lags, the warning given at the approval counts.
     const isSaid = warnings.some((each) => 'webhookId' in each && each.webhookId === webhook.id);
-    return ((await isOpen(webhook)) ?? (isSaid || at >= warning.since)) ? [warning] : [];
+    return ((await isOpen(webhook)) ?? (isSaid || position > (webhook.heldAfter ?? 0))) ? [warning] : [];
   });
   const without = warnings.filter(({ code }) => code === 'no_webhook');
   return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };
@@ -116,15 +117,17 @@ export async function withWarnings(
   let lookups = 0;
   for (let from = 0; from < approvals.length; from += AT_ONCE) {
     await Promise.all(
-      approvals.slice(from, from + AT_ONCE).map(async ([orderId, { eventId: id, at, repeats = [], warnings = [] }]) => {
-        const isOpen: IsOpen = async (webhook) => {
-          lookups += 1;
-          if (lookups > MAX_WARNING_LOOKUPS) return undefined;
-          const entry = await readModels.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
-          return entry && entry.state === 'open';
-        };
-        shown.set(orderId, shownWarnings(await warningsNow(tenant, { id, at, repeats, warnings }, isOpen)));
-      }),
+      approvals
+        .slice(from, from + AT_ONCE)
+        .map(async ([orderId, { eventId: id, position, repeats = [], warnings = [] }]) => {
+          const isOpen: IsOpen = async (webhook) => {
+            lookups += 1;
+            if (lookups > MAX_WARNING_LOOKUPS) return undefined;
+            const entry = await readModels.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
+            return entry && entry.state === 'open';
+          };
+          shown.set(orderId, shownWarnings(await warningsNow(tenant, { id, position, repeats, warnings }, isOpen)));
+        }),
     );
   }
   return records

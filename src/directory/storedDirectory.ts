@@ -15,7 +15,7 @@ import { Pauses } from '../supervision/waiting.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-export const TENANTS_VERSION = 4;
+export const TENANTS_VERSION = 5;
 
 /** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;

@@ -1,6 +1,7 @@
 /** The delivery log: each delivery to a webhook, with all its attempts. */
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import { MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '../ports/deliveryLog.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
@@ -8,7 +9,7 @@ import type { Projection } from '../ports/projection.js';
 
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
-  version: 2,
+  version: 3,
   streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.delivery],
   async apply(event, tenant, target) {
     const { category, rest: id } = parseStream(event.stream);
@@ -64,8 +65,12 @@ function changed(
     case 'DeliveryAttemptStarted':
       return { retryAt: null, attempts: [...attempts, begun(event.data, at)] };
     case 'DeliveryAttemptFailed': {
-      const { attempt, retryAt, notSent: _, ...outcome } = event.data;
-      return { retryAt: retryAt ?? null, attempts: ended(attempts, attempt, { ...outcome, endedAt: at }) };
+      const { attempt, retryAt = null, notSent: _, ...outcome } = event.data;
+      const tried = ended(attempts, attempt, { ...outcome, endedAt: at });
+      // The last attempt fails before the order does, so a failed order has no delivery that seems open.
+      const isLast = attempt >= MAX_DELIVERY_ATTEMPTS;
+      const failed = isLast ? ({ state: 'failed', endedAt: at, reason: event.data.reason } as const) : {};
+      return { retryAt, attempts: tried, ...failed };
     }
     case 'DeliverySucceeded': {
       const { attempt, status, durationMs, responseBody = null } = event.data;

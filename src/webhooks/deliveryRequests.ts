@@ -5,7 +5,7 @@ import type { Caller, Commands } from '../commands/context.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
 import { firstDeliveryId, messageIdOf } from '../commands/webhooks/deliveryIds.js';
 import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
-import { type Webhook, wantedSince } from '../domain/identity/directory.js';
+import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
 import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
@@ -41,15 +41,12 @@ export const subscriptionOf = (webhook: Webhook): Subscription => ({
   isHeld: ({ position }) => position > (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
 });
 
-/** Clocks of processes differ, and a delivery too many is better than a lost one. */
-const CLOCK_TOLERANCE_MS = 10_000;
-
 /**
  * A webhook gets no events from before it was created or subscribed to their kind, even if the relay starts at the
  * beginning of the log (another broker, an older copy of the log).
  */
 const isWantedSince = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
-  Date.parse(wantedSince(webhook, kind)) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
+  event.position > wantedAfter(webhook, kind);
 
 const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 

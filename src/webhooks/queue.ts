@@ -50,7 +50,7 @@ const backfillJob = z.object({
   backfillId: z.string(),
   kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)),
   from: z.string(),
-  to: z.string(),
+  to: z.string().optional(),
   ...progressFields,
 });
 export type BackfillJob = z.infer<typeof backfillJob>;

@@ -223,7 +223,7 @@ function taskMessages({ id: eventId, position, metadata, ...recorded }: Recorded
   if (event.type === 'WebhookBackfillRequested') {
     const { backfillId, kinds, from, to } = event.data;
     if (!Array.isArray(kinds)) return [];
-    const range = { backfillId, kinds: [...kinds], from, to };
+    const range = { backfillId, kinds: [...kinds], from, ...(to === undefined ? {} : { to }) };
     const body: BackfillJob = { task: 'backfill', ...task, correlationId, ...range, done: 0, requested: 0 };
     return [{ id: backfillId, body }];
   }

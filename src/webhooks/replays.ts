@@ -213,7 +213,8 @@ export async function backfillStep(
   if (!(await hasRoom(commands, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
   const { tenant, eventId: causationId, correlationId, kinds } = job;
   const caller = { tenant, actor: BACKFILL, correlationId, causationId };
-  const step = await request(commands, job, { subscription: backfilled(job), kinds }, signal, {
+  const wanted = { subscription: backfilled(job), kinds, to: job.position };
+  const step = await request(commands, job, wanted, signal, {
     append: (requests) => appendRequests(commands, cache, requests, () => caller),
   });
   if (step.isLast) return DONE;
@@ -238,8 +239,8 @@ async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: 
 type Wanted = {
   readonly subscription: Subscription;
   readonly kinds: readonly WebhookEventKind[];
-  /** Position of the last event; by default, the end of the log. */
-  readonly to?: Position;
+  /** Position of the last event. */
+  readonly to: Position;
 };
 type Append = (requests: readonly DeliveryRequest[]) => Promise<Position>;
 
@@ -247,7 +248,7 @@ type Append = (requests: readonly DeliveryRequest[]) => Promise<Position>;
 async function request(
   { eventStore }: ReplayDeps['commands'],
   { tenant, done: after, requested: before }: WebhookJob,
-  { subscription, kinds, to = Number.POSITIVE_INFINITY }: Wanted,
+  { subscription, kinds, to }: Wanted,
   signal: AbortSignal,
   { append }: { readonly append: Append },
 ): Promise<Progress & { readonly isLast: boolean }> {
@@ -270,9 +271,13 @@ const streamsOf = (tenant: string, kinds: readonly WebhookEventKind[]): readonly
   ...(kinds.some((kind) => kind.startsWith('reference.')) ? [tableStream(tenant, '')] : []),
 ];
 
+/** A range without an end has all up to its request, also what a clock that was ahead has dated later. */
 const backfilled = ({ webhookId, backfillId, kinds, from, to }: BackfillJob): Subscription => ({
   webhookId,
-  wants: (event, kind) => kinds.includes(kind) && event.metadata.occurredAt >= from && event.metadata.occurredAt < to,
+  wants: (event, kind) => {
+    const { occurredAt } = event.metadata;
+    return kinds.includes(kind) && occurredAt >= from && (to === undefined || occurredAt < to);
+  },
   deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
   replay: { purpose: 'backfill' },
 });

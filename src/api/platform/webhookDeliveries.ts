@@ -23,6 +23,7 @@ import { encodeWithPauses } from '../../supervision/waiting.js';
 import { piecesOf } from '../../webhooks/httpsTransport.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
+import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
@@ -180,12 +181,21 @@ export const webhookDeliveries: Resource = {
       id: 'platformResendFailed',
       grows: CHANGES,
       summary: 'Send again the failed deliveries of a period',
+      description:
+        'Those that were not sent again and have not arrived since. An export that a later approval of the order replaces is left out.',
       allow: 'admins',
+      query: [
+        {
+          name: 'dry_run',
+          description: 'true: counts, and sends nothing.',
+          schema: { type: 'boolean', default: false },
+        },
+      ],
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
       status: 202,
       answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
-      handle: async ({ commands, readModels }, { caller, path: { id }, body }) =>
-        dataReply(await resendFailed({ ...commands, readModels }, caller, id, body)),
+      handle: async ({ commands, readModels }, { caller, path: { id }, query, body }) =>
+        dataReply(await resendFailed({ ...commands, readModels }, caller, id, body, isDryRun(query))),
     },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',

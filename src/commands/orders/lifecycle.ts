@@ -1,5 +1,5 @@
 /** The states of an order (spec §3): people save, approve and reject it. */
-import { type Tenant, type Webhook, wantedSince } from '../../domain/identity/directory.js';
+import { type Tenant, type Webhook, wantedAfter } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import {
@@ -194,7 +194,7 @@ async function mayHaveExport(
   const deliveryId = firstDeliveryId(webhook.id, approval, KIND);
   const first = await loadDelivery(eventStore, { tenant, deliveryId });
   // The relay, or the delivery, may be behind: the export will still be sent.
-  if (first === undefined) return wantedSince(webhook, KIND) <= approval.at;
+  if (first === undefined) return wantedAfter(webhook, KIND) < (approval.position ?? Number.POSITIVE_INFINITY);
   if (mayHaveArrived(first.delivery)) return true;
   const again = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
   return again !== undefined && mayHaveArrived(again.delivery);

@@ -74,11 +74,14 @@ export class OrderReader {
 }
 
 /** An order after these further events of its stream; undefined when there is none. */
-export function orderAfter(before: Order | undefined, events: readonly EventToAppend[]): Order | undefined {
+export function orderAfter(
+  before: Order | undefined,
+  events: readonly (EventToAppend & Partial<Pick<RecordedEvent, 'position'>>)[],
+): Order | undefined {
   const writable = copiedOnce();
   return events.reduce<Order | undefined>(
-    (order, { id, type, data, metadata }) =>
-      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt }, writable),
+    (order, { id, type, data, metadata, position }) =>
+      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt, position }, writable),
     before,
   );
 }

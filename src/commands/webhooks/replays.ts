@@ -15,10 +15,10 @@ import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
-/** Deliveries that were requested from `since` on and before `until` (default: now). */
+/** Deliveries that were requested from `since` on and before `until`, or up to now. */
 export const resendFailedBody = z.strictObject({ since: zonedDateTime, until: zonedDateTime.optional() });
 
-/** Events that happened from `from` on and before `to` (default: now). */
+/** Events that happened from `from` on and before `to`, or up to now. */
 export const backfillBody = z.strictObject({
   from: zonedDateTime,
   to: zonedDateTime.optional(),
@@ -51,8 +51,10 @@ const PAGE = 200;
 const SHOWN_WITHIN_MS = 5_000;
 
 /**
- * Resends every delivery that failed for good and was not resent yet; those of one order one after the other.
+ * Resends every delivery that failed for good, unless it was resent or has arrived since, or its order was approved again;
+ * those of one order one after the other.
  * @param body `{ since, until? }`
+ * @param isDryRun only counts
  * @returns how many deliveries were requested
  * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
  */
@@ -61,16 +63,19 @@ export async function resendFailed(
   caller: Caller,
   webhookId: string,
   body: unknown,
+  isDryRun = false,
 ): Promise<{ readonly count: number }> {
   const input = parseBody(resendFailedBody, body);
   const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
   const { eventStore, readModels } = commands;
   const patienceMs = patience(caller, SHOWN_WITHIN_MS);
-  if (!(await readModels.waitFor('deliveries', await eventStore.head(), patienceMs, caller.tenant))) {
+  const head = await eventStore.head();
+  if (!(await readModels.waitFor('deliveries', head, patienceMs, caller.tenant))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();
+  const arrived = new LaterDeliveries(readModels, caller.tenant);
   let count = 0;
   const { from: since, to: until } = range;
   let query: DeliveryQuery = { webhookId, state: 'failed', since, until, order: 'oldest', limit: PAGE };
@@ -78,13 +83,72 @@ export async function resendFailed(
     const page = await readModels.deliveries(caller.tenant, query);
     const last = page.at(-1);
     if (last === undefined) return { count };
-    const requested = await Promise.all(
-      page.filter(({ purpose }) => purpose !== 'test').map((entry) => resendEntry(commands, caller, entry, sequence)),
-    );
-    count += requested.filter((each) => each !== undefined).length;
+    const failed = page.filter(({ purpose, position }) => purpose !== 'test' && position <= head);
+    const areOver = await Promise.all(failed.map((entry) => arrived.supersede(entry)));
+    const due = failed.filter((_, index) => !areOver[index]);
+    const resend = (entry: DeliveryLogEntry) =>
+      isDryRun ? isNotResent(commands, caller, entry) : resendEntry(commands, caller, entry, sequence);
+    count += (await Promise.all(due.map(resend))).filter(Boolean).length;
+    if (last.position > head) return { count };
     query = { ...query, after: last.position };
   }
 }
+
+/** What later deliveries to the webhook make of failed ones. */
+class LaterDeliveries {
+  readonly #log: DeliveryLog;
+  readonly #tenant: string;
+  /** By kind of event about tables: ids of messages that have arrived. */
+  readonly #arrived = new Map<string, Promise<ReadonlySet<string>>>();
+
+  constructor(log: DeliveryLog, tenant: string) {
+    this.#log = log;
+    this.#tenant = tenant;
+  }
+
+  /** Whether the event has arrived by another delivery, or a later approval of the order exports it as it is now. */
+  async supersede(failed: DeliveryLogEntry): Promise<boolean> {
+    const { webhookId, orderId, kind, messageId, sequence } = failed;
+    if (orderId === null) return (await this.#messages(failed)).has(messageId);
+    let query: DeliveryQuery = { webhookId, orderId, kind, limit: PAGE };
+    for (;;) {
+      const page = await this.#log.deliveries(this.#tenant, query);
+      const isOver = page.some(
+        (each) =>
+          (each.state === 'succeeded' && each.messageId === messageId) ||
+          (kind === 'order.approved' && each.sequence > sequence),
+      );
+      const last = page.at(-1);
+      if (isOver || last === undefined || page.length < PAGE) return isOver;
+      query = { ...query, after: last.position };
+    }
+  }
+
+  /** @param first the oldest of its kind that is asked about */
+  #messages(first: DeliveryLogEntry): Promise<ReadonlySet<string>> {
+    const known = this.#arrived.get(first.kind) ?? this.#messagesAfter(first);
+    this.#arrived.set(first.kind, known);
+    return known;
+  }
+
+  async #messagesAfter({ webhookId, kind, position }: DeliveryLogEntry): Promise<ReadonlySet<string>> {
+    const arrived = new Set<string>();
+    let query: DeliveryQuery = { webhookId, kind, state: 'succeeded', order: 'oldest', after: position, limit: PAGE };
+    for (;;) {
+      const page = await this.#log.deliveries(this.#tenant, query);
+      for (const { purpose, messageId } of page) if (purpose !== null) arrived.add(messageId);
+      const last = page.at(-1);
+      if (last === undefined) return arrived;
+      query = { ...query, after: last.position };
+    }
+  }
+}
+
+const isNotResent = async (
+  { eventStore }: DirectoryCommands,
+  { tenant }: Caller,
+  { id, webhookId }: DeliveryLogEntry,
+): Promise<boolean> => (await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhookId, id) })) === undefined;
 
 /** @param sequence the last delivery of each order so far; is updated @returns undefined when it was resent before */
 async function resendEntry(
@@ -170,18 +234,18 @@ type Bound<T> = readonly [field: string, time: T];
 
 /**
  * A range of past time. Times are UTC with six digits, as in the log, and compare as text.
- * @param to by default, now
  * @throws ValidationError for a range that is empty or ends in the future
  */
 function pastRange(
   now: string,
   [fromField, from]: Bound<string>,
-  [toField, to = now]: Bound<string | undefined>,
-): { readonly from: string; readonly to: string } {
-  if (to > now) throw new ValidationError({ [toField]: [`The ${toField} field must not be in the future.`] });
-  if (from >= to) {
-    const message = `The ${fromField} field must be before ${toField}, which is ${to}.`;
+  [toField, to]: Bound<string | undefined>,
+): { readonly from: string; readonly to?: string } {
+  const end = to ?? now;
+  if (end > now) throw new ValidationError({ [toField]: [`The ${toField} field must not be in the future.`] });
+  if (from >= end) {
+    const message = `The ${fromField} field must be before ${toField}, which is ${end}.`;
     throw new ValidationError({ [fromField]: [message] });
   }
-  return { from, to };
+  return { from, ...(to === undefined ? {} : { to }) };
 }

@@ -27,8 +27,10 @@ export type Webhook = WebhookSettings & {
   /** Position of the event that enabled it last. */
   readonly enabledAt?: number;
   readonly createdAt: string;
-  /** Kinds of events that it has wanted only since after its creation. */
-  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly at: string }[];
+  /** Position of the event that created it. */
+  readonly createdPosition?: number;
+  /** Kinds of events that it has wanted only since after its creation: the position of the change. */
+  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly position: number }[];
   /** When it was last created, changed or enabled. */
   readonly startedAt: string;
 };
@@ -138,8 +140,8 @@ export function evolveTenant(
     case 'SessionEnded': {
       const { userId, sessionId, expiresAt } = event.data;
       const known = tenant.endedSessions.get(userId) ?? new Map<string, string>();
-      // Expired sessions need not be remembered.
-      const ended = new Map([...known].filter(([, end]) => end > at)).set(sessionId, expiresAt);
+      // Expired sessions need not be remembered, but for a day: the clock of this event may be ahead.
+      const ended = new Map([...known].filter(([, end]) => end > dayBefore(at))).set(sessionId, expiresAt);
       return { ...tenant, endedSessions: withEntry(tenant.endedSessions, userId, ended) };
     }
     case 'ApiClientCreated':
@@ -157,13 +159,21 @@ export function evolveTenant(
     case 'WebhookCreated':
       return {
         ...tenant,
-        webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at, startedAt: at }),
+        webhooks: withEntry(tenant.webhooks, event.data.id, newWebhook(event.data, at, position)),
       };
     default: {
       const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at, position);
       return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
     }
   }
+}
+
+const DAY_MS = 86_400_000;
+
+/** As the times of events are written. A time that is none comes before all. */
+function dayBefore(at: string): string {
+  const time = Date.parse(at);
+  return Number.isNaN(time) ? '' : new Date(time - DAY_MS).toISOString().replace('Z', '000Z');
 }
 
 function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant {
@@ -208,6 +218,17 @@ function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): Api
 
 const withoutUse = ({ lastUsed: _, ...client }: ApiClient): ApiClient => client;
 
+const newWebhook = (
+  data: WebhookSettings & Pick<Webhook, 'id' | 'sealedSecret'>,
+  at: string,
+  position: number | undefined,
+): Webhook => ({
+  ...data,
+  createdAt: at,
+  startedAt: at,
+  ...(position === undefined ? {} : { createdPosition: position }),
+});
+
 /** undefined when it was removed. */
 function evolveWebhook(
   webhook: Webhook,
@@ -218,7 +239,7 @@ function evolveWebhook(
   switch (event.type) {
     case 'WebhookChanged': {
       const { addedKinds: _, ...rest } = webhook;
-      return { ...rest, ...event.data, ...addedKinds(webhook, event.data.events, at), startedAt: at };
+      return { ...rest, ...event.data, ...addedKinds(webhook, event.data.events, position), startedAt: at };
     }
     case 'WebhookSecretRegenerated':
       return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
@@ -249,16 +270,19 @@ function evolveWebhook(
 }
 
 /** @param kinds that it wants from now on. A kind that it did not want for a while counts from its return. */
-function addedKinds(webhook: Webhook, kinds = webhook.events, at: string): Pick<Webhook, 'addedKinds'> {
+function addedKinds(webhook: Webhook, kinds = webhook.events, position = 0): Pick<Webhook, 'addedKinds'> {
   const { events: before, addedKinds: addedBefore = [] } = webhook;
   const kept = addedBefore.filter(({ kind }) => before.includes(kind) && kinds.includes(kind));
-  const added = kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, at }));
+  const added = kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, position }));
   return kept.length + added.length === 0 ? {} : { addedKinds: [...kept, ...added] };
 }
 
-/** Since when a webhook wants a kind of event that it wants now (ISO 8601). */
-export const wantedSince = ({ addedKinds: added, createdAt }: Webhook, kind: WebhookEventKind): string =>
-  added?.find((each) => each.kind === kind)?.at ?? createdAt;
+/**
+ * Position in the log after which a webhook wants a kind of event that it wants now. A position and no time: clocks are put
+ * back, and those of processes differ.
+ */
+export const wantedAfter = ({ addedKinds: added, createdPosition }: Webhook, kind: WebhookEventKind): number =>
+  added?.find((each) => each.kind === kind)?.position ?? createdPosition ?? 0;
 
 const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;
 

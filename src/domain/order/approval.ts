@@ -1,7 +1,7 @@
 /** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold, late delivery, warnings. Pure. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
-import { type Webhook, wantedSince } from '../identity/directory.js';
+import { type Webhook, wantedAfter } from '../identity/directory.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
 import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
 import type { Approver } from './exportDocument.js';
@@ -165,12 +165,11 @@ export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWa
 export const disabledWarning = ({ id, name, disabled }: Webhook): OrderExportHeld['data']['warning'] | undefined =>
   disabled && { code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since };
 
-/** Webhooks that an approval may wait for: subscribed by then, and disabled. @param approvedAt ISO 8601 */
-export const disabledSince = (webhooks: Iterable<Webhook>, approvedAt: string): readonly Webhook[] =>
-  [...webhooks].filter((each) => each.disabled !== undefined && isWanted(each, approvedAt));
-
-const isWanted = (webhook: Webhook, approvedAt: string): boolean =>
-  webhook.events.includes(KIND) && wantedSince(webhook, KIND) <= approvedAt;
+/** Webhooks that an approval may wait for: subscribed by then, and disabled now. @param position of the approval */
+export const disabledForApproval = (webhooks: Iterable<Webhook>, position: number): readonly Webhook[] =>
+  [...webhooks].filter(
+    (each) => each.disabled !== undefined && each.events.includes(KIND) && wantedAfter(each, KIND) < position,
+  );
 
 export const warningText = (warning: ExportWarning): string =>
   warning.code === 'no_webhook'

@@ -21,6 +21,8 @@ export type Order = Times & {
   readonly lastApproval?: {
     readonly id: string;
     readonly at: string;
+    /** In the log; absent for an approval that is not in it yet. */
+    readonly position?: number;
     readonly repeats: readonly Repeat[];
     /** Warnings at the time of the approval. */
     readonly warnings: readonly ExportWarning[];
@@ -40,11 +42,16 @@ const applied = (fields: Fields, changes: Changes): Fields => ({
   ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
 });
 
-/** The state after one more event. @param id of the event, by which approvals are told apart @param at its time */
+/**
+ * The state after one more event.
+ * @param id of the event, by which approvals are told apart
+ * @param at its time
+ * @param position in the log, if it is there
+ */
 export function evolve(
   order: Order | undefined,
   event: OrderEvent,
-  { id, at }: { readonly id: string; readonly at: string },
+  { id, at, position }: { readonly id: string; readonly at: string; readonly position?: number | undefined },
   writable: Writable = copied,
 ): Order {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
@@ -73,7 +80,8 @@ export function evolve(
     case 'OrderApproved': {
       const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };
       const { repeats = [], warnings = [] } = event.data;
-      const lastApproval = { id, at, repeats, warnings, held: [] };
+      const placed = position === undefined ? {} : { position };
+      const lastApproval = { id, at, ...placed, repeats, warnings, held: [] };
       return { ...moved, fields: { ...order.fields, ...set }, approval: id, lastApproval, updatedAt: at };
     }
     case 'OrderStatusChanged':

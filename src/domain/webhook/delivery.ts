@@ -126,6 +126,9 @@ export type DeliveryTiming = {
   readonly attemptLimitMs: number;
 };
 
+/** Clocks of processes differ by less. */
+const CLOCK_TOLERANCE_MS = 10_000;
+
 /**
  * The next step of a delivery whose message was consumed. After a crash or a lost connection, that may be too early, or
  * while another process still makes the attempt. An attempt that was cut off counts as used and failed, since the receiver
@@ -136,19 +139,28 @@ export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLi
   const { inFlight, started, retryAt, waitsSince } = delivery;
   if (inFlight !== undefined) {
     const step: NextStep = { kind: 'cut-off', attempt: inFlight.attempt };
-    return untilOr(Date.parse(inFlight.since) + attemptLimitMs, now, step);
+    const began = Date.parse(inFlight.since);
+    return untilOr({ began, due: began + attemptLimitMs }, now, step);
   }
   if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
   const attempt = started + 1;
-  const due =
-    retryAt === undefined ? Date.parse(waitsSince) + shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt);
-  return untilOr(due, now, { kind: 'attempt', attempt });
+  const began = Date.parse(waitsSince);
+  const due = retryAt === undefined ? began + shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt);
+  return untilOr({ began, due }, now, { kind: 'attempt', attempt });
 }
 
-/** The step once it is due (milliseconds since the epoch); before, wait. */
-function untilOr(due: number, now: string, step: NextStep): NextStep {
-  const delayMs = due - Date.parse(now);
-  return delayMs > 0 ? { kind: 'wait', delayMs } : step;
+/**
+ * The step once it is due (milliseconds since the epoch); before, wait. A wait that began in the future is over: the clock
+ * was put back, and the wait would last as long as that.
+ */
+function untilOr(
+  { began, due }: { readonly began: number; readonly due: number },
+  now: string,
+  step: NextStep,
+): NextStep {
+  const nowMs = Date.parse(now);
+  const isPutBack = began > nowMs + CLOCK_TOLERANCE_MS;
+  return due > nowMs && !isPutBack ? { kind: 'wait', delayMs: due - nowMs } : step;
 }
 
 /** The first event of an attempt, appended before it is made; none when another attempt was started instead. */

@@ -49,14 +49,17 @@ export type WebhookEvent =
   /** Nothing is sent to it until it is enabled; its deliveries wait. */
   | About<'WebhookDisabled', { readonly cause: DisabledCause; readonly reason: string }>
   | About<'WebhookEnabled'>
-  /** Requests that a range of the log is sent to it; times are ISO 8601, `from` inclusive, `to` exclusive. */
+  /**
+   * Requests that a range of the log before this event is sent to it, by the times of its events: ISO 8601, `from` inclusive,
+   * `to` exclusive, absent for all up to here.
+   */
   | About<
       'WebhookBackfillRequested',
       {
         readonly backfillId: string;
         readonly kinds: readonly WebhookEventKind[];
         readonly from: string;
-        readonly to: string;
+        readonly to?: string;
       }
     >
   | About<'WebhookRemoved'>;

@@ -1,4 +1,4 @@
-import { evolveTenant, type Tenant, type Webhook, wantedSince } from '#app/domain/identity/directory.js';
+import { evolveTenant, type Tenant, type Webhook, wantedAfter } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 
@@ -58,7 +58,7 @@ describe('a webhook as the directory folds it', () => {
     [
       'it wants more: since when is known',
       [created, { type: 'WebhookChanged', data: { id: 'w1', events: ['order.approved', 'order.created'] } }],
-      { ...made, events: ['order.approved', 'order.created'], addedKinds: [{ kind: 'order.created', at: AT }] },
+      { ...made, events: ['order.approved', 'order.created'], addedKinds: [{ kind: 'order.created', position: 0 }] },
     ],
     ['a staged secret stands beside', [created, staged], { ...made, stagedSecret: 'v1.second' }],
     ['promoted: it is the only one', [created, staged, promoted], { ...made, sealedSecret: 'v1.second' }],
@@ -108,7 +108,7 @@ describe('a webhook as the directory folds it', () => {
       type: 'WebhookChanged',
       data: { id: 'w1', events },
     });
-    const steps: readonly (readonly [minute: number, event: DirectoryEvent])[] = [
+    const steps: readonly (readonly [position: number, event: DirectoryEvent])[] = [
       [1, TENANT],
       [2, created],
       [3, wants('order.approved', 'order.created')],
@@ -117,18 +117,20 @@ describe('a webhook as the directory folds it', () => {
       [6, wants('order.approved')],
       [7, wants('order.approved', 'order.created')],
     ];
-    const time = (minute: number): string => `2026-11-21T03:0${minute}:00.000000Z`;
-    const sinceAfter = (minutes: number): readonly string[] => {
+    const placesAfter = (end: number): readonly number[] => {
       const [webhook] =
         steps
-          .filter(([minute]) => minute <= minutes)
-          .reduce<Tenant | undefined>((tenant, [minute, event]) => evolveTenant(tenant, event, time(minute)), undefined)
+          .filter(([position]) => position <= end)
+          .reduce<Tenant | undefined>(
+            (tenant, [at, event]) => evolveTenant(tenant, event, AT, undefined, at),
+            undefined,
+          )
           ?.webhooks.values() ?? [];
-      return webhook?.events.map((kind) => wantedSince(webhook, kind)) ?? [];
+      return webhook?.events.map((kind) => wantedAfter(webhook, kind)) ?? [];
     };
-    expect(sinceAfter(5)).toEqual([time(2), time(3), time(4)]);
-    expect(sinceAfter(6)).toEqual([time(2)]);
-    expect(sinceAfter(7)).toEqual([time(2), time(7)]);
+    expect(placesAfter(5)).toEqual([2, 3, 4]);
+    expect(placesAfter(6)).toEqual([2]);
+    expect(placesAfter(7)).toEqual([2, 7]);
   });
 
   test('removed it is unknown, and later events about it change nothing', () => {

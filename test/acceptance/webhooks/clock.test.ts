@@ -1,0 +1,56 @@
+/** A clock that was ahead, and is put back between two starts: what comes before what is decided by the log, not by times. */
+
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { type Service, startService } from '../service.js';
+
+const HOURS_MS = 3_600_000;
+
+let receiver: Receiver;
+let service: Service;
+const acme = () => service.tenant('acme');
+const putClock = (aheadMs: number) => writeFile(`${service.dataDir}/clock`, String(aheadMs));
+
+beforeAll(async () => {
+  receiver = await Receiver.start();
+  const clock = fileURLToPath(new URL('../clock.cjs', import.meta.url));
+  service = await startService({
+    tenants: { acme: 'dyn_stock_order' },
+    env: { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '0,1000', NODE_OPTIONS: `--require ${clock}` },
+  });
+  await putClock(2 * HOURS_MS);
+  await service.restart();
+});
+afterAll(async () => {
+  await service.dispose();
+  await receiver.stop();
+});
+
+it('an order reaches webhooks that were made, changed or enabled while the clock was ahead', async () => {
+  receiver.reply('/tried', (nth) => ({ status: nth === 1 ? 500 : 200 }));
+  const events = ['order.approved'];
+  await addWebhook(acme(), receiver.url('/made'), { events });
+  const changed = await addWebhook(acme(), receiver.url('/changed'), { events: ['order.export_failed'] });
+  await acme().platformData('PUT', `/webhooks/${changed.id}`, { events });
+  const enabled = await addWebhook(acme(), receiver.url('/enabled'), { events });
+  await acme().platformData('POST', `/webhooks/${enabled.id}/disable`);
+  await acme().platformData('POST', `/webhooks/${enabled.id}/enable`);
+  const tried = await addWebhook(acme(), receiver.url('/tried'), { events });
+  const early = await validatedOrder(acme());
+  await approve(acme(), early.order.id);
+  for (const path of ['/made', '/changed', '/enabled', '/tried']) await receiver.received(path, 1);
+
+  await putClock(0);
+  await service.restart();
+  await receiver.received('/tried', 2);
+  const { order } = await validatedOrder(acme());
+  await approve(acme(), order.id);
+  for (const path of ['/made', '/changed', '/enabled']) await receiver.received(path, 2);
+  await receiver.received('/tried', 3);
+  // What the clock dated later than now is in a range without an end.
+  const range = { from: '2020-01-01T00:00:00Z' };
+  await acme().platformData('POST', `/webhooks/${tried.id}/backfill`, range);
+  await receiver.received('/tried', 5);
+});
