@@ -59,6 +59,9 @@ it('all that failed since a time is resent; orders whose export had failed are s
     const orders = [await validatedOrder(acme()), await validatedOrder(acme())].map(({ order }) => order.id);
     for (const order of orders) await approve(acme(), order);
     for (const order of orders) await reaches(acme(), order, 'failed');
+    const shown = await acme().platformData('GET', `/webhooks/${id}/deliveries?state=failed`);
+    expect(shown).toHaveLength(2);
+    expect(await accepted(`/webhooks/${id}/resend?dry_run=true`, { since: LONG_AGO })).toEqual({ count: 2 });
     expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 2 });
     const calls = await receiver.received('/broken', 12);
     expect(new Set(calls.slice(10).map(orderIn))).toEqual(new Set(orders));
@@ -69,6 +72,27 @@ it('all that failed since a time is resent; orders whose export had failed are s
       );
     }
     expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 0 });
+  });
+});
+
+it('what has arrived since, or is approved again, is not among what is resent', async () => {
+  receiver.reply('/overtaken', (nth) => ({ status: nth <= 15 ? 500 : 200 }));
+  await withWebhook(acme(), receiver, '/overtaken', async ({ id }) => {
+    const [one, other] = [(await validatedOrder(acme())).order.id, (await validatedOrder(acme())).order.id];
+    for (const order of [one, other]) {
+      await approve(acme(), order);
+      await reaches(acme(), order, 'failed');
+    }
+    const [first] = receiver.calls('/overtaken');
+    const resend = `/webhooks/${id}/deliveries/${first?.headers['webhook-id']}/resend`;
+    await accepted(resend);
+    await receiver.received('/overtaken', 15);
+    await accepted(resend);
+    await approve(acme(), other);
+    for (const order of [one, other]) await reaches(acme(), order, 'submitted');
+    for (const dryRun of [true, false]) {
+      expect(await accepted(`/webhooks/${id}/resend?dry_run=${dryRun}`, { since: LONG_AGO })).toEqual({ count: 0 });
+    }
   });
 });
 

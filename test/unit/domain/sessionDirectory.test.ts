@@ -5,7 +5,8 @@ const tenant: DirectoryEvent = {
   type: 'TenantCreated',
   data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' },
 };
-const time = (hour: string): string => `2026-11-21T${hour}:00:00.000000Z`;
+const time = (hour: string): string =>
+  new Date(Date.UTC(2026, 10, 21, Number(hour))).toISOString().replace('Z', '000Z');
 const ended = (userId: number, sessionId: string, expires: string): DirectoryEvent => ({
   type: 'SessionEnded',
   data: { userId, sessionId, expiresAt: time(expires) },
@@ -30,8 +31,8 @@ describe('ended sessions as the directory folds them', () => {
     );
   });
 
-  test('one that would be over by itself is dropped with the next', () => {
-    expect(given(['01', ended(1, 'a', '08')], ['08', ended(1, 'b', '12')])).toEqual([[1, ['b']]]);
+  test('one that would be over by itself for a day is dropped with the next', () => {
+    expect(given(['01', ended(1, 'a', '08')], ['32', ended(1, 'b', '36')])).toEqual([[1, ['b']]]);
   });
 
   test('a user takes them along', () => {
