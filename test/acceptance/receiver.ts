@@ -1,8 +1,8 @@
 /** An integrator's endpoint: a real HTTPS server on loopback that keeps what it was sent. */
 import { once } from 'node:events';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { certificate } from '../fixtures/certificate.js';
 
 export type Call = {
@@ -14,8 +14,14 @@ export type Call = {
   readonly at: number;
 };
 
+/** Writes an answer, or the bytes of what is none to `response.socket`. */
+export type Write = (response: ServerResponse) => void;
+
 /** What to answer to the nth call (from 1) of a path; undefined: nothing, ever. */
-export type Reply = (nth: number) =>
+export type Reply = (
+  nth: number,
+  call: Call,
+) =>
   | {
       readonly status: number;
       readonly headers?: { readonly [name: string]: string };
@@ -23,49 +29,87 @@ export type Reply = (nth: number) =>
       /** How long the receiver takes. */
       readonly afterMs?: number;
     }
+  | Write
   | undefined;
 
 export class Receiver {
   /** PEM file of its certificate, for WEBHOOK_CA_FILE. */
   readonly caFile: string;
+  /** The same as text. */
+  readonly caPem: string;
+  /** Accepted so far. */
+  connections = 0;
   readonly #server: Server;
   readonly #calls: Call[] = [];
   readonly #replies = new Map<string, Reply>();
+  readonly #early = new Map<string, Write>();
+  readonly #sockets = new Set<Socket>();
   readonly #waiting = new Set<() => void>();
 
-  private constructor(server: Server, caFile: string) {
-    this.#server = server;
-    this.caFile = caFile;
-  }
-
-  static async start(): Promise<Receiver> {
-    const { key, cert, certFile } = certificate();
-    const server = createServer({ key, cert });
-    const receiver = new Receiver(server, certFile);
-    server.on('request', (incoming, answer) => {
+  private constructor(name: Parameters<typeof certificate>[0]) {
+    const { key, cert, certFile } = certificate(name);
+    this.caFile = certFile;
+    this.caPem = cert;
+    this.#server = createServer({ key, cert, keepAliveTimeout: 0 });
+    this.#server.on('connection', (socket: Socket) => {
+      this.connections += 1;
+      this.#sockets.add(socket);
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#wake();
+      });
+    });
+    this.#server.on('request', (incoming, answer) => {
+      const { method = '', url: path = '', headers } = incoming;
+      const early = this.#early.get(path);
+      early?.(answer);
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
-        const { method = '', url = '', headers } = incoming;
-        const reply = receiver.#record({ method, path: url, headers, body: Buffer.concat(chunks), at: Date.now() });
-        if (reply === undefined) return;
+        const reply = this.#record({ method, path, headers, body: Buffer.concat(chunks), at: Date.now() });
+        if (early !== undefined || reply === undefined) return;
+        if (typeof reply === 'function') {
+          reply(answer);
+          return;
+        }
         const end = () => answer.writeHead(reply.status, reply.headers).end(reply.body ?? '{}');
         if (reply.afterMs === undefined) end();
         else setTimeout(end, reply.afterMs);
       });
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+  }
+
+  /** @param name of its certificate: `other` is one that nobody trusts */
+  static async start(name?: 'other'): Promise<Receiver> {
+    const receiver = new Receiver(name);
+    await receiver.#listen();
     return receiver;
   }
 
+  /** One for all tests of a file, started before them and stopped after them. */
+  static ofTests(): Receiver {
+    const receiver = new Receiver('localhost');
+    beforeAll(() => receiver.#listen());
+    afterAll(() => receiver.stop());
+    return receiver;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   url(path: string): string {
-    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
+    return `https://127.0.0.1:${this.port}${path}`;
   }
 
   /** Answers calls of this path so from now on; 200 otherwise. */
   reply(path: string, reply: Reply): void {
     this.#replies.set(path, reply);
+  }
+
+  /** Answers calls of this path so, as soon as the head of the request has come. */
+  replyEarly(path: string, write: Write): void {
+    this.#early.set(path, write);
   }
 
   calls(path: string): readonly Call[] {
@@ -74,21 +118,44 @@ export class Receiver {
 
   /** Resolves to the calls of a path as soon as there are so many. */
   async received(path: string, count: number): Promise<readonly Call[]> {
-    while (this.calls(path).length < count) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    await this.#until(() => this.calls(path).length >= count);
     return this.calls(path);
   }
 
+  /** Resolves when this many connections were closed. */
+  closed(count: number): Promise<void> {
+    return this.#until(() => this.connections - this.#sockets.size >= count);
+  }
+
+  /** Resets all connections (RST). */
+  reset(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
   async stop(): Promise<void> {
-    this.#server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
     await once(this.#server, 'close');
   }
 
-  #record(call: Call): ReturnType<Reply> {
-    this.#calls.push(call);
+  async #listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  #wake(): void {
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
+  }
+
+  #record(call: Call): ReturnType<Reply> {
+    this.#calls.push(call);
+    this.#wake();
     const reply = this.#replies.get(call.path);
-    return reply === undefined ? { status: 200 } : reply(this.calls(call.path).length);
+    return reply === undefined ? { status: 200 } : reply(this.calls(call.path).length, call);
   }
 }

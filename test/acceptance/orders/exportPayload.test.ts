@@ -1,17 +1,10 @@
 /** What integrators are sent when an order is approved (spec §2.3, §6.1). */
-import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from '../export.js';
+import { approve, parsed, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return {
-    tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' },
-    env: quickDelivery(receiver),
-  };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');
 
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

@@ -1,20 +1,14 @@
 /** The replay of an order: all that happened to it in one answer, for auditors. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addWebhook, approve, validatedOrder } from '../export.js';
 import { addPerson } from '../people.js';
 import { Receiver } from '../receiver.js';
 import { ASSETS, type Query } from '../tenant.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  // An attempt has its answer also where the machine is busy.
-  const env = { ...quickDelivery(receiver), WEBHOOK_TIMEOUT_MS: '30000' };
-  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
 const stepSchema = z.looseObject({

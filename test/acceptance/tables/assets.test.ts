@@ -245,7 +245,10 @@ describe('one uniform interface', () => {
   });
 
   it('§1: the tenant has a configured default order model', async () => {
-    expect(await acme().platformData('GET', '/tenant')).toMatchObject({ name: 'acme', order_model: 'dyn_stock_order' });
+    expect(await acme().platformData('GET', '/tenant')).toMatchObject({
+      name: acme().name,
+      order_model: 'dyn_stock_order',
+    });
     expect(await hauler().platformData('GET', '/tenant')).toMatchObject({ order_model: 'dyn_transport_order' });
   });
 

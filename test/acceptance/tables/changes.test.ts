@@ -245,7 +245,7 @@ it('a reader that is killed at random ends with an exact mirror of the table', a
     '--projection',
     'records',
     '--tenant',
-    'acme',
+    acme().name,
     '--table',
     table,
   );

@@ -1,20 +1,12 @@
 /** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
 import { createHmac } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { z } from 'zod';
-import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { addWebhook, approve, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return {
-    tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' },
-    env: quickDelivery(receiver),
-  };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');
 
 const hmac = (body: Buffer, secret: string) => createHmac('sha256', secret).update(body).digest('hex');
@@ -171,7 +163,7 @@ it('approving again warns where an earlier export may have arrived, and the webh
 });
 
 it('§6.2: a receiver whose certificate nobody vouches for gets nothing', async () => {
-  const stranger = await Receiver.start();
+  const stranger = await Receiver.start('other');
   await withWebhook(acme(), stranger, '/stranger', async () => {
     const { order } = await validatedOrder(acme());
     await approve(acme(), order.id);
@@ -220,33 +212,5 @@ it('§6: a webhook that was removed, or is another tenant’s, gets nothing', as
       await wait(AFTER_ALL_ATTEMPTS_MS);
       expect([...receiver.calls('/removed'), ...receiver.calls('/foreign')]).toEqual([]);
     });
-  });
-});
-
-const deliveryLog = z.array(
-  z.looseObject({ attempts: z.array(z.looseObject({ status: z.int().nullable(), ended_at: z.string().nullable() })) }),
-);
-/** The attempts in a webhook's delivery log, as soon as this many have ended. */
-async function attemptsEnded(webhookId: string, count: number) {
-  for (;;) {
-    const log = deliveryLog.parse(await acme().platformData('GET', `/webhooks/${webhookId}/deliveries`));
-    const ended = log.flatMap(({ attempts }) => attempts).filter(({ ended_at }) => ended_at !== null);
-    if (ended.length >= count) return ended;
-    await wait(10);
-  }
-}
-
-it('§6.4: attempts go on after the service was killed between them', async () => {
-  receiver.reply('/killed', (nth) => (nth < 2 ? { status: 500, headers: { 'retry-after': '1' } } : { status: 200 }));
-  await withWebhook(acme(), receiver, '/killed', async ({ id }) => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    await receiver.received('/killed', 1);
-    const [first] = await attemptsEnded(id, 1);
-    expect(first).toMatchObject({ status: 500 });
-    await wait(100);
-    await run.service.restart('kill');
-    await receiver.received('/killed', 2);
-    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
   });
 });

@@ -2,19 +2,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, quickDelivery, reaches, validatedOrder, type Webhook } from '../export.js';
+import { addWebhook, approve, reaches, validatedOrder, type Webhook } from '../export.js';
 import type { Answer } from '../http.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;

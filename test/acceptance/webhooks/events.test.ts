@@ -1,18 +1,14 @@
 /** The event catalogue over HTTP (spec §6.5), and exports as it describes them. */
 import { z } from 'zod';
 import { errorsOf } from '../../webhooks/schemaCheck.js';
-import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from '../export.js';
+import { approve, parsed, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');
 
 const KINDS = [

@@ -2,17 +2,13 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { addWebhook, approve, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
 /** What a request for a replay answers: 202 and this. */

@@ -11,12 +11,8 @@ import { Service } from '../service.js';
 import { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const POLL_MS = 20;
 const acme = () => run.tenant('acme');
 

@@ -1,17 +1,13 @@
 /** What an attempt sent, made again from the log. */
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../export.js';
+import { addWebhook, approve, reaches, validatedOrder } from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectErrorBody } from '../refusals.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 const sha256 = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
 

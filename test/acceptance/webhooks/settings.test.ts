@@ -5,10 +5,7 @@ import { addWebhook } from '../export.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({
-  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
-});
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 const post = (body: unknown, token?: string) =>
   acme().platform('POST', '/webhooks', token === undefined ? { body } : { body, token });

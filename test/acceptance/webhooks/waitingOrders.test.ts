@@ -1,15 +1,11 @@
 /** Approved orders that are not sent, for no webhook wants them or one is disabled: who looks at them sees it (spec §3, §6.4). */
 import { z } from 'zod';
-import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { approve, reaches, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
-let receiver: Receiver;
-const run = useService(async () => {
-  receiver = await Receiver.start();
-  return { tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) };
-});
-afterAll(() => receiver.stop());
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
 const answered = z.looseObject({ warnings: z.array(z.looseObject({ code: z.string() })).optional() });

@@ -1,0 +1,229 @@
+/** Traces: what a collector is sent of requests, and of approvals up to each attempt at the receiver. */
+import { addWebhook, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { ASSETS } from '../tenant.js';
+import { callersTrace, KIND, only, type SentSpan, TraceCollector } from '../traceCollector.js';
+import { useService } from '../useService.js';
+
+let collector: TraceCollector;
+const receiver = Receiver.ofTests();
+const run = useService(async () => {
+  collector = await TraceCollector.start();
+  return { tenants: { acme: 'dyn_stock_order' }, env: { ...collector.env, ...quickDelivery(receiver) } };
+});
+const acme = () => run.tenant('acme');
+afterAll(() => collector.stop());
+
+const ROUTE = '/api/v1/dynamic-assets/dyn/:table/assets';
+
+it('a write is a span of the caller’s trace: its append, its projection and the wait until it is visible are within', async () => {
+  const { traceId, spanId, headers } = callersTrace();
+  const answer = await acme().postRecord('dyn_item', { external_id: 'T1', name: 'Tea' }, { headers });
+  expect(answer.status).toBe(201);
+  const spans = await collector.trace(traceId, `POST ${ROUTE}`, 'append table', 'project', 'wait until visible');
+  const request = only(spans, `POST ${ROUTE}`);
+  expect(request).toMatchObject({ parentSpanId: spanId, kind: KIND.server, status: { code: 0 } });
+  expect(request.attributes).toEqual({
+    'http.request.method': 'POST',
+    'http.route': ROUTE,
+    'http.response.status_code': 201,
+    'dynamic_assets.tenant': 'acme',
+    'dynamic_assets.correlation_id': answer.headers['x-request-id'],
+  });
+  const append = only(spans, 'append table');
+  expect(append).toMatchObject({ parentSpanId: request.spanId, kind: KIND.producer });
+  expect(append.attributes).toEqual({
+    'dynamic_assets.stream.category': 'table',
+    'dynamic_assets.events': 1,
+    'dynamic_assets.append.events': 1,
+  });
+  const wait = only(spans, 'wait until visible');
+  expect(wait).toMatchObject({ parentSpanId: request.spanId, attributes: { 'dynamic_assets.visible': true } });
+  const project = only(spans, 'project');
+  expect(project).toMatchObject({ parentSpanId: request.spanId, kind: KIND.consumer, status: { code: 0 } });
+  expect(project.attributes).toEqual({ 'dynamic_assets.events': 1, 'dynamic_assets.commit.events': 1 });
+  for (const { startTimeUnixNano, endTimeUnixNano } of [append, project, wait]) {
+    expect(endTimeUnixNano).toBeGreaterThanOrEqual(startTimeUnixNano);
+    // The clock of a span's start has milliseconds.
+    expect(startTimeUnixNano + 1_000_000n).toBeGreaterThanOrEqual(request.startTimeUnixNano);
+  }
+});
+
+it('each caller is told in its own trace of an append that several share', async () => {
+  const callers = Array.from({ length: 8 }, () => callersTrace());
+  const create = ({ traceId, headers }: (typeof callers)[number]) =>
+    acme().postRecord('dyn_item', { external_id: traceId, name: 'Shared' }, { headers });
+  const answers = await Promise.all(callers.map(create));
+  expect(answers.map(({ status }) => status)).toEqual(callers.map(() => 201));
+  for (const { traceId } of callers) {
+    const append = only(await collector.trace(traceId, 'append table'), 'append table');
+    expect(append.attributes).toMatchObject({ 'dynamic_assets.events': 1 });
+  }
+});
+
+it('without a caller’s trace, or with what is none, a request begins its own', async () => {
+  for (const traceparent of [undefined, 'nonsense', `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01`]) {
+    const answer = await acme().getList('dyn_item', '', { headers: traceparent === undefined ? {} : { traceparent } });
+    expect(answer.status).toBe(200);
+    const id = answer.headers['x-request-id'];
+    const [span] = await collector.until(
+      ({ attributes }) => attributes['dynamic_assets.correlation_id'] === id,
+      (found) => found.length > 0,
+    );
+    expect(span).toMatchObject({ name: `GET ${ROUTE}` });
+    expect(span).not.toHaveProperty('parentSpanId');
+  }
+});
+
+it('a trace that its caller does not keep is not sent', async () => {
+  const unkept = callersTrace(false);
+  const kept = callersTrace();
+  for (const [index, { headers }] of [unkept, kept].entries()) {
+    await acme().postRecord('dyn_item', { external_id: `KEPT-${index}`, name: 'Kept?' }, { headers });
+  }
+  await collector.trace(kept.traceId, `POST ${ROUTE}`, 'append table', 'wait until visible');
+  expect(collector.spans.filter(({ traceId }) => traceId === unkept.traceId)).toEqual([]);
+});
+
+it('a refusal is no failure of the service; a path that there is not has no route', async () => {
+  const refused = callersTrace();
+  const nowhere = callersTrace();
+  const options = { token: null, headers: refused.headers };
+  expect((await acme().send('GET', `${ASSETS}/dyn_item/assets`, options)).status).toBe(401);
+  expect((await acme().send('GET', '/nowhere/secret-42', { headers: nowhere.headers })).status).toBe(404);
+  const [request] = await collector.trace(refused.traceId, 'GET');
+  expect(request).toMatchObject({ status: { code: 0 }, attributes: { 'http.response.status_code': 401 } });
+  const unmatched = only(await collector.trace(nowhere.traceId, 'GET'), 'GET');
+  expect(unmatched.attributes).not.toHaveProperty('http.route');
+});
+
+it('probes make no spans, and no span names a path, a key or a value', async () => {
+  const { traceId, headers } = callersTrace();
+  for (const path of ['/health/live', '/health/ready', '/metrics']) {
+    await run.service.send({ method: 'GET', path, headers });
+  }
+  const last = callersTrace();
+  await acme().getList('dyn_item', { 'filter[name]': 'Shared' }, { headers: last.headers });
+  await collector.trace(last.traceId, `GET ${ROUTE}`);
+  expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+  const text = JSON.stringify(collector.spans.map(({ name, attributes }) => ({ name, attributes })));
+  for (const word of ['secret-42', 'Shared', 'T1', 'Bearer']) expect(text).not.toContain(word);
+});
+
+it('they come as those of the service and its version', () => {
+  expect(collector.spans[0]?.service).toMatchObject({
+    'service.name': 'dynamic-assets',
+    'service.version': expect.stringMatching(/^\d/),
+  });
+});
+
+const APPROVE = 'POST /api/v1/platform/orders/:id/approve';
+const attemptsOf = (spans: readonly SentSpan[]) => spans.filter(({ name }) => name === 'webhook attempt');
+
+/** Approves a new order. @returns the trace of the approval */
+async function approveTraced(): Promise<{ readonly traceId: string; readonly orderId: string }> {
+  const { order } = await validatedOrder(acme());
+  const { traceId, headers } = callersTrace();
+  const answer = await acme().platform('POST', `/orders/${order.id}/approve`, { body: {}, headers });
+  expect(answer.status).toBe(200);
+  return { traceId, orderId: order.id };
+}
+
+it('what the relay does, the delivery and its attempts, failed ones as well, are part of the approval’s trace', async () => {
+  receiver.reply('/second', (nth) => ({ status: nth < 2 ? 503 : 204 }));
+  await withWebhook(acme(), receiver, '/second', async ({ id }) => {
+    const { traceId } = await approveTraced();
+    const spans = await collector.until(
+      (span) => span.traceId === traceId,
+      (found) =>
+        attemptsOf(found).length === 2 && [APPROVE, 'relay'].every((name) => found.some((one) => one.name === name)),
+    );
+    const request = only(spans, APPROVE);
+    const relay = only(spans, 'relay');
+    expect(relay).toMatchObject({
+      parentSpanId: request.spanId,
+      kind: KIND.consumer,
+      attributes: { 'dynamic_assets.event.type': 'OrderApproved', 'dynamic_assets.deliveries': 1 },
+    });
+    expect(only(spans, 'append order').parentSpanId).toBe(request.spanId);
+    const [failed, succeeded] = attemptsOf(spans);
+    const common = { 'http.request.method': 'POST', 'server.address': '127.0.0.1', 'dynamic_assets.webhook.id': id };
+    expect(failed).toMatchObject({
+      parentSpanId: relay.spanId,
+      kind: KIND.client,
+      status: { code: 2 },
+      attributes: { ...common, 'http.response.status_code': 503, 'error.type': '503', 'dynamic_assets.attempt': 1 },
+    });
+    expect(succeeded).toMatchObject({
+      parentSpanId: relay.spanId,
+      status: { code: 0 },
+      attributes: { ...common, 'http.response.status_code': 204, 'dynamic_assets.attempt': 2 },
+    });
+    // Requested, two attempts begun, one failed, one succeeded: what the delivery log shows is part of it as well.
+    const ofRelay = (found: readonly SentSpan[], name: string) =>
+      found.filter((span) => span.parentSpanId === relay.spanId && span.name === name);
+    // A commit of the read models is one span, of however many of them.
+    const projected = (found: readonly SentSpan[]) =>
+      ofRelay(found, 'project').reduce((sum, { attributes }) => sum + Number(attributes['dynamic_assets.events']), 0);
+    const all = await collector.until(
+      (span) => span.traceId === traceId,
+      (found) => ofRelay(found, 'append delivery').length >= 5 && projected(found) >= 5,
+    );
+    expect([ofRelay(all, 'append delivery').length, projected(all)]).toEqual([5, 5]);
+  });
+});
+
+it('the receiver is told nothing of it, and no span names the path of its URL', async () => {
+  await withWebhook(acme(), receiver, '/told?key=hidden', async () => {
+    const { traceId } = await approveTraced();
+    await collector.trace(traceId, 'webhook attempt');
+    const [call] = await receiver.received('/told?key=hidden', 1);
+    expect(Object.keys(call?.headers ?? {}).filter((name) => name.startsWith('trace'))).toEqual([]);
+    expect(JSON.stringify(collector.spans.map(({ attributes }) => attributes))).not.toMatch(/told|hidden/);
+  });
+});
+
+it('an export that fails for good is told in the same trace, by what failed the order', async () => {
+  receiver.reply('/never', () => ({ status: 503 }));
+  await withWebhook(acme(), receiver, '/never', async () => {
+    const { traceId, orderId } = await approveTraced();
+    await reaches(acme(), orderId, 'failed');
+    const spans = await collector.until(
+      (span) => span.traceId === traceId,
+      (found) => attemptsOf(found).length === 5 && found.filter(({ name }) => name === 'append order').length === 2,
+    );
+    expect(
+      attemptsOf(spans)
+        .map(({ attributes }) => attributes['dynamic_assets.attempt'])
+        .sort(),
+    ).toEqual([1, 2, 3, 4, 5]);
+  });
+});
+
+it('an order that nobody traces is delivered without a span', async () => {
+  await withWebhook(acme(), receiver, '/untraced', async () => {
+    const { order } = await validatedOrder(acme());
+    const { headers, traceId } = callersTrace(false);
+    await acme().platform('POST', `/orders/${order.id}/approve`, { body: {}, headers });
+    await receiver.received('/untraced', 1);
+    const last = await approveTraced();
+    await collector.trace(last.traceId, 'webhook attempt');
+    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+  });
+});
+
+it('a resend is part of the trace of whoever asks for it', async () => {
+  const { id } = await addWebhook(acme(), receiver.url('/again'));
+  const { traceId } = await approveTraced();
+  const [attempt] = attemptsOf(await collector.trace(traceId, 'webhook attempt'));
+  const again = callersTrace();
+  const delivery = String(attempt?.attributes['dynamic_assets.delivery.id']);
+  const asked = await acme().platform('POST', `/webhooks/${id}/deliveries/${delivery}/resend`, {
+    body: {},
+    headers: again.headers,
+  });
+  expect(asked.status).toBeLessThan(300);
+  const spans = await collector.trace(again.traceId, 'webhook attempt');
+  const [request] = spans.filter(({ kind }) => kind === KIND.server);
+  expect(only(spans, 'webhook attempt').parentSpanId).toBe(request?.spanId);
+});
