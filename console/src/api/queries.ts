@@ -1,16 +1,18 @@
 /** What pages read from the API, by the keys under which it is kept. */
-import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { ApiError, api, bodyOf, type User } from './client';
 
 const MINUTE_MS = 60_000;
 
+/** The session has ended meanwhile, whether that is found by reading or by saving: the console asks for a new one. */
+const onError = (error: unknown): void => {
+  if (error instanceof ApiError && error.status === 401) setSession(null);
+};
+
 export const queryClient = new QueryClient({
-  queryCache: new QueryCache({
-    // The session has ended meanwhile: the console asks for a new one.
-    onError: (error) => {
-      if (error instanceof ApiError && error.status === 401) setSession(null);
-    },
-  }),
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: {
       staleTime: 5_000,
@@ -26,13 +28,27 @@ export const queryClient = new QueryClient({
 /** Set while this browser may have a session. */
 const SIGNED_IN = 'console.signed-in';
 
-/** Call it with the user of a new session, and with null at its end. */
+/** Call it with the user of a new session, and with null at its end: the sign-in takes the place of the pages. */
 export function setSession(user: User | null): void {
-  if (user === null) {
-    localStorage.removeItem(SIGNED_IN);
-    queryClient.clear();
-  } else localStorage.setItem(SIGNED_IN, 'yes');
+  if (user === null) localStorage.removeItem(SIGNED_IN);
+  else localStorage.setItem(SIGNED_IN, 'yes');
   queryClient.setQueryData(sessionQuery.queryKey, user);
+}
+
+// Signed out in another tab.
+window.addEventListener('storage', ({ key, newValue }) => {
+  if (key === SIGNED_IN && newValue === null) setSession(null);
+});
+
+/**
+ * For what is shown in place of the pages: all that was read for them goes, once they have gone. A page that is still there
+ * would ask for it again, and once more for each refusal.
+ */
+export function useForgottenPages(): void {
+  useEffect(() => {
+    queryClient.getMutationCache().clear();
+    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
+  }, []);
 }
 
 export const sessionQuery = queryOptions({

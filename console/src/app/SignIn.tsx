@@ -2,11 +2,12 @@ import { Button, Center, Paper, PasswordInput, Stack, TextInput, Title } from '@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { api, bodyOf } from '../api/client';
-import { setSession } from '../api/queries';
+import { setSession, useForgottenPages } from '../api/queries';
 import { useText } from './language';
 import { Problem } from './Page';
 
 export function SignIn() {
+  useForgottenPages();
   const text = useText().signIn;
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');

@@ -3,6 +3,7 @@ import { Center, Code, Menu, Paper, Stack, Text, Title, UnstyledButton } from '@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useForgottenPages } from '../api/queries';
 import { Appearance, Frame, type MenuGroup } from '../app/Frame';
 import { useLanguage } from '../app/language';
 import { Loading, Problem } from '../app/Page';
@@ -43,6 +44,7 @@ function Enter() {
 
 function NoSession({ error }: { readonly error?: unknown }) {
   const { session } = useWords();
+  useForgottenPages();
   return (
     <Center component="main" mih="100vh" p="md">
       <Paper withBorder p="xl" w="32rem" maw="100%">

@@ -3,7 +3,6 @@ import createClient from 'openapi-fetch';
 import { useSyncExternalStore } from 'react';
 import type { components, paths } from '../../generated/operator';
 import { bodyOf, clientOptions } from '../api/client';
-import { queryClient } from '../api/queries';
 
 export type Schemas = components['schemas'];
 export type Tenant = Schemas['OperatorTenant'];
@@ -33,7 +32,6 @@ function setSession(next: Session | undefined): void {
   session = next;
   if (next === undefined) sessionStorage.removeItem(KEPT_AS);
   else sessionStorage.setItem(KEPT_AS, JSON.stringify(next));
-  queryClient.clear();
   for (const tell of listeners) tell();
 }
 
