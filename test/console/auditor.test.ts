@@ -51,6 +51,30 @@ test('compares two moments of a table, and sees it as it was', async () => {
   await window.screenshot('auditor-compare');
 });
 
+test('gives moments in the zone of the person: of a table as it was, and of the activity and its file', async () => {
+  const { page } = window;
+  const [day, time] = before.split('T');
+  const asUtc = new Date(`${day}T${time}+0${amsterdamIsAheadBy()}:00`).toISOString();
+  await window.goto('/tables/dyn_item', /./);
+  await page.getByLabel('As it was at').fill(before);
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByText('Coffee beans 1 kg').waitFor();
+  expect(decodeURIComponent(page.url())).toContain(asUtc);
+
+  await window.goto('/activity', 'Activity');
+  await page.getByLabel('From', { exact: true }).fill(before);
+  await page.getByRole('button', { name: 'Search', exact: true }).click();
+  await page.getByText('0 created, 0 updated, 2 deleted').waitFor();
+  const file = await page.getByRole('link', { name: 'Download' }).getAttribute('href');
+  expect(new URL(file ?? '', 'http://localhost').searchParams.get('from')).toBe(asUtc);
+});
+
+/** Hours, now. */
+const amsterdamIsAheadBy = (): number =>
+  Math.round(
+    (Date.parse(`${new Date().toLocaleString('sv', { timeZone: 'Europe/Amsterdam' })}Z`) - Date.now()) / 3_600_000,
+  );
+
 test('reads an order and its history, and finds nothing that would change something', async () => {
   const { page } = window;
   const { data } = await acme().list('dyn_stock_order');

@@ -7,6 +7,7 @@ import { api, bodyOf, type Schemas } from '../api/client';
 import { assetTypesQuery } from '../api/queries';
 import { FilterForm } from '../app/FilterForm';
 import { useText, When } from '../app/language';
+import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
@@ -92,8 +93,8 @@ export function Activity() {
         />
         {field('order', text.activity.order)}
         {field('record', text.activity.record)}
-        {field('from', text.common.from, { type: 'date' })}
-        {field('to', text.common.to, { type: 'date' })}
+        <MomentInput label={text.common.from} value={typed.from ?? ''} onChange={set('from')} />
+        <MomentInput label={text.common.to} value={typed.to ?? ''} onChange={set('to')} />
       </FilterForm>
       <Loaded query={list}>
         {({ pages }) => {

@@ -7,6 +7,7 @@ import { bodyOf } from '../api/client';
 import { type Column, Cut, DataTable } from '../app/DataTable';
 import { FilterForm } from '../app/FilterForm';
 import { useNumber, When } from '../app/language';
+import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
 import type { LogSearch } from '../routes';
@@ -32,16 +33,20 @@ export function Log() {
   return (
     <Page title={words.menu.log}>
       <FilterForm onSearch={() => show(typed)} onClear={() => show({})}>
-        {FILTERS.map((name) => (
-          <TextInput
-            key={name}
-            label={words.log[name]}
-            {...(name === 'tenant' ? { 'data-search': true } : {})}
-            {...(name === 'since' || name === 'until' ? { type: 'datetime-local', step: 1 } : {})}
-            value={typed[name] ?? ''}
-            onChange={({ currentTarget: { value } }) => setTyped({ ...typed, [name]: value })}
-          />
-        ))}
+        {FILTERS.map((name) => {
+          const set = (value: string) => setTyped({ ...typed, [name]: value });
+          const shown = { label: words.log[name], value: typed[name] ?? '' };
+          return name === 'since' || name === 'until' ? (
+            <MomentInput key={name} {...shown} onChange={set} />
+          ) : (
+            <TextInput
+              key={name}
+              {...shown}
+              {...(name === 'tenant' ? { 'data-search': true } : {})}
+              onChange={({ currentTarget }) => set(currentTarget.value)}
+            />
+          );
+        })}
       </FilterForm>
       <Loaded query={list}>
         {({ pages }) => {

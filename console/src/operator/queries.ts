@@ -65,16 +65,7 @@ export const logQuery = (search: LogSearch) =>
   infiniteQueryOptions({
     queryKey: ['operator', 'log', search],
     queryFn: ({ pageParam: after }) =>
-      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...timesOf(search), after } as object } })),
+      bodyOf(api.GET('/api/v1/operator/log', { params: { query: { ...search, after } as object } })),
     ...firstPage,
     getNextPageParam: nextPage,
   });
-
-/** The fields have a moment in the person's zone, the API one with its own. */
-const timesOf = ({ since, until, ...search }: LogSearch) => ({ ...search, since: moment(since), until: moment(until) });
-
-function moment(local: string | undefined): string | undefined {
-  if (local === undefined) return undefined;
-  const time = new Date(local);
-  return Number.isNaN(time.getTime()) ? local : time.toISOString();
-}

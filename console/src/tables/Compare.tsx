@@ -1,5 +1,5 @@
 /** What differs in a table between two moments. */
-import { Badge, Button, Group, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { type AnyRecord, answerOf, api, type Schemas } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
+import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { ASKED_AGAIN_MS, BUILDING, BuildingTable } from './BuildingTable';
 import { Changed } from './Differences';
@@ -38,7 +39,6 @@ export function Compare() {
       state.data?.pages.some(({ isBuilding }) => isBuilding) === true ? ASKED_AGAIN_MS : false,
   });
   const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
-  const moment = (value: string) => new Date(value === '' ? Date.now() : value).toISOString();
   return (
     <Page title={`${type?.label ?? table}: ${text.tables.compare}`}>
       <Group
@@ -46,24 +46,11 @@ export function Compare() {
         align="flex-end"
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked({ from: moment(from), to: moment(to) });
+          setAsked({ from, to: to === '' ? new Date().toISOString() : to });
         }}
       >
-        <TextInput
-          type="datetime-local"
-          step={1}
-          required
-          label={text.common.from}
-          value={from}
-          onChange={({ currentTarget }) => setFrom(currentTarget.value)}
-        />
-        <TextInput
-          type="datetime-local"
-          step={1}
-          label={`${text.common.to} (${text.tables.now})`}
-          value={to}
-          onChange={({ currentTarget }) => setTo(currentTarget.value)}
-        />
+        <MomentInput required label={text.common.from} value={from} onChange={setFrom} />
+        <MomentInput label={`${text.common.to} (${text.tables.now})`} value={to} onChange={setTo} />
         <Button type="submit">{text.tables.compareDo}</Button>
       </Group>
       {asked !== undefined && (

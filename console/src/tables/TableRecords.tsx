@@ -7,6 +7,7 @@ import { type AnyRecord, type AssetField, type AssetType, answerOf, api, type Sc
 import { tableInfoQuery } from '../api/queries';
 import { type Column, Cut, DataTable, Pages, SYSTEM_FIELDS, valueText } from '../app/DataTable';
 import { useText, When } from '../app/language';
+import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
@@ -227,14 +228,7 @@ function Filters({ fields, search, onChange }: FiltersProps) {
           value={value}
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
         />
-        <TextInput
-          aria-label={text.tables.at}
-          title={text.tables.at}
-          type="datetime-local"
-          step={1}
-          value={at}
-          onChange={({ currentTarget }) => setAt(currentTarget.value)}
-        />
+        <MomentInput aria-label={text.tables.at} title={text.tables.at} value={at} onChange={setAt} />
         <Button type="submit" variant="default">
           {text.common.search}
         </Button>

@@ -1,5 +1,5 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Badge, Button, Group, MultiSelect, Paper, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
@@ -7,6 +7,7 @@ import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Act, Asked, FormDialog, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
+import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { usePages } from '../app/usePages';
@@ -193,20 +194,19 @@ function Since({ label, sinceLabel, act, children }: SinceProps) {
         <FormDialog
           title={label}
           label={label}
-          act={() => act(new Date(since).toISOString()).then(close)}
+          act={() => act(since).then(close)}
           onClose={close}
           isReady={since !== ''}
         >
           {(errorOf) => (
             <>
-              <TextInput
+              <MomentInput
                 data-autofocus
-                type="datetime-local"
                 label={sinceLabel}
                 required
                 value={since}
                 error={errorOf('since')}
-                onChange={({ currentTarget }) => setSince(currentTarget.value)}
+                onChange={setSince}
               />
               {children}
             </>
