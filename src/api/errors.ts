@@ -49,8 +49,12 @@ export const tooManyRequests = (reason: string, retryAfterSeconds: number): Http
 export const clientHasLeft = (): HttpError => new HttpError(499, 'Client closed request.', 'The client has left.');
 
 /** The entry with this key. @throws HttpError 404 if there is none */
-export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {
-  const entry = all.get(key);
+export function known<Key extends string | number, Entry>(
+  all: ReadonlyMap<Key, Entry> | undefined,
+  key: Key,
+  kind: string,
+): Entry {
+  const entry = all?.get(key);
   if (entry === undefined) throw notFound(`There is no ${kind} ${key}.`);
   return entry;
 }

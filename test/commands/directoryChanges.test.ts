@@ -60,7 +60,7 @@ class Process {
     return (await createWebhook(this.commands, caller, { url: 'https://erp.example.com/' }, anywhere)).id;
   }
 
-  rename(id: string, name: string): Promise<number> {
+  rename(id: string, name: string): Promise<unknown> {
     return changeWebhook(this.commands, caller, id, { name }, anywhere);
   }
 

@@ -58,7 +58,7 @@ export class AllSubscription {
         if (!live) this.#caughtUp();
         live = true;
         await Promise.race([growth, this.#cancelled]);
-        if (this.#delayMs() > 0) await wait(this.#delayMs());
+        if (this.#delayMs() > 0) await wait(this.#delayMs(), undefined, { ref: false });
       }
     }
     unsubscribe();

@@ -76,7 +76,7 @@ describe('figures about deliveries', () => {
     service.start({ caPem: erp.caPem }, [0, 5], { deps: { metrics } });
     await service.event('DeliverySucceeded', await approved());
     expect(await registry.metrics()).toContain(id);
-    const position = await removeWebhook(service.commands, caller, id);
+    const { position } = await removeWebhook(service.commands, caller, id);
     await service.commands.directory.waitFor(position);
     const { eventStore, readModels } = service.commands;
     await readModels.waitFor('deliveries', await eventStore.head(), 10_000);

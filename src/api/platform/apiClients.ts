@@ -2,16 +2,15 @@
 import {
   clientBody,
   createClient,
+  type NewClientSecret,
   promoteClientSecret,
   regenerateClientSecret,
   removeClient,
   stageClientSecret,
   unstageClientSecret,
 } from '../../commands/identity/clients.js';
-import { tenantOf } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
-import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
@@ -44,11 +43,9 @@ const clientView = json.view<ApiClient>({
   ],
 });
 
-/** The client's current state; commands wait for the directory. @throws HttpError 404 */
-function replyWithSecret({ commands }: Api, tenant: string, clientId: string, clientSecret: string): Reply {
-  const client = known(tenantOf(commands, tenant).clients, clientId, 'API client');
-  return dataReply({ ...clientView.show(client), client_secret: clientSecret });
-}
+/** The client after a change. The directory may not know it yet, and the secret is shown only now. */
+const replyWithSecret = ({ tenant, clientSecret }: NewClientSecret, clientId: string): Reply =>
+  dataReply({ ...clientView.show(known(tenant?.clients, clientId, 'API client')), client_secret: clientSecret });
 
 export const apiClients: Resource = {
   tag: 'platform: api clients',
@@ -78,9 +75,9 @@ export const apiClients: Resource = {
       errors: [409],
       status: 201,
       answer: json.one('ApiClientWithSecret'),
-      async handle(api, { caller, body }) {
-        const { clientId, clientSecret } = await createClient(api.commands, caller, body);
-        return replyWithSecret(api, caller.tenant, clientId, clientSecret);
+      async handle({ commands }, { caller, body }) {
+        const made = await createClient(commands, caller, body);
+        return replyWithSecret(made, made.clientId);
       },
     },
     'DELETE /api-clients/:id': {
@@ -95,10 +92,8 @@ export const apiClients: Resource = {
       summary: 'Replace the secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
-      async handle(api, { caller, path: { id } }) {
-        const { clientSecret } = await regenerateClientSecret(api.commands, caller, id);
-        return replyWithSecret(api, caller.tenant, id, clientSecret);
-      },
+      handle: async ({ commands }, { caller, path: { id } }) =>
+        replyWithSecret(await regenerateClientSecret(commands, caller, id), id),
     },
     'POST /api-clients/:id/secret/rotate': {
       id: 'platformStageApiClientSecret',
@@ -108,10 +103,8 @@ export const apiClients: Resource = {
       status: 201,
       answer: json.one('ApiClientWithSecret'),
       errors: [409],
-      async handle(api, { caller, path: { id } }) {
-        const { clientSecret } = await stageClientSecret(api.commands, caller, id);
-        return replyWithSecret(api, caller.tenant, id, clientSecret);
-      },
+      handle: async ({ commands }, { caller, path: { id } }) =>
+        replyWithSecret(await stageClientSecret(commands, caller, id), id),
     },
     'POST /api-clients/:id/secret/promote': {
       id: 'platformPromoteApiClientSecret',
@@ -121,8 +114,8 @@ export const apiClients: Resource = {
       answer: json.one('ApiClient'),
       errors: [409],
       async handle({ commands }, { caller, path: { id } }) {
-        await promoteClientSecret(commands, caller, id);
-        return dataReply(clientView.show(known(tenantOf(commands, caller.tenant).clients, id, 'API client')));
+        const { tenant } = await promoteClientSecret(commands, caller, id);
+        return dataReply(clientView.show(known(tenant?.clients, id, 'API client')));
       },
     },
     'DELETE /api-clients/:id/secret/staged': {

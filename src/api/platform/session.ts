@@ -82,8 +82,8 @@ export const session: Resource = {
         await requirePassword(api, req, user, input.old_password);
         // Before the change, so that a refusal changes nothing.
         takeSignIn(api, req, user);
-        await changeOwnPassword(api.commands, caller, user, input);
-        return openedSession(api, call, known(tenantOf(api.commands, caller.tenant).users, user.id, 'user')).reply;
+        const { tenant } = await changeOwnPassword(api.commands, caller, user, input);
+        return openedSession(api, call, known(tenant?.users, user.id, 'user')).reply;
       },
     },
     'GET /session': {

@@ -5,15 +5,15 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
+import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { changeCleanUpGuard, changeRateLimit, removeRateLimit } from '../../commands/identity/tenants.js';
-import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
-import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
+import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
   CHANGES_SETTINGS,
@@ -78,9 +78,8 @@ async function tenantReply({ usage }: Api, tenant: Tenant): Promise<Reply> {
 }
 
 /** The table after a change. */
-function changed({ commands }: Api, tenant: string, table: string, written: Position): Reply {
-  return dataReply(describeAsset(assetTypeOf(tenantOf(commands, tenant), table)), { written });
-}
+const changed = ({ tenant, position }: DirectoryChange, table: string): Reply =>
+  dataReply(describeAsset(known(tenant?.assetTypes, table, 'table')), { written: position });
 
 export const settings: Resource = {
   tag: 'platform: settings',
@@ -124,8 +123,7 @@ export const settings: Resource = {
       status: 201,
       answer: json.one('AssetType'),
       async handle(api, { caller, body }) {
-        const written = await addAssetTable(api.commands, caller, body);
-        return changed(api, caller.tenant, parseBody(tableBody, body).name, written);
+        return changed(await addAssetTable(api.commands, caller, body), parseBody(tableBody, body).name);
       },
     },
     'POST /asset-types/:table/fields': {
@@ -143,8 +141,7 @@ export const settings: Resource = {
       status: 201,
       answer: json.one('AssetType'),
       async handle(api, { caller, path: { table }, body }) {
-        const written = await addAssetField(api.commands, caller, table, body);
-        return changed(api, caller.tenant, table, written);
+        return changed(await addAssetField(api.commands, caller, table, body), table);
       },
     },
     'GET /tenant': {
@@ -168,10 +165,10 @@ export const settings: Resource = {
       allow: 'admins',
       body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
       answer: json.one('Tenant'),
-      async handle(api, { caller, body }) {
+      async handle(api, { caller, tenant: before, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
-        await changeRateLimit(api.commands, caller, { perSecond, burst });
-        return tenantReply(api, tenantOf(api.commands, caller.tenant));
+        const { tenant } = await changeRateLimit(api.commands, caller, { perSecond, burst });
+        return tenantReply(api, tenant ?? before);
       },
     },
     'PUT /tenant/clean-up-guard': {
@@ -182,11 +179,11 @@ export const settings: Resource = {
       allow: 'admins',
       body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),
       answer: json.one('Tenant'),
-      async handle(api, { caller, body }) {
+      async handle(api, { caller, tenant: before, body }) {
         const { max_percent: maxPercent, min_records: minRecords } = parseBody(cleanUpGuardBody, body);
         const guard = maxPercent === null ? undefined : { maxPercent, minRecords };
-        await changeCleanUpGuard(api.commands, caller, guard);
-        return tenantReply(api, tenantOf(api.commands, caller.tenant));
+        const { tenant } = await changeCleanUpGuard(api.commands, caller, guard);
+        return tenantReply(api, tenant ?? before);
       },
     },
   },

@@ -7,10 +7,9 @@ import {
   removeUser,
   resetPassword,
 } from '../../commands/identity/users.js';
-import { tenantOf } from '../../commands/tables.js';
+import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
-import type { Api } from '../deps.js';
 import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
@@ -49,9 +48,9 @@ function userId(id: string): number {
   return Number(id);
 }
 
-/** The user's current state; commands wait for the directory. @throws HttpError 404 */
-const viewOf = ({ commands }: Api, tenant: string, id: number) =>
-  userView.show(known(tenantOf(commands, tenant).users, id, 'user'));
+/** @param tenant as it is, or after a change, which the directory may not know yet. @throws HttpError 404 */
+const viewOf = (tenant: Pick<Tenant, 'users'> | undefined, id: number) =>
+  userView.show(known(tenant?.users, id, 'user'));
 
 export const users: Resource = {
   tag: 'platform: users',
@@ -81,9 +80,9 @@ export const users: Resource = {
       errors: [409],
       status: 201,
       answer: json.one('UserWithPassword'),
-      async handle(api, { caller, body }) {
-        const { id, password } = await addUser(api.commands, caller, body);
-        return dataReply({ ...viewOf(api, caller.tenant, id), ...(password === undefined ? {} : { password }) });
+      async handle({ commands }, { caller, body }) {
+        const { id, tenant, password } = await addUser(commands, caller, body);
+        return dataReply({ ...viewOf(tenant, id), ...(password === undefined ? {} : { password }) });
       },
     },
     'GET /users/:id': {
@@ -91,7 +90,7 @@ export const users: Resource = {
       summary: 'One user',
       allow: 'adminsAndAuditors',
       answer: json.one('User'),
-      handle: (api, { tenant, path }) => dataReply(viewOf(api, tenant.name, userId(path.id))),
+      handle: (_api, { tenant, path }) => dataReply(viewOf(tenant, userId(path.id))),
     },
     'PUT /users/:id': {
       id: 'platformChangeUser',
@@ -101,10 +100,10 @@ export const users: Resource = {
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
       answer: json.one('User'),
       errors: [409],
-      async handle(api, { caller, path, body }) {
+      async handle({ commands }, { caller, path, body }) {
         const id = userId(path.id);
-        await changeUser(api.commands, caller, id, body);
-        return dataReply(viewOf(api, caller.tenant, id));
+        const { tenant } = await changeUser(commands, caller, id, body);
+        return dataReply(viewOf(tenant, id));
       },
     },
     'POST /users/:id/password': {
@@ -113,10 +112,10 @@ export const users: Resource = {
       summary: 'Give a user who forgot the password a new one for the next sign-in; all sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),
-      async handle(api, { caller, path }) {
+      async handle({ commands }, { caller, path }) {
         const id = userId(path.id);
-        const { password } = await resetPassword(api.commands, caller, id);
-        return dataReply({ ...viewOf(api, caller.tenant, id), password });
+        const { tenant, password } = await resetPassword(commands, caller, id);
+        return dataReply({ ...viewOf(tenant, id), password });
       },
     },
     'DELETE /users/:id': {

@@ -3,7 +3,7 @@
  * the request that made it.
  */
 import { parseBody } from '../../commands/body.js';
-import { tenantOf } from '../../commands/tables.js';
+import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import {
   type NewSecret,
   promoteWebhookSecret,
@@ -125,21 +125,19 @@ const schemas: json.Schemas = {
 export const WEBHOOK_IDS = { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') };
 
 /** @throws HttpError 404 */
-const webhookOf = ({ webhooks }: Tenant, id: string): Webhook => known(webhooks, id, 'webhook');
+const webhookOf = (tenant: Tenant | undefined, id: string): Webhook => known(tenant?.webhooks, id, 'webhook');
 
-/** The webhook after a command, which waits for the directory; with its new secret if there is one. */
-function changedReply({ commands }: Api, tenant: string, id: string, made?: NewSecret): Reply {
-  const shown = webhookView.show(webhookOf(tenantOf(commands, tenant), id));
-  return dataReply(made === undefined ? shown : { ...shown, secret: made.secret });
+/** The webhook after a change, which the directory may not know yet; with its new secret if there is one. */
+function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, id: string): Reply {
+  const shown = webhookView.show(webhookOf(tenant, id));
+  return dataReply(secret === undefined ? shown : { ...shown, secret });
 }
 
 /** Makes a handler of a command on the path's webhook. */
 const handledBy =
-  (change: (api: Api, call: UserCall) => Promise<unknown>) =>
-  async (api: Api, call: UserCall): Promise<Reply> => {
-    await change(api, call);
-    return changedReply(api, call.caller.tenant, call.path.id);
-  };
+  (change: (api: Api, call: UserCall) => Promise<DirectoryChange>) =>
+  async (api: Api, call: UserCall): Promise<Reply> =>
+    changedReply(await change(api, call), call.path.id);
 
 export const webhooks: Resource = {
   tag: TAG,
@@ -171,7 +169,7 @@ export const webhooks: Resource = {
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
         const made = await createWebhook(api.commands, caller, body, api.checkWebhookTarget);
-        return changedReply(api, caller.tenant, made.id, made);
+        return changedReply(made, made.id);
       },
     },
     'GET /webhooks/:id': {
@@ -227,8 +225,7 @@ export const webhooks: Resource = {
       summary: 'Replace the signing secret; the old one ends at once',
       allow: 'admins',
       answer: json.one('WebhookWithSecret'),
-      handle: async (api, { caller, path: { id } }) =>
-        changedReply(api, caller.tenant, id, await regenerateWebhookSecret(api.commands, caller, id)),
+      handle: handledBy(({ commands }, { caller, path }) => regenerateWebhookSecret(commands, caller, path.id)),
     },
     'POST /webhooks/:id/secret/rotate': {
       id: 'platformStageWebhookSecret',
@@ -238,8 +235,7 @@ export const webhooks: Resource = {
       status: 201,
       answer: json.one('WebhookWithSecret'),
       errors: [409],
-      handle: async (api, { caller, path: { id } }) =>
-        changedReply(api, caller.tenant, id, await stageWebhookSecret(api.commands, caller, id)),
+      handle: handledBy(({ commands }, { caller, path }) => stageWebhookSecret(commands, caller, path.id)),
     },
     'POST /webhooks/:id/secret/promote': {
       id: 'platformPromoteWebhookSecret',

@@ -5,11 +5,10 @@ import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
-import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
 /**
  * Names that every JavaScript object inherits, as far as they have the form of a field name. Names of SQL and MongoDB are
@@ -80,7 +79,7 @@ export async function addAssetField(
   caller: Caller,
   table: string,
   body: unknown,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   const field = toField(parseBody(fieldBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
@@ -97,7 +96,11 @@ export async function addAssetField(
 }
 
 /** @throws ValidationError (also for a name in use, or a unique field that is not among the fields) */
-export async function addAssetTable(commands: DirectoryCommands, caller: Caller, body: unknown): Promise<Position> {
+export async function addAssetTable(
+  commands: DirectoryCommands,
+  caller: Caller,
+  body: unknown,
+): Promise<DirectoryChange> {
   const assetType = toAssetType(parseBody(tableBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);

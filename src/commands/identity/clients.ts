@@ -5,10 +5,9 @@ import type { ApiClient, ClientEvent, LiveSecret } from '../../domain/identity/e
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
-import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
+import { type DirectoryChange, type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
@@ -21,8 +20,7 @@ export const clientBody = z.strictObject({
   }).default([...DATA_SCOPES]),
 });
 
-export type NewClient = {
-  readonly position: Position;
+export type NewClient = DirectoryChange & {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scopes: readonly Scope[];
@@ -34,16 +32,16 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
   const scopes = SCOPES.filter((scope) => input.scopes.includes(scope));
   const clientId = commands.newId();
   const clientSecret = newClientSecret();
-  const position = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
+  const change = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     refuseMore('API clients', tenant.clients.size, MAX_CLIENTS);
     const data = { clientId, name: input.name, scopes, secretHash: hashSecret(clientSecret) };
     return [{ type: 'ApiClientCreated', data }];
   });
-  return { position, clientId, clientSecret, scopes };
+  return { ...change, clientId, clientSecret, scopes };
 }
 
-export type NewClientSecret = Pick<NewClient, 'position' | 'clientSecret'>;
+export type NewClientSecret = DirectoryChange & Pick<NewClient, 'clientSecret'>;
 
 /** A new secret. The old one, and tokens issued for it, end at once. @throws NotFoundError */
 export async function regenerateClientSecret(
@@ -52,10 +50,10 @@ export async function regenerateClientSecret(
   clientId: string,
 ): Promise<NewClientSecret> {
   const clientSecret = newClientSecret();
-  const position = await writeClient(commands, caller, clientId, () => {
+  const change = await writeClient(commands, caller, clientId, () => {
     return [{ type: 'ApiClientSecretRegenerated', data: { clientId, secretHash: hashSecret(clientSecret) } }];
   });
-  return { position, clientSecret };
+  return { ...change, clientSecret };
 }
 
 /** Begins a rotation: both secrets are valid until it ends. @throws NotFoundError, ConflictError (one is under way) */
@@ -65,36 +63,42 @@ export async function stageClientSecret(
   clientId: string,
 ): Promise<NewClientSecret> {
   const clientSecret = newClientSecret();
-  const position = await writeClient(commands, caller, clientId, ({ staged }) => {
+  const change = await writeClient(commands, caller, clientId, ({ staged }) => {
     if (staged !== undefined) {
       throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
     }
     return [{ type: 'ApiClientSecretStaged', data: { clientId, secretHash: hashSecret(clientSecret) } }];
   });
-  return { position, clientSecret };
+  return { ...change, clientSecret };
 }
 
 /** Ends a rotation: only the staged secret stays; tokens issued for the other end. @throws NotFoundError, ConflictError */
-export const promoteClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
-  endRotation(commands, caller, clientId, 'ApiClientSecretPromoted');
+export const promoteClientSecret = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+): Promise<DirectoryChange> => endRotation(commands, caller, clientId, 'ApiClientSecretPromoted');
 
 /** Ends a rotation without it: the staged secret, and tokens issued for it, end. @throws NotFoundError, ConflictError */
-export const unstageClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
-  endRotation(commands, caller, clientId, 'ApiClientSecretUnstaged');
+export const unstageClientSecret = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+): Promise<DirectoryChange> => endRotation(commands, caller, clientId, 'ApiClientSecretUnstaged');
 
 const endRotation = (
   commands: DirectoryCommands,
   caller: Caller,
   clientId: string,
   type: 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged',
-): Promise<Position> =>
+): Promise<DirectoryChange> =>
   writeClient(commands, caller, clientId, ({ staged }) => {
     if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
     return [{ type, data: { clientId } }];
   });
 
 /** Its tokens end, too. @throws NotFoundError */
-export const removeClient = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
+export const removeClient = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<DirectoryChange> =>
   writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
 
 /** Records that a token was issued for a secret of the client. */
@@ -103,7 +107,7 @@ export const noteClientUse = (
   caller: Caller,
   clientId: string,
   secret: LiveSecret,
-): Promise<Position> =>
+): Promise<DirectoryChange> =>
   writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
     { type: 'ApiClientUsed', data: { clientId, secret } },
   ]);
@@ -114,7 +118,7 @@ function writeClient(
   caller: Caller,
   clientId: string,
   decide: (client: ApiClient) => readonly ClientEvent[],
-): Promise<Position> {
+): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
     const client = tenant?.clients.get(clientId);
     if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);

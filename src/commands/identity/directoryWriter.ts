@@ -96,12 +96,18 @@ async function loadFrom(
 
 const NOTHING_KNOWN: StreamEnds = new Map();
 
+export type DirectoryChange = {
+  /** Of the last event; 0 when nothing changed. */
+  readonly position: Position;
+  /** After the change, with what its own stream and the written one say. The directory may not know it yet. */
+  readonly tenant: Tenant | undefined;
+};
+
 /**
- * Decides on the tenant as its own stream and this one say, and appends to this one. The directory knows the change when
- * this returns; only when the connection to the log breaks meanwhile it may not, and the write stands all the same.
+ * Decides on the tenant as its own stream and this one say, and appends to this one. The directory usually knows the change
+ * when this returns; while the log is slow to be read it does not, and the write stands all the same.
  * @param decide pure; gets undefined for an unknown tenant; throws to refuse
  * @param evenParked whether the decision is possible for a parked tenant, too
- * @returns position of the last event; 0 when nothing changed
  * @throws NotFoundError for a deleted tenant; TenantParkedError; what `decide` throws
  */
 export async function writeDirectory(
@@ -110,9 +116,9 @@ export async function writeDirectory(
   stream: string,
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
   evenParked = false,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   const { eventStore, directory } = commands;
-  const { position } = await writeStream(commands, caller, {
+  const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
     name: `Tenant ${caller.tenant}`,
     load: async () => {
@@ -126,7 +132,9 @@ export async function writeDirectory(
     },
   });
   if (position > 0) await waitUntilKnown(commands, caller, position);
-  return position;
+  const after = (tenant: Tenant | undefined, event: DirectoryEvent) =>
+    evolveTenant(tenant, event, at, undefined, position);
+  return { position, tenant: events.reduce(after, state) };
 }
 
 /**
@@ -153,14 +161,17 @@ export function refuseMore(things: string, count: number, max: number): void {
 
 const KNOWN_WITHIN_MS = 5_000;
 
-/** Resolves when the directory knows the log up to this position, after five seconds, or at the caller's deadline. */
+/**
+ * Resolves when the directory knows the log up to this position, after five seconds, or in time for the answer: it may
+ * show a secret that nobody sees again.
+ */
 export async function waitUntilKnown(
   { directory }: Pick<DirectoryCommands, 'directory'>,
   caller: Caller,
   position: Position,
 ): Promise<void> {
   const stop = new AbortController();
-  const longestMs = patience(caller, KNOWN_WITHIN_MS);
+  const longestMs = patience(caller, 2 * KNOWN_WITHIN_MS) / 2;
   const tooLong = wait(longestMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
   await Promise.race([directory.waitFor(position), tooLong]);
   stop.abort();
@@ -168,7 +179,6 @@ export async function waitUntilKnown(
 
 /**
  * @param decide pure; throws to refuse; returns no events when nothing changes
- * @returns position of the last event; 0 when there is none
  * @throws NotFoundError
  */
 export function writeWebhook(
@@ -176,7 +186,7 @@ export function writeWebhook(
   caller: Caller,
   id: string,
   decide: (webhook: Webhook) => readonly WebhookEvent[],
-): Promise<Position> {
+): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
     const webhook = tenant?.webhooks.get(id);
     if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);

@@ -4,9 +4,8 @@ import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/
 import type { Quota } from '../../domain/quotas.js';
 import { type CleanUpGuard, FIRST_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
 /**
  * Its clean-ups are guarded from the beginning (decision 0025).
@@ -17,7 +16,7 @@ export async function createTenant(
   commands: DirectoryCommands,
   caller: Caller,
   input: { readonly displayName?: string; readonly orderModel: string },
-): Promise<Position> {
+): Promise<DirectoryChange> {
   const name = caller.tenant;
   if (!TENANT_NAME.test(name)) {
     throw new ValidationError({
@@ -41,7 +40,7 @@ export async function createTenant(
  * Hosts, tokens and sessions of the tenant end, its webhooks are sent nothing more, its read models are dropped, and its
  * name is not given again. Its events stay in the log. @throws NotFoundError
  */
-export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<Position> {
+export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> {
   const name = caller.tenant;
   const end = (tenant: Tenant | undefined): readonly DirectoryEvent[] => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${name}.`);
@@ -50,11 +49,14 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
   return writeDirectory(commands, caller, tenantStream(name), end, true);
 }
 
-export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, limit: RateLimit): Promise<Position> =>
-  changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
+export const changeRateLimit = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  limit: RateLimit,
+): Promise<DirectoryChange> => changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
 
 /** The operator's rate limit applies again. Nothing is written if it does already. @throws NotFoundError */
-export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<Position> =>
+export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> =>
   changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} }, ({ rateLimit }) => rateLimit !== undefined);
 
 /** @param guard undefined: clean-ups are no longer guarded */
@@ -62,7 +64,7 @@ export const changeCleanUpGuard = (
   commands: DirectoryCommands,
   caller: Caller,
   guard: CleanUpGuard | undefined,
-): Promise<Position> =>
+): Promise<DirectoryChange> =>
   changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: guard ?? { maxPercent: null } });
 
 /** @param quotas only those that change; null: the installation's counts again; 0: no limit */
@@ -70,14 +72,14 @@ export const changeQuotas = (
   commands: DirectoryCommands,
   caller: Caller,
   quotas: { readonly [quota in Quota]?: number | null },
-): Promise<Position> => changeTenant(commands, caller, { type: 'QuotasChanged', data: quotas });
+): Promise<DirectoryChange> => changeTenant(commands, caller, { type: 'QuotasChanged', data: quotas });
 
 function changeTenant(
   commands: DirectoryCommands,
   caller: Caller,
   event: DirectoryEvent,
   isChange: (tenant: Tenant) => boolean = () => true,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     return isChange(tenant) ? [event] : [];

@@ -5,11 +5,10 @@ import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
-import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
+import { type DirectoryChange, type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
 const password = z
@@ -60,13 +59,13 @@ export async function addUser(
   commands: DirectoryCommands,
   caller: Caller,
   body: unknown,
-): Promise<{ readonly position: Position; readonly id: number; readonly password?: string }> {
+): Promise<DirectoryChange & { readonly id: number; readonly password?: string }> {
   const input = parseBody(newUserBody, body);
   const made = input.password === undefined ? newPassword() : undefined;
   const mustChange = input.must_change_password ?? made !== undefined;
   const passwordHash = await hashPassword(caller.tenant, input.password ?? made ?? '', caller.deadline);
   let id = 0;
-  const position = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
+  const change = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     if ([...tenant.users.values()].some((user) => user.email === input.email)) {
       throw new ValidationError({ email: ['The email field names a user that exists already.'] });
@@ -77,7 +76,7 @@ export async function addUser(
     const data = { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash };
     return [{ type: 'UserAdded', data: mustChange ? { ...data, mustChangePassword: true } : data }];
   });
-  return { position, id, ...(made === undefined ? {} : { password: made }) };
+  return { ...change, id, ...(made === undefined ? {} : { password: made }) };
 }
 
 /** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
@@ -86,7 +85,7 @@ export async function changeUser(
   caller: Caller,
   id: number,
   body: unknown,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   const input = parseBody(changeUserBody, body);
   const passwordHash =
     input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password, caller.deadline);
@@ -117,10 +116,10 @@ export async function resetPassword(
   commands: DirectoryCommands,
   caller: Caller,
   id: number,
-): Promise<{ readonly position: Position; readonly password: string }> {
+): Promise<DirectoryChange & { readonly password: string }> {
   const made = newPassword();
-  const position = await changeUser(commands, caller, id, { password: made, must_change_password: true });
-  return { position, password: made };
+  const change = await changeUser(commands, caller, id, { password: made, must_change_password: true });
+  return { ...change, password: made };
 }
 
 export const ownPasswordBody = z.strictObject({
@@ -140,7 +139,7 @@ export async function changeOwnPassword(
   caller: Caller,
   known: User,
   { old_password: old, new_password: chosen }: z.output<typeof ownPasswordBody>,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   if (chosen.normalize('NFKC') === old.normalize('NFKC')) {
     throw new ValidationError({ new_password: ['The new_password field must differ from the old one.'] });
   }
@@ -161,7 +160,7 @@ function userOf(users: ReadonlyMap<number, User>, id: number): User {
 }
 
 /** @throws NotFoundError, ConflictError (last admin) */
-export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<Position> {
+export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     const users = tenant?.users ?? new Map<number, User>();
     userOf(users, id);

@@ -180,7 +180,7 @@ export async function requestBackfill(
   const input = parseBody(backfillBody, body);
   const range = pastRange(commands.now(), ['from', input.from], ['to', input.to]);
   const backfillId = commands.newId();
-  const position = await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
+  const { position } = await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
     const kinds = WEBHOOK_EVENT_KINDS.filter((each) => (input.events ?? events).includes(each));
     return [{ type: 'WebhookBackfillRequested', data: { id, backfillId, kinds, ...range } }];
   });

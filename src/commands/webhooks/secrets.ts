@@ -6,9 +6,13 @@ import { randomBytes } from 'node:crypto';
 import type { Webhook } from '../../domain/identity/directory.js';
 import { webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
-import type { Position } from '../../ports/eventStore.js';
 import { type Caller, type Commands, ConflictError, type SecretBox, UnopenableSecretError } from '../context.js';
-import { type DirectoryCommands, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
+import {
+  type DirectoryChange,
+  type DirectoryCommands,
+  writeDirectory,
+  writeWebhook,
+} from '../identity/directoryWriter.js';
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 
@@ -17,7 +21,7 @@ const SECRET_BYTES = 32;
 /** A symmetric key in the form of Standard Webhooks: `whsec_` and base64 of 32 random bytes. */
 export const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
-export type NewSecret = { readonly position: Position; readonly secret: string };
+export type NewSecret = DirectoryChange & { readonly secret: string };
 
 /** A new secret; the old one stops signing, and a rotation under way ends. @throws NotFoundError */
 export async function regenerateWebhookSecret(
@@ -27,39 +31,45 @@ export async function regenerateWebhookSecret(
 ): Promise<NewSecret> {
   const secret = newSigningSecret();
   const sealedSecret = commands.secretBox.seal(secret);
-  const position = await writeWebhook(commands, caller, id, () => [
+  const change = await writeWebhook(commands, caller, id, () => [
     { type: 'WebhookSecretRegenerated', data: { id, sealedSecret } },
   ]);
-  return { position, secret };
+  return { ...change, secret };
 }
 
 /** Begins a rotation. @throws NotFoundError, ConflictError (one is under way) */
 export async function stageWebhookSecret(commands: WebhookCommands, caller: Caller, id: string): Promise<NewSecret> {
   const secret = newSigningSecret();
   const sealedSecret = commands.secretBox.seal(secret);
-  const position = await writeWebhook(commands, caller, id, ({ stagedSecret }) => {
+  const change = await writeWebhook(commands, caller, id, ({ stagedSecret }) => {
     if (stagedSecret !== undefined) {
       throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
     }
     return [{ type: 'WebhookSecretStaged', data: { id, sealedSecret } }];
   });
-  return { position, secret };
+  return { ...change, secret };
 }
 
 /** Ends a rotation: only the staged secret stays. @throws NotFoundError, ConflictError (none is staged) */
-export const promoteWebhookSecret = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
-  endRotation(commands, caller, id, 'WebhookSecretPromoted');
+export const promoteWebhookSecret = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: string,
+): Promise<DirectoryChange> => endRotation(commands, caller, id, 'WebhookSecretPromoted');
 
 /** Ends a rotation without it: the staged secret stops signing. @throws NotFoundError, ConflictError (none is staged) */
-export const unstageWebhookSecret = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
-  endRotation(commands, caller, id, 'WebhookSecretUnstaged');
+export const unstageWebhookSecret = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: string,
+): Promise<DirectoryChange> => endRotation(commands, caller, id, 'WebhookSecretUnstaged');
 
 const endRotation = (
   commands: DirectoryCommands,
   caller: Caller,
   id: string,
   type: 'WebhookSecretPromoted' | 'WebhookSecretUnstaged',
-): Promise<Position> =>
+): Promise<DirectoryChange> =>
   writeWebhook(commands, caller, id, ({ stagedSecret }) => {
     if (stagedSecret === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
     return [{ type, data: { id } }];

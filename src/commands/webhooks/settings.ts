@@ -5,10 +5,15 @@ import { MAX_CUSTOM_DATA_BYTES, MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_WEBHOOKS }
 import { webhooksStream } from '../../domain/streams.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
-import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryCommands, refuseMore, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
+import {
+  type DirectoryChange,
+  type DirectoryCommands,
+  refuseMore,
+  writeDirectory,
+  writeWebhook,
+} from '../identity/directoryWriter.js';
 import { newSigningSecret, type WebhookCommands } from './secrets.js';
 
 const url = z
@@ -55,8 +60,7 @@ export const disableWebhookBody = z.strictObject({ reason: shortText.default('Di
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
 
-export type NewWebhook = {
-  readonly position: Position;
+export type NewWebhook = DirectoryChange & {
   readonly id: string;
   readonly name: string;
   /** `whsec_` and base64 of 32 random bytes. */
@@ -86,12 +90,12 @@ export async function createWebhook(
     customData: input.custom_data,
     sealedSecret: commands.secretBox.seal(secret),
   };
-  const position = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
+  const change = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     refuseMore('webhooks', tenant.webhooks.size, MAX_WEBHOOKS);
     return [{ type: 'WebhookCreated', data }];
   });
-  return { position, id, name: webhookName, secret };
+  return { ...change, id, name: webhookName, secret };
 }
 
 /**
@@ -105,7 +109,7 @@ export async function changeWebhook(
   id: string,
   body: unknown,
   checkTarget: CheckTarget,
-): Promise<Position> {
+): Promise<DirectoryChange> {
   const input = parseBody(changeWebhookBody, body);
   const { name: newName, custom_data } = input;
   const href = input.url === undefined ? undefined : (await targetOf(input.url, checkTarget)).href;
@@ -127,7 +131,7 @@ const differs = <V>(wanted: V | undefined, old: V): wanted is V =>
   wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(old);
 
 /** Deliveries that wait for another attempt end without one. @throws NotFoundError */
-export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
+export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<DirectoryChange> =>
   writeWebhook(commands, caller, id, () => [{ type: 'WebhookRemoved', data: { id } }]);
 
 /** A disabled webhook keeps its first cause. @throws NotFoundError */
@@ -136,13 +140,13 @@ export const disableWebhook = (
   caller: Caller,
   id: string,
   { cause, reason }: { readonly cause: DisabledCause; readonly reason: string },
-): Promise<Position> =>
+): Promise<DirectoryChange> =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
     disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, cause, reason } }] : [],
   );
 
 /** Appends nothing for an enabled webhook. @throws NotFoundError */
-export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
+export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<DirectoryChange> =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
     disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
   );

@@ -105,7 +105,7 @@ describe('tenants', () => {
     await changeRateLimit(commands, caller, { perSecond: 5, burst: 6 });
     await removeRateLimit(commands, caller);
     // There is none any more: nothing is written, however often it is asked for.
-    expect(await removeRateLimit(commands, caller)).toBe(0);
+    expect((await removeRateLimit(commands, caller)).position).toBe(0);
     await changeCleanUpGuard(commands, caller, { maxPercent: 20, minRecords: 7 });
     await changeCleanUpGuard(commands, caller, undefined);
     expect(appended(TENANT)).toEqual([
