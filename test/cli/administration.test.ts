@@ -1,0 +1,232 @@
+/** Tenants, API clients, users and webhooks on the command line, beside a running service: what is made can be used at once. */
+import { createHmac } from 'node:crypto';
+import { z } from 'zod';
+import { Receiver } from '../acceptance/receiver.js';
+import { ApiClient, at, textAt } from './apiClient.js';
+import { type RunningCli, Workplace } from './cli.js';
+
+const OF = ['--tenant', 'acme'];
+const EVA = ['--email', 'eva@acme.example'];
+const NAMES = ['--first-name', 'Eva', '--last-name', 'Smit'];
+const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
+const SESSION = '/api/v1/platform/session';
+const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'];
+const UNKNOWN = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+
+let workplace: Workplace;
+let receiver: Receiver;
+let service: RunningCli;
+let settings: Record<string, string>;
+let adminPassword: string;
+const opened: ApiClient[] = [];
+
+const run = (...args: readonly string[]) => workplace.run(args, settings);
+const json = (...args: readonly string[]) => workplace.json(args, settings);
+const createTenant = (name: string) => ['tenant', 'create', name, '--order-model', 'dyn_stock_order'];
+const createWebhook = (url: string) => ['webhook', 'create', ...OF, '--url', url];
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  receiver = await Receiver.start();
+  const networks = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile };
+  settings = { ...networks, WEBHOOK_BACKOFF_MS: '0,10', LOG_LEVEL: 'fatal' };
+  adminPassword = textAt(await json(...createTenant('acme')), 'admin', 'password');
+  service = await workplace.start(settings);
+});
+afterAll(async () => {
+  for (const api of opened) await api.close();
+  await receiver.stop();
+  await workplace.remove();
+});
+
+function apiOf(tenant = 'acme'): ApiClient {
+  const api = new ApiClient(service.origin, `${tenant}.localhost`);
+  opened.push(api);
+  return api;
+}
+async function signedIn(email: string, password: string, tenant?: string): Promise<ApiClient> {
+  const api = apiOf(tenant);
+  await api.signIn(email, password);
+  return api;
+}
+
+describe('tenant', () => {
+  const opening = (name: string, email = `admin@${name}.example`) => ({
+    tenant: name,
+    admin: { email, password: expect.stringMatching(/^.{12,}$/) },
+    client: { client_id: expect.any(String), client_secret: expect.any(String), scopes: SCOPES },
+  });
+
+  it('create prints what signs in and what has a token at once; without --json it is for people', async () => {
+    const made = await json(...createTenant('later'));
+    expect(made).toEqual(opening('later'));
+    await signedIn(textAt(made, 'admin', 'email'), textAt(made, 'admin', 'password'), 'later');
+    const api = apiOf('later');
+    const [clientId, clientSecret] = [textAt(made, 'client', 'client_id'), textAt(made, 'client', 'client_secret')];
+    await api.useClientCredentials({ clientId, clientSecret });
+    expect(at(await api.request('GET', ITEMS), 'meta', 'total')).toBe(0);
+    const { stdout } = await run(...createTenant('plain'), '--admin-email', 'eva@plain.example');
+    expect(stdout).toMatch(/admin e-mail +eva@plain\.example\n(.|\n)*client secret +das_/);
+  });
+
+  it('list shows them, and no sample tenant beside those that were there before the service', async () => {
+    const listed = await json('tenant', 'list');
+    const shown = { tenant: 'acme', display_name: 'acme', order_model: 'dyn_stock_order' };
+    expect(listed).toContainEqual(shown);
+    expect(listed).not.toContainEqual(expect.objectContaining({ tenant: 'demo' }));
+    expect((await run('tenant', 'list')).stdout).toMatch(/^acme +dyn_stock_order +acme$/m);
+  });
+});
+
+describe('client', () => {
+  it('create gives the scopes asked for, list shows no secret, remove ends the tokens at once', async () => {
+    const made = await json('client', 'create', ...OF, '--name', 'ERP', '--scopes', 'read:reference_data');
+    const scopes = ['read:reference_data'];
+    expect(made).toEqual({ client_id: expect.any(String), client_secret: expect.any(String), scopes });
+    const [id, clientSecret] = [textAt(made, 'client_id'), textAt(made, 'client_secret')];
+    const api = apiOf();
+    await api.useClientCredentials({ clientId: id, clientSecret });
+    await api.request('GET', ITEMS);
+    const listed = await json('client', 'list', ...OF);
+    expect(listed).toContainEqual({ client_id: id, name: 'ERP', scopes, created_at: expect.stringMatching(/Z$/) });
+    const { stdout } = await run('client', 'list', ...OF);
+    expect(stdout).toMatch(new RegExp(`^${id} +ERP +.*read:reference_data$`, 'm'));
+    expect(`${JSON.stringify(listed)}${stdout}`).not.toMatch(/secret|das_/i);
+    expect(await json('client', 'remove', ...OF, '--id', id)).toEqual({ client_id: id, removed: true });
+    await expect(api.request('GET', ITEMS)).rejects.toThrow('was answered 401');
+  });
+});
+
+describe('user', () => {
+  it('create, set-password and remove: old passwords and sessions end at once', async () => {
+    const made = await json('user', 'create', ...OF, ...EVA, ...NAMES, '--roles', 'validator,auditor');
+    const shown = { id: 2, email: 'eva@acme.example', roles: ['validator', 'auditor'] };
+    expect(made).toEqual({ ...shown, password: expect.any(String) });
+    const session = await signedIn('eva@acme.example', textAt(made, 'password'));
+    const chosen = 'a new long password';
+    const change = ['user', 'set-password', ...OF, '--email', 'Eva@acme.example', '--json'];
+    const { code, stdout } = await workplace.run(change, settings, `${chosen}\n`);
+    expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 0, answer: { changed: true } });
+    await expect(session.request('GET', SESSION)).rejects.toThrow('was answered 401');
+    await expect(signedIn('eva@acme.example', textAt(made, 'password'))).rejects.toThrow('was answered 401');
+    const other = await signedIn('eva@acme.example', chosen);
+    const listed = { ...shown, first_name: 'Eva', last_name: 'Smit', locale: 'en' };
+    expect(await json('user', 'list', ...OF)).toContainEqual(listed);
+    expect(await json('user', 'remove', ...OF, ...EVA)).toMatchObject({ removed: true });
+    await expect(other.request('GET', SESSION)).rejects.toThrow('was answered 401');
+    expect((await run('user', 'list', ...OF)).stdout).not.toContain('eva@');
+  });
+
+  it.each([
+    ['nothing', '', 'No password was given'],
+    ['a short one', 'short\n', 'The password field must be at least 12 characters.'],
+    ['no UTF-8', Buffer.from('correct horse b\xe4ttery\n', 'latin1'), 'The password is not valid UTF-8.'],
+    ['one without an end', 'x'.repeat(100_000), 'A password has at most 200 characters.'],
+  ])('set-password refuses %s', async (_, input, message) => {
+    const change = ['user', 'set-password', ...OF, '--email', 'admin@acme.example'];
+    const { code, stderr } = await workplace.run(change, settings, input);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+  });
+});
+
+describe('webhook', () => {
+  const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  let hook: { readonly id: string; readonly secret: string };
+  const ofHook = (command: string, ...more: string[]) => ['webhook', command, ...OF, '--id', hook.id, ...more];
+  const shown = async () => (await json('webhook', 'list', ...OF)) as readonly object[];
+
+  beforeAll(async () => {
+    const custom = ['--events', 'order.approved', '--custom-data', '{"warehouse":"north"}'];
+    const made = await json(...createWebhook(receiver.url('/orders?key=hidden')), '--name', 'Real', ...custom);
+    hook = z.strictObject({ id: z.string(), secret: z.string() }).parse(made);
+    expect(hook.secret).toEqual(SECRET);
+  });
+
+  it('list shows no secret; rotate shows a new one, promote makes it the only one', async () => {
+    const one = { id: hook.id, name: 'Real', events: ['order.approved'], enabled: true, disabled: null };
+    expect(await shown()).toMatchObject([{ ...one, rotating: false }]);
+    const { stdout } = await run('webhook', 'list', ...OF);
+    expect(stdout).toMatch(new RegExp(`^ID +STATE +NAME +URL\n${hook.id} +enabled +Real +https:`));
+    expect(stdout).not.toMatch(/whsec|v1\./);
+    expect(await json(...ofHook('rotate'))).toEqual({ id: hook.id, secret: SECRET });
+    expect(await shown()).toMatchObject([{ rotating: true }]);
+    expect(await run(...ofHook('rotate'))).toMatchObject({ code: 1, stderr: expect.stringContaining('is under way') });
+    expect(await json(...ofHook('promote'))).toEqual({ id: hook.id, rotating: false });
+    const { secret } = Object(await json(...ofHook('rotate')));
+    expect((await run(...ofHook('promote'))).stdout).toBe('The new secret is the only one now.\n');
+    hook = { ...hook, secret };
+  });
+
+  it('disable and enable, as often as wanted', async () => {
+    for (const more of [['--reason', 'Maintenance.'], []])
+      expect(await json(...ofHook('disable', ...more))).toEqual({ id: hook.id, enabled: false });
+    const disabled = { cause: 'admin', reason: 'Maintenance.', since: expect.any(String) };
+    expect(await shown()).toMatchObject([{ enabled: false, disabled }]);
+    for (let times = 0; times < 2; times += 1)
+      expect(await json(...ofHook('enable'))).toEqual({ id: hook.id, enabled: true });
+    expect(await shown()).toMatchObject([{ enabled: true, disabled: null }]);
+  });
+
+  it('test sends a signed example once, and says what came of it', async () => {
+    receiver.reply('/orders?key=hidden', (nth) => ({ status: nth === 1 ? 204 : 503, body: nth === 1 ? '' : 'down' }));
+    const { code, stdout } = await run(...ofHook('test'));
+    expect(stdout).toMatch(/^webhook +Real, 127\.0\.0\.1:\d+\nstatus +204\ntook +\d+ ms\n$/);
+    expect(code).toBe(0);
+    const [call] = await receiver.received('/orders?key=hidden', 1);
+    const signature = createHmac('sha256', hook.secret).update(String(call?.body)).digest('hex');
+    expect(call?.headers).toMatchObject({ signature, 'webhook-replay': 'test', 'webhook-event': 'order.approved' });
+    const failed = await run(...ofHook('test', '--event', 'order.created', '--json'));
+    const outcome = { ok: false, status: 503, reason: 'HTTP 503', response_body: 'down' };
+    expect(JSON.parse(failed.stdout)).toMatchObject({ id: hook.id, event: 'order.created', ...outcome });
+    expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not accept it: HTTP 503\n' });
+    for (const each of [stdout, failed.stdout, failed.stderr]) expect(each).not.toMatch(/hidden|whsec/);
+  });
+
+  it('deliveries lists what was sent, by webhook, order and state', async () => {
+    const deliveries = (...more: string[]) => run('webhook', 'deliveries', ...OF, ...more);
+    expect((await deliveries()).stdout).toBe('There is no such delivery.\n');
+    const api = await signedIn('admin@acme.example', adminPassword);
+    const path = `/api/v1/platform/webhooks/${hook.id}/test`;
+    const requested = await api.request('POST', path, { event: 'order.approved' });
+    const failed = async () => (await deliveries('--state', 'failed')).stdout;
+    while (!(await failed()).includes('failed'));
+    expect(await failed()).toMatch(
+      /^REQUESTED +STATE +ATTEMPTS +EVENT +ABOUT +WEBHOOK +LAST\n\S+Z +failed +5 +order\.approved +- +Real +HTTP 503\n$/,
+    );
+    const attempt = { status: 503, reason: 'HTTP 503' };
+    expect(await json('webhook', 'deliveries', ...OF, '--id', hook.id)).toMatchObject([
+      { id: at(requested, 'data', 'delivery_id'), state: 'failed', attempts: Array(5).fill(attempt) },
+    ]);
+    for (const nothing of [
+      ['--state', 'open'],
+      ['--order', UNKNOWN],
+    ])
+      expect((await deliveries(...nothing)).stdout).toBe('There is no such delivery.\n');
+  });
+});
+
+it.each<[number, readonly string[], string | RegExp]>([
+  [1, createTenant('acme'), /^Tenant acme exists already\.\n$/],
+  [1, createTenant('No_Host'), /^The name must be 1 to 40 lower-case letters.*\n$/],
+  [1, [...createTenant('second'), '--admin-email', 'nobody'], /^The email field must be an e-mail address\.\n$/],
+  [1, ['client', 'create', ...OF, '--name', 'E', '--scopes', 'all'], /must be one of read:.*\n$/],
+  [1, createWebhook('http://erp.example/'), /^The url field .*HTTPS.*\n$/],
+  [1, createWebhook('https://10.0.0.1/'), /^The url field must lead to a public address on an allowed port\..*\n$/],
+  [1, [...createWebhook('https://127.0.0.1/'), '--custom-data', '{"a":["\\ud800"]}'], 'well-formed Unicode text'],
+  [1, ['webhook', 'promote', ...OF, '--id', UNKNOWN], /^There is no webhook .*\n$/],
+  [1, ['webhook', 'test', ...OF, '--id', UNKNOWN], /^There is no webhook .*\n$/],
+  [1, ['user', 'remove', ...OF, '--email', 'admin@acme.example'], 'This is the last admin'],
+  [2, ['webhook', 'enable', ...OF], "'--id <id>'"],
+  [2, ['webhook', 'deliveries', ...OF, '--state', 'lost'], 'Allowed choices are'],
+  [2, ['webhook', 'deliveries', ...OF, '--limit', '0'], '--limit'],
+  [2, ['client', 'list', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
+  [2, ['webhook', 'list', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
+  [2, ['client', 'remove', ...OF, '--id', 'x'], /^There is no API client x\. There is: [0-9a-f-]{36}.*\n$/],
+  [2, ['user', 'remove', ...OF, '--email', 'x@y.example'], 'There is: admin@acme.example'],
+])('what cannot be done ends with %i, a message and no output: %j', async (expected, command, message) => {
+  const { code, stdout, stderr } = await run(...command);
+  expect(stderr).toEqual(
+    typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message),
+  );
+  expect({ code, stdout }).toEqual({ code: expected, stdout: '' });
+});
