@@ -1,6 +1,7 @@
 /** House rules that a program can check. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { eventTypes } from '#app/domain/eventTypes.js';
 import * as limits from '#app/domain/limits.js';
 
 const ROOT = resolve(__dirname, '../..');
@@ -53,6 +54,12 @@ test('docs/limits.md shows every limit with its value', () => {
   const shown = ([name, value]: [string, number]) =>
     page.includes(`\`${name}\``) && page.includes(`| ${value.toLocaleString('en')} `);
   expect(Object.entries(limits).filter((limit) => !shown(limit))).toEqual([]);
+});
+
+test('docs/events.md has an entry for every event type, with an example in JSON', () => {
+  const entries = [...text('docs/events.md').matchAll(/^\*\*(\w+)\*\*.*\n\n```json\n([^`]*)```/gm)];
+  expect(entries.map(([, type]) => type).sort()).toEqual(Object.keys(eventTypes).sort());
+  for (const [, , example = ''] of entries) expect(() => JSON.parse(example)).not.toThrow();
 });
 
 test('fields of records are read with ownValue: a name from outside may be one that every object has', () => {
