@@ -93,21 +93,30 @@ test('the key that seals secrets is not that of the log', async () => {
   ]);
 });
 
-test('an event that is missing in the middle', async () => {
+test.each<[string, string, readonly RegExp[]]>([
+  [
+    'an event that is missing in the middle',
+    "DELETE FROM events WHERE revision = 0 AND stream_id = (SELECT stream_id FROM streams WHERE name = 'clients-acme')",
+    [
+      /^event log: The event before position \d+ is missing\.$/,
+      /^event log: Events of the stream clients-acme are missing\.$/,
+    ],
+  ],
+  [
+    'an append that is cut',
+    'UPDATE events SET following = 1 WHERE position = (SELECT max(position) FROM events)',
+    [/^event log: The last append ends before its last event/],
+  ],
+  [
+    'an event that this release cannot read',
+    "UPDATE event_types SET schema_version = 99 WHERE type = 'UserAdded'",
+    [/^event types and secrets: The event log holds what .* UserAdded version 99/],
+  ],
+])('%s', async (_what, sql, expected) => {
   await workplace.json(['client', 'create', '--tenant', 'acme', '--name', 'Second']);
-  await change(`DELETE FROM events WHERE revision = 0 AND stream_id = (
-    SELECT stream_id FROM streams WHERE name = 'clients-acme')`);
-  expect((await problems()).found).toEqual([
-    expect.stringMatching(/^event log: The event before position \d+ is missing\.$/),
-    'event log: Events of the stream clients-acme are missing.',
-  ]);
-});
-
-test('an append that is cut', async () => {
-  await change('UPDATE events SET following = 1 WHERE position = (SELECT max(position) FROM events)');
-  expect((await problems()).found).toEqual([
-    expect.stringMatching(/^event log: The last append ends before its last event/),
-  ]);
+  await change(sql);
+  const found = (await problems()).found.filter((problem) => !problem.startsWith('read models: '));
+  expect(found).toEqual(expected.map((each) => expect.stringMatching(each)));
 });
 
 test('an index whose page was overwritten', async () => {
@@ -126,13 +135,6 @@ test('what is no database', async () => {
   for (const end of ['-wal', '-shm']) await rm(data(`events.db${end}`), { force: true });
   await writeFile(data('events.db'), Buffer.alloc(10_000, 'x'));
   expect((await problems()).found).toEqual(['event log: SQLite says: file is not a database.']);
-});
-
-test('events that this release cannot read', async () => {
-  await change("UPDATE event_types SET schema_version = 99 WHERE type = 'UserAdded'");
-  expect((await problems()).found).toContainEqual(
-    expect.stringMatching(/^event types and secrets: The event log holds what .* UserAdded version 99/),
-  );
 });
 
 test('a projection that stands still, since no service runs', async () => {

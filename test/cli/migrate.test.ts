@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import { event, events, ids, storedSlices } from '../contract/eventStoreFixtures.js';
+import { event, events, storedSlices } from '../contract/eventStoreFixtures.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { Workplace } from './cli.js';
 
@@ -71,15 +71,6 @@ test('there and back: the same events in the same appends, with a proof', async 
   expect(back).toEqual({ ...Object(there), from: double.url, to: 'back' });
 });
 
-test('from one data directory to another, in words', async () => {
-  await makeSource();
-  const { code, stdout } = await migrate('data', 'copy');
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/^\d+ events copied from data to copy\.\nBoth hold \d+ events of \d+ appends in \d+ streams/);
-  expect(stdout).toMatch(/SHA-256 of both: [0-9a-f]{64}\n$/);
-  expect((await migrate('data', 'copy')).stdout).toMatch(/^0 events copied/);
-});
-
 test('an interrupted run goes on, also after a part of an append', async () => {
   await makeSource();
   await migrate('data', double.url);
@@ -109,43 +100,29 @@ test('without a deleted tenant: of its streams only its own is copied; one that 
   );
 });
 
-test('a log that holds nothing but its own creation is copied as well', async () => {
-  await workplace.run(['tenant', 'list']);
-  expect(await workplace.json(['migrate', '--from', 'data', '--to', 'copy'])).toMatchObject({ events: 1, copied: 1 });
-});
-
-describe('refused, and nothing is written', () => {
-  test('a target that holds other events', async () => {
-    await makeSource();
-    await withLog(await openEventStoreDb({ url: double.url }), (log) =>
-      log.append('order-b.1', events(2), 'no-stream'),
-    );
-    const held = double.log.records.length;
-    const { code, stderr } = await migrate('data', double.url);
-    expect(stderr).toContain('The target holds other events than the source: ThingHappened');
-    expect(code).toBe(1);
-    expect(double.log.records).toHaveLength(held);
+test('a target that holds other events, or more than the source, is refused, and nothing is written', async () => {
+  await makeSource();
+  const [first, more] = [event(), event()];
+  await withLog(await openEventStoreDb({ url: double.url }), (log) => log.append('order-b.1', [first], 'no-stream'));
+  const held = double.log.records.length;
+  expect(await migrate('data', double.url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The target holds other events than the source: ThingHappened'),
   });
-
-  test('a target that holds more than the source', async () => {
-    await makeSource();
-    await migrate('data', 'copy');
-    const more = event();
-    await withLog(await inDirectory('copy'), (log) => log.append('order-acme.1', [more], 'any'));
-    const { code, stderr } = await migrate('data', 'copy');
-    expect(stderr).toContain(`holds other events than the source: ThingHappened ${more.id} in order-acme.1`);
-    expect(code).toBe(1);
-  });
-
-  test('a source that is not there, and the same place twice', async () => {
-    expect(await migrate('nothing', 'copy')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('no events.db'),
-    });
-    expect(existsSync(join(workplace.directory, 'nothing'))).toBe(false);
-    await makeSource();
-    expect(await migrate('data', './data/')).toMatchObject({ code: 1, stderr: expect.stringContaining('same place') });
-  });
+  expect(double.log.records).toHaveLength(held);
+  const words = await migrate('data', 'copy');
+  expect(words.stdout).toMatch(
+    /^\d+ events copied from data to copy\.\nBoth hold \d+ events of \d+ appends in \d+ streams.*\n?.*SHA-256 of both: [0-9a-f]{64}\n$/s,
+  );
+  expect((await migrate('data', 'copy')).stdout).toMatch(/^0 events copied/);
+  await withLog(await inDirectory('copy'), (log) => log.append('order-acme.1', [more], 'any'));
+  const { code, stderr } = await migrate('data', 'copy');
+  expect(stderr).toContain(`holds other events than the source: ThingHappened ${more.id} in order-acme.1`);
+  expect(code).toBe(1);
+  const nothing = await migrate('nothing', 'other');
+  expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining('no events.db') });
+  expect(existsSync(join(workplace.directory, 'nothing'))).toBe(false);
+  expect(await migrate('data', './data/')).toMatchObject({ code: 1, stderr: expect.stringContaining('same place') });
 });
 
 test('a target that differs in anything but its ids fails the proof', async () => {
@@ -158,7 +135,6 @@ test('a target that differs in anything but its ids fails the proof', async () =
       await log.append(append[0]?.stream ?? '', changed, 'any');
     }
   });
-  expect(ids(original.flat()).length).toBeGreaterThan(3);
   expect(await migrate('data', 'copy')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('The copy is not the same as the source'),

@@ -1,6 +1,6 @@
 /** docs/webhooks.md, "Change SECRETS_KEY": on a real data directory, beside a service and without one. */
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
@@ -71,105 +71,62 @@ async function secretsIn(box: Pick<SecretBox, 'open'>): Promise<{ readonly [id: 
   }
 }
 
-describe('webhook reseal', () => {
-  it('--help has an example', async () => {
-    const { code, stdout } = await workplace.run([...RESEAL, '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain('Usage: dynamic-assets webhook reseal ');
-    expect(stdout).toMatch(/Example:\n {2}\$ .*dynamic-assets webhook reseal\n/);
-  });
+const outcome = (resealed: number, current: number) => ({ resealed, current, unopenable: [], signing_keys: 0 });
 
-  it.each([['without a service'], ['beside a service']])('%s: all secrets stay, under the new key', async (how) => {
-    const { secrets } = await makeWebhooks(withKeys(OLD));
-    await workplace.json(['keys', 'rotate'], withKeys(OLD));
-    if (how === 'beside a service') await workplace.start(withKeys(NEW, OLD));
-    const { code, stdout, stderr } = await workplace.run(RESEAL, withKeys(NEW, OLD));
-    expect(stdout.split('\n')).toEqual([
-      'sealed again                 4',
-      'under the first key already  0',
-      'opened by no key             0',
-      'token keys sealed again      1',
-      '',
-    ]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
-    await expect(secretsIn(createSecretBox(keyOf(OLD)))).rejects.toThrow('it was sealed under another key');
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
-      resealed: 0,
-      current: 4,
-      unopenable: [],
-      signing_keys: 0,
-    });
-    // The old key is that of the log no longer.
-    const refused = await workplace.run(['keys', 'rotate'], withKeys(OLD));
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No key of this process opens the key/) });
-    const lost = await workplace.json(['keys', 'rotate', '--lost-secrets-key'], withKeys(LOST));
-    expect(lost).toMatchObject({ revoked: [expect.any(String)] });
-    expect(await workplace.json(['keys', 'list'])).toMatchObject([{ signs: true, verifies_until: null }]);
-  });
+it.each([['without a service'], ['beside a service']])('%s: all secrets stay, under the new key', async (how) => {
+  const { secrets } = await makeWebhooks(withKeys(OLD));
+  await workplace.json(['keys', 'rotate'], withKeys(OLD));
+  if (how === 'beside a service') await workplace.start(withKeys(NEW, OLD));
+  const { code, stdout } = await workplace.run(RESEAL, withKeys(NEW, OLD));
+  expect(code).toBe(0);
+  expect(stdout.split('\n')).toEqual([
+    'sealed again                 4',
+    'under the first key already  0',
+    'opened by no key             0',
+    'token keys sealed again      1',
+    '',
+  ]);
+  expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
+  await expect(secretsIn(createSecretBox(keyOf(OLD)))).rejects.toThrow('it was sealed under another key');
+  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(0, 4));
+  // The old key is that of the log no longer.
+  const refused = await workplace.run(['keys', 'rotate'], withKeys(OLD));
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No key of this process opens the key/) });
+  const lost = await workplace.json(['keys', 'rotate', '--lost-secrets-key'], withKeys(LOST));
+  expect(lost).toMatchObject({ revoked: [expect.any(String)] });
+  expect(await workplace.json(['keys', 'list'])).toMatchObject([{ signs: true, verifies_until: null }]);
+});
 
-  it('a secret that no key opens is named, with exit code 1; all others are sealed again, and none is shown', async () => {
-    const { still, rotating, other, secrets } = await makeWebhooks(withKeys(OLD));
-    const lost = await makeWebhook('acme', withKeys(LOST));
-    const regenerated = await makeWebhook('other', withKeys(OLD));
-    await rotate('other', regenerated.id, withKeys(LOST));
+it('a secret that no key opens is named, with exit code 1; all others are sealed again, and none is shown', async () => {
+  const { still, rotating, other, secrets } = await makeWebhooks(withKeys(OLD));
+  const lost = await makeWebhook('acme', withKeys(LOST));
+  const regenerated = await makeWebhook('other', withKeys(OLD));
+  await rotate('other', regenerated.id, withKeys(LOST));
 
-    const { code, stdout, stderr } = await workplace.run([...RESEAL, '--json'], withKeys(NEW, OLD));
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toEqual({
-      resealed: 5,
-      current: 0,
-      unopenable: [
-        { tenant: 'acme', webhook_id: lost.id, secret: 'primary' },
-        { tenant: 'other', webhook_id: regenerated.id, secret: 'staged' },
-      ],
-      signing_keys: 0,
-    });
-    expect(stderr).toMatch(
-      new RegExp(`^No key opens these; .*\n.*\nacme +${lost.id} +primary\nother +${regenerated.id} +staged\n$`),
-    );
-    expect(stdout + stderr).not.toMatch(/whsec_|v1\./);
-    const known = await secretsIn({ open: (sealed) => openOr(createSecretBox(keyOf(NEW)), sealed, 'lost') });
-    for (const { id } of [still, rotating, other]) expect(known[id]).toEqual(secrets[id]);
-    expect([known[lost.id], known[regenerated.id]]).toEqual([['lost'], [regenerated.secret, 'lost']]);
+  const { code, stdout, stderr } = await workplace.run([...RESEAL, '--json'], withKeys(NEW, OLD));
+  expect(code).toBe(1);
+  const unopenable = [
+    { tenant: 'acme', webhook_id: lost.id, secret: 'primary' },
+    { tenant: 'other', webhook_id: regenerated.id, secret: 'staged' },
+  ];
+  expect(JSON.parse(stdout)).toEqual({ ...outcome(5, 0), unopenable });
+  const named = `acme +${lost.id} +primary\nother +${regenerated.id} +staged\n`;
+  expect(stderr).toMatch(new RegExp(`^No key opens these; .*\n.*\n${named}$`));
+  expect(stdout + stderr).not.toMatch(/whsec_|v1\./);
+  const known = await secretsIn({ open: (sealed) => openOr(createSecretBox(keyOf(NEW)), sealed, 'lost') });
+  for (const { id } of [still, rotating, other]) expect(known[id]).toEqual(secrets[id]);
+  expect([known[lost.id], known[regenerated.id]]).toEqual([['lost'], [regenerated.secret, 'lost']]);
+  expect(await workplace.json(RESEAL, withKeys(NEW, OLD, LOST))).toEqual(outcome(2, 5));
+});
 
-    const words = await workplace.run(RESEAL, withKeys(NEW, OLD));
-    expect(words).toMatchObject({ code: 1, stdout: expect.stringMatching(/^opened by no key +2$/m), stderr });
-    const all = withKeys(NEW, OLD, LOST);
-    expect(await workplace.json(RESEAL, all)).toEqual({ resealed: 2, current: 5, unopenable: [], signing_keys: 0 });
-  });
-
-  it('an installation moves from the key file to SECRETS_KEY', async () => {
-    const file = join(workplace.directory, 'data', 'keys', 'secrets.key');
-    const { secrets } = await makeWebhooks({ ...withKeys(), SECRETS_KEY: '' });
-    const kept = Buffer.from(await readFile(file, 'utf8'), 'base64');
-    expect(await secretsIn(createSecretBox(kept))).toEqual(secrets);
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
-      resealed: 4,
-      current: 0,
-      unopenable: [],
-      signing_keys: 0,
-    });
-    await rm(file);
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
-      resealed: 0,
-      current: 4,
-      unopenable: [],
-      signing_keys: 0,
-    });
-    expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
-    expect(existsSync(file)).toBe(false);
-  });
-
-  it('where there is no tenant yet, there is nothing to do', async () => {
-    await rm(join(workplace.directory, 'data'), { recursive: true });
-    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({
-      resealed: 0,
-      current: 0,
-      unopenable: [],
-      signing_keys: 0,
-    });
-  });
+it('an installation moves from the key file to SECRETS_KEY', async () => {
+  const file = join(workplace.directory, 'data', 'keys', 'secrets.key');
+  const { secrets } = await makeWebhooks({ ...withKeys(), SECRETS_KEY: '' });
+  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(4, 0));
+  await rm(file);
+  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(0, 4));
+  expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
+  expect(existsSync(file)).toBe(false);
 });
 
 function openOr(box: SecretBox, sealed: string, otherwise: string): string {
