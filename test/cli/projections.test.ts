@@ -36,27 +36,29 @@ const settings = () => ({ DATA_DIR: inside.directoryPath });
 const run = (...args: string[]) => workplace.run(['projections', ...args], settings());
 const readModels = () => openSqlite(join(inside.directoryPath, 'readmodels.db'));
 
-describe('what is not there is named, with what there is, and ends with 2', () => {
-  it.each([
-    [['rebuild', '--projection', 'record'], /Allowed choices are records, order_history, deliveries, activity/],
-    [['rebuild', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, bravo\.\n$/],
-    [['rebuild', '--tenant', 'brave'], /^There is no tenant brave\. There is: bravo, acme\.\n$/],
-    [['rebuild', '--tenant', 'acme', '--table', 'dyn_prty'], / in tenant acme\. There is: dyn_party, dyn_item, /],
-    [['rebuild', '--table', 'dyn_party'], /^--table needs --tenant/],
-    [['verify', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, bravo\.\n$/],
-    [['verify', '--tenant', 'acme', '--table', 'dyn_prty'], /There is: dyn_party, dyn_item, /],
-    [['rebuild', '--tenant', 'acme', '--table', 'dyn_party', '--projection', 'deliveries'], /^--table goes with/],
-  ])('%j', async (args, message) => {
-    await openTenant(inside, 'bravo');
-    const { code, stdout, stderr } = await run(...args);
-    expect(stderr).toMatch(message);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  });
+it.each([
+  [['rebuild', '--projection', 'record'], /Allowed choices are records, order_history, deliveries, activity/],
+  [['rebuild', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme\.\n$/],
+  [['rebuild', '--tenant', 'acme', '--table', 'dyn_prty'], / in tenant acme\. There is: dyn_party, dyn_item, /],
+  [['rebuild', '--table', 'dyn_party'], /^--table needs --tenant/],
+  [['verify', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme\.\n$/],
+  [['rebuild', '--tenant', 'acme', '--table', 'dyn_party', '--projection', 'deliveries'], /^--table goes with/],
+])('what is not there is named, with what there is, and ends with 2: %j', async (args, message) => {
+  const { code, stdout, stderr } = await run(...args);
+  expect(stderr).toMatch(message);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 });
 
-it('a rebuild says how many events and records it has applied', async () => {
+it('a rebuild says how many events and records it has applied; the list says how far each projection is', async () => {
   const { stdout } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
   expect(stdout).toMatch(/^records of acme\/dyn_party: 3 events with 20 records in [\d.]+ s, in place now\.\n$/);
+  const names = ['records', 'order_history', 'deliveries', 'activity'];
+  const reports = await workplace.json(['projections', 'rebuild'], settings());
+  expect(reports).toMatchObject(names.map((projection) => ({ projection, behind: 0 })));
+  const shown = { head: expect.any(Number), behind: 0, parked: [], tenantsBehind: { names: [], isAll: true } };
+  expect(await workplace.json(['projections', 'list'], settings())).toMatchObject(
+    names.map((name) => ({ name, ...shown })),
+  );
 });
 
 it('a rebuild that cannot apply an event fails, says which one, and leaves the live read model as it is', async () => {
@@ -97,41 +99,18 @@ describe('verify', () => {
     const line = new RegExp(`^  records/acme/dyn_party, r${table}_t0, [0-9a-f-]{36}: missing\\. .+$`, 'gm');
     expect(stdout.match(line)).toHaveLength(10);
 
-    const result = JSON.parse((await run('verify', '--tenant', 'acme', '--json')).stdout);
-    expect(result).toMatchObject({ equal: false, more: 0 });
+    const result = await workplace.run(['projections', 'verify', '--tenant', 'acme', '--json'], settings());
     const counts = { projection: 'records', tenant: 'acme', records: 1_020, differences: 10 };
-    expect(result.projections[0]).toEqual({
-      ...counts,
-      position: expect.any(Number),
-      parts: expect.any(Number),
-      seconds: expect.any(Number),
+    const first = { projection: 'records', tenant: 'acme', table: 'dyn_party', place: `r${table}_t0`, kind: 'missing' };
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      equal: false,
+      more: 0,
+      projections: expect.arrayContaining([expect.objectContaining(counts)]),
+      differences: Array(10).fill(first),
     });
-    expect(result.differences).toHaveLength(10);
-    expect(result.differences[0]).toEqual({
-      projection: 'records',
-      tenant: 'acme',
-      table: 'dyn_party',
-      place: `r${table}_t0`,
-      record: expect.any(String),
-      kind: 'missing',
-      detail: expect.any(String),
-    });
-
     // A rebuild puts it right.
     expect(await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party')).toMatchObject({ code: 0 });
     expect(await run('verify', '--tenant', 'acme')).toMatchObject({ code: 0 });
-  });
-
-  /** Each of the 220 records is missing, the event that made it, and the table. */
-  it('lists a hundred differences, and says how many more there are', async () => {
-    await sync(20, 200);
-    const db = readModels();
-    db.exec("DELETE FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party'");
-    db.close();
-    const { code, stdout } = await run('verify', '--tenant', 'acme', '--table', 'dyn_party');
-    expect(code).toBe(1);
-    expect(stdout.match(/: missing\./g)).toHaveLength(100);
-    expect(stdout).toMatch(/\n {2}and 341 more\n$/);
   });
 });
 
