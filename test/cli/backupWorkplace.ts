@@ -37,7 +37,7 @@ export class BackupWorkplace {
       await api.useClientCredentials({ clientId: this.client.client_id, clientSecret: this.client.client_secret });
       return await use(api);
     } finally {
-      await api.close();
+      api.close();
     }
   }
 

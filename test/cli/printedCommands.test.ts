@@ -14,7 +14,7 @@ async function paste(lines: string): Promise<unknown> {
 it('at the first start, and at a later one; a bare host means the tenant demo unless DEFAULT_TENANT names another', async () => {
   const workplace = await Workplace.make();
   try {
-    const first = await workplace.start();
+    const first = await workplace.start({}, '--demo');
     await first.printed('openapi.json');
     const { output } = first;
     const from = output.indexOf('TOKEN=$(');

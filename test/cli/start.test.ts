@@ -1,9 +1,17 @@
-/** The first start makes something to look at; later ones begin where it ended. */
+/** `npm start` makes something to look at where there is nothing; later starts, and those of production, do not. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ApiClient, at } from './apiClient.js';
-import { type RunningCli, Workplace } from './cli.js';
+import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 
 const printed = (output: string, label: string): string =>
   new RegExp(`^ +${label} +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
+
+function optionsOfNpmStart(): readonly string[] {
+  const { scripts } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
+  const [, options = ''] = / start(.*)$/.exec(scripts.start) ?? [];
+  return options.split(' ').filter((option) => option !== '');
+}
 
 let workplace: Workplace;
 let service: RunningCli;
@@ -11,12 +19,12 @@ let api: ApiClient;
 
 beforeAll(async () => {
   workplace = await Workplace.make();
-  service = await workplace.start();
+  service = await workplace.start({}, ...optionsOfNpmStart());
   await service.printed('openapi.json');
   api = new ApiClient(service.origin, 'demo.localhost');
 });
 afterAll(async () => {
-  await api.close();
+  api.close();
   await workplace.remove();
 });
 
@@ -45,11 +53,26 @@ it('says so when the port is taken', async () => {
 
 it('ends with 0 on SIGTERM, and a later start shows the address only, and has the records', async () => {
   expect(await service.stop()).toBe(0);
-  const again = await workplace.start();
+  const again = await workplace.start({}, '--demo');
   const items = new ApiClient(again.origin, 'demo.localhost');
   await items.signIn(printed(service.output, 'admin e-mail'), printed(service.output, 'admin password'));
   expect(at(await items.request('GET', '/api/v1/platform/tables/dyn_item/assets'), 'meta', 'total')).toBe(20);
-  await items.close();
+  items.close();
   expect(await again.stop()).toBe(0);
+  expect(again.output).toBe(`Listening on ${again.address}`);
+});
+
+it('start alone, as in production, makes no tenant, and says how to make one; --demo makes none beside others', async () => {
+  const ofProduction = { DATA_DIR: 'production' };
+  const alone = await workplace.start(ofProduction);
+  await alone.printed('dynamic-assets tenant create');
+  expect(alone.output).toBe(
+    `Listening on ${alone.address}\nThere is no tenant yet. Make one with "dynamic-assets tenant create <name> --order-model dyn_stock_order".`,
+  );
+  expect(await workplace.json(['tenant', 'list'], ofProduction)).toEqual([]);
+  await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order'], ofProduction);
+  await alone.stop();
+  const again = await workplace.start(ofProduction, '--demo');
+  expect(await workplace.json(['tenant', 'list'], ofProduction)).toHaveLength(1);
   expect(again.output).toBe(`Listening on ${again.address}`);
 });
