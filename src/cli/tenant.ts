@@ -6,7 +6,7 @@ import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
 import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { changeQuotas, createTenant, deleteTenant } from '../commands/identity/tenants.js';
+import { changeCleanUpGuard, changeQuotas, createTenant, deleteTenant } from '../commands/identity/tenants.js';
 import { addUser, newUserBody } from '../commands/identity/users.js';
 import { readConfig } from '../config.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
@@ -32,6 +32,7 @@ export function tenantCommand(): Command {
     .addCommand(listCommand())
     .addCommand(showCommand())
     .addCommand(quotasCommand())
+    .addCommand(guardCommand())
     .addCommand(deleteCommand());
 }
 
@@ -134,6 +135,50 @@ function quotasCommand(): Command {
   return withJson(definition, 'dynamic-assets tenant quotas acme --records 50000000 --log-bytes default').action(
     setQuotas,
   );
+}
+
+function guardCommand(): Command {
+  const definition = new Command('clean-up-guard')
+    .description(
+      'Guard the clean-ups of one tenant: those of more than this share of a table, or of a batch id that no record has, need the confirmation of their number. A new tenant has no guard.',
+    )
+    .argument('<name>', 'the tenant')
+    .option('--max-percent <number>', 'share of a table, 0 to 100', percentOption)
+    .option('--min-records <number>', 'clean-ups of so many records are never refused', countOption, 0)
+    .option('--off', 'no guard');
+  return withJson(definition, 'dynamic-assets tenant clean-up-guard acme --max-percent 50 --min-records 100').action(
+    setGuard,
+  );
+}
+
+type GuardOptions = JsonOption & {
+  readonly maxPercent?: number;
+  readonly minRecords: number;
+  readonly off?: true;
+};
+
+async function setGuard(name: string, { maxPercent, minRecords, off, ...output }: GuardOptions): Promise<void> {
+  if ((maxPercent === undefined) !== (off === true)) throw new UsageError('Name one of --max-percent and --off.');
+  const guard = maxPercent === undefined ? undefined : { maxPercent, minRecords };
+  await withTenant(name, ({ commands }) => changeCleanUpGuard(commands, operator(name), guard));
+  const shown = guard === undefined ? null : { max_percent: guard.maxPercent, min_records: minRecords };
+  const percent = `more than ${maxPercent} percent of a table and more than ${minRecords} records`;
+  printResult(output, { tenant: name, clean_up_guard: shown }, [
+    guard === undefined
+      ? `Clean-ups of ${name} are not guarded.`
+      : `Clean-ups of ${name} are confirmed beyond ${percent}.`,
+  ]);
+}
+
+function countOption(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+function percentOption(text: string): number {
+  const percent = countOption(text);
+  if (percent <= 100) return percent;
+  throw new InvalidArgumentError('It must be 0 to 100.');
 }
 
 function quotaOption(text: string): number | typeof DEFAULT {

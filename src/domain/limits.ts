@@ -94,10 +94,6 @@ export const MAX_DIFFERENCES = 100;
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 /** Batches and clean-ups on a page of a table's operations. */
 export const MAX_OPERATIONS = 25;
-/** Percent of a table's records: in a new tenant, a clean-up that deletes more has to be confirmed. */
-export const GUARD_PERCENT = 50;
-/** Records that a clean-up of a new tenant may always delete without confirmation. */
-export const GUARD_MIN_RECORDS = 100;
 /** Records that one page of a table's changes names. */
 export const MAX_CHANGES = 1_000;
 /** Events of the table that one such page reads. */
@@ -223,6 +219,8 @@ export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
 export const KEPT_DELETED_DAYS = 90;
 /** Hours for which a sync session takes batches and can be committed. */
 export const SYNC_HOURS = 24;
+/** Keys of items in refused batches of a sync session that are remembered; with more of them it cannot be committed. */
+export const MAX_REFUSED_KEYS = 50_000;
 /** Parameters of a query. */
 export const MAX_QUERY_PARAMETERS = 100;
 /** Fields by which a list is filtered. */

@@ -350,8 +350,11 @@ export const en = {
     model: 'Order model',
     guard: 'Guard on clean-ups',
     guardWhy: 'A clean-up that would delete more than this is refused.',
+    guardOff:
+      'Off: a clean-up deletes every record that was not sent. A guard of 50 percent and 100 records is recommended.',
+    endGuard: 'Turn off',
     maxPercent: 'Percent of the table at most',
-    minRecords: 'Applies to tables with at least this number of records',
+    minRecords: 'Number of records that may always be deleted',
     rate: 'Rate limit of each API client',
     perSecond: 'Requests a second',
     burst: 'At once',

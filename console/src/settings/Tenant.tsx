@@ -76,7 +76,8 @@ function SettingForm({ title, why, save, children, more }: FormProps) {
 
 function Guard({ tenant }: { readonly tenant: Tenant }) {
   const text = useText().tenant;
-  const [percent, setPercent] = useState<string | number>(tenant.clean_up_guard?.max_percent ?? 20);
+  const client = useQueryClient();
+  const [percent, setPercent] = useState<string | number>(tenant.clean_up_guard?.max_percent ?? 50);
   const [records, setRecords] = useState<string | number>(tenant.clean_up_guard?.min_records ?? 100);
   const save = () =>
     bodyOf(
@@ -84,8 +85,24 @@ function Guard({ tenant }: { readonly tenant: Tenant }) {
         body: { max_percent: Number(percent), min_records: Number(records) } as never,
       }),
     );
+  const end = useMutation({
+    mutationFn: () =>
+      bodyOf(api.PUT('/api/v1/platform/tenant/clean-up-guard', { body: { max_percent: null } as never })),
+    onSuccess: () => client.invalidateQueries({ queryKey: tenantQuery.queryKey }),
+  });
   return (
-    <SettingForm title={text.guard} why={text.guardWhy} save={save}>
+    <SettingForm
+      title={text.guard}
+      why={tenant.clean_up_guard === null ? text.guardOff : text.guardWhy}
+      save={save}
+      more={
+        tenant.clean_up_guard !== null && (
+          <Button variant="default" loading={end.isPending} onClick={() => end.mutate()}>
+            {text.endGuard}
+          </Button>
+        )
+      }
+    >
       <NumberInput label={text.maxPercent} min={1} max={100} value={percent} onChange={setPercent} />
       <NumberInput label={text.minRecords} min={0} value={records} onChange={setRecords} />
     </SettingForm>

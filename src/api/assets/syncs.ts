@@ -28,6 +28,7 @@ import {
   MAX_SYNCS,
   SYNC_HOURS,
 } from '../../domain/limits.js';
+import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { expiryOf } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -67,11 +68,14 @@ const syncView = json.view<ShownSync>({
   status: [
     {
       ...json.oneOf(['started', 'committing', 'committed', 'expired', 'aborted']),
-      description: `started: it takes batches. committing: it is closed; send its commit again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: a batch of it was refused, or another sync was started.`,
+      description: `started: it takes batches. committing: it is closed; send its commit again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: another sync was started, or more was refused than a session remembers.`,
     },
     statusNow,
   ],
-  reason: [{ ...json.nullableText, description: 'Why it was aborted.' }, reasonOf],
+  reason: [
+    { ...json.nullableText, description: 'Why it was aborted, or why the last of its refused batches was.' },
+    reasonOf,
+  ],
   started_at: [json.timestamp, ({ startedAt }) => startedAt],
   expires_at: [json.timestamp, expiryOf],
   ended_at: [
@@ -100,8 +104,9 @@ const syncView = json.view<ShownSync>({
 });
 
 function reasonOf(sync: ShownSync): string | null {
-  if (statusNow(sync) !== 'aborted') return null;
-  return sync.failure ?? 'Another sync was started.';
+  if (sync.failure !== undefined) return sync.failure;
+  if (statusNow(sync) === 'aborted') return 'Another sync was started.';
+  return sync.refused?.reason ?? null;
 }
 
 function deletedBy(sync: ShownSync): number | null {
@@ -135,16 +140,21 @@ export const startingSync = {
   answer: json.one('Sync', 'It takes batches.'),
 } as const;
 
+/** The first session of a table is the moment to offer it. */
+const NO_GUARD = `This tenant has no guard on clean-ups: the commit deletes every record that the batches did not carry. Recommended: PUT /api/v1/platform/tenant/clean-up-guard {"max_percent": ${RECOMMENDED_GUARD.maxPercent}, "min_records": ${RECOMMENDED_GUARD.minRecords}} by an admin.`;
+
 export async function startReply({ commands }: Api, { caller, assetType }: TableCall): Promise<Reply> {
-  const { id, startedAt, expiresAt } = await startSync(commands, caller, assetType);
-  return dataReply({ id, started_at: startedAt, expires_at: expiresAt });
+  const { id, startedAt, expiresAt, isFirst } = await startSync(commands, caller, assetType);
+  const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
+  const advice = isFirst && guard === undefined ? { advice: NO_GUARD } : {};
+  return dataReply({ id, started_at: startedAt, expires_at: expiresAt, ...advice });
 }
 
 export const committingSync = {
   work: 'largeWrite',
   summary: 'Delete the records that the synchronisation did not carry',
   description:
-    '`records` is the number of records sent, so that a lost batch is noticed; `confirm` is as in a clean-up. With `"clean_up": false` the session ends and nothing is deleted. It is refused if a batch was refused, or if the session is too old or not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
+    '`records` is the number of records sent, so that a lost batch is noticed; `confirm` is as in a clean-up. With `"clean_up": false` the session ends and nothing is deleted. It is refused if it would delete records of a refused batch that were not sent again, unless `confirm` names the number of deletions, and if the session is too old or not the newest of its table. A repetition gets the same answer. A dry run needs no numbers.',
   query: [DRY_RUN],
   body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
   answer: json.one('CommitResult', 'The records were deleted.'),
@@ -255,11 +265,16 @@ export const syncs: Resource = {
   pathParameters: { id: SYNC_ID },
   schemas: {
     SyncSession: syncView.schema,
-    Sync: json.closedObject({
-      id: { ...json.text, description: 'The `_batch_id` of its batches.' },
-      started_at: json.timestamp,
-      expires_at: { ...json.timestamp, description: 'After this time it takes no batch and cannot be committed.' },
-    }),
+    Sync: {
+      type: 'object',
+      properties: {
+        id: { ...json.text, description: 'The `_batch_id` of its batches.' },
+        started_at: json.timestamp,
+        expires_at: { ...json.timestamp, description: 'After this time it takes no batch and cannot be committed.' },
+        advice: { ...json.text, description: "In a table's first session, if the tenant has no guard on clean-ups." },
+      },
+      required: ['id', 'started_at', 'expires_at'],
+    },
     CommitResult: {
       type: 'object',
       properties: {

@@ -9,8 +9,8 @@ import type { DirectoryChange } from '../../commands/identity/directoryWriter.js
 import { changeCleanUpGuard, changeRateLimit, removeRateLimit } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
+import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
@@ -175,7 +175,7 @@ export const settings: Resource = {
       id: 'platformChangeCleanUpGuard',
       grows: CHANGES_SETTINGS,
       summary: 'Clean-ups that must be confirmed',
-      description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null: none are. A new tenant has ${GUARD_PERCENT} percent and ${GUARD_MIN_RECORDS} records.`,
+      description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null, as in a new tenant: none are. Recommended: ${RECOMMENDED_GUARD.maxPercent} percent and ${RECOMMENDED_GUARD.minRecords} records.`,
       allow: 'admins',
       body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),
       answer: json.one('Tenant'),

@@ -2,7 +2,7 @@
 import type { Tenant } from '../../domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
 import type { Quota } from '../../domain/quotas.js';
-import { type CleanUpGuard, FIRST_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
+import type { CleanUpGuard } from '../../domain/referenceTable/cleanUpGuard.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
@@ -29,10 +29,7 @@ export async function createTenant(
   }
   return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
     if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
-    return [
-      { type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } },
-      { type: 'CleanUpGuardChanged', data: FIRST_GUARD },
-    ];
+    return [{ type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } }];
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
+import { FieldErrorList, type FieldErrors } from '../../domain/assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
@@ -67,7 +67,7 @@ export async function upsertBatch(
   try {
     return await writeBatch(commands, caller, assetType, given, options);
   } catch (error) {
-    if (options.dryRun !== true) await failSyncOf(commands, caller, assetType.name, given, error);
+    if (options.dryRun !== true) await failSyncOf(commands, caller, assetType, given, error);
     throw error;
   }
 }
@@ -95,7 +95,7 @@ async function writeBatch(
     for (const id of syncIdsOf(items.map(({ batchId }) => batchId)))
       await refuseUnlessOpen(commands, caller, assetType.name, id);
     const decision = decide(assetType, items, newIds, known);
-    if (!decision.ok) throw new ValidationError(decision.errors);
+    if (!decision.ok) throw new ValidationError(withItems(assetType, given, decision.errors));
     counts = decision.counts;
     if (dryRun) {
       differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
@@ -218,12 +218,51 @@ export async function checkItems(assetType: AssetType, items: readonly unknown[]
       inputs.push({ index, input: checked.input });
       continue;
     }
+    const kept = keptItem(assetType, item, checked);
+    if (kept !== undefined) {
+      inputs.push({ index, input: kept });
+      continue;
+    }
     errors.addAll(checked.errors, `items.${index}.`);
     errors.addUnnamed(checked.unnamed);
   }
   errors.addAll(duplicateKeys(assetType, inputs));
-  if (errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
+  if (errors.count > 0) throw new ValidationError(withItems(assetType, items, errors.toErrors()), errors.unnamed);
   return inputs.map(({ input }) => input);
+}
+
+/**
+ * An item that has its key and a batch id and nothing else keeps a record as it is: its required fields are asked for only
+ * if there is no such record. Undefined for all other items.
+ */
+function keptItem(
+  assetType: AssetType,
+  item: object,
+  { errors }: { readonly errors: FieldErrors },
+): RecordInput | undefined {
+  const named = [uniqueFieldOf(assetType), '_batch_id', 'id'];
+  const { _batch_id: batchId, ...rest } = item as Fields;
+  const isOnlyNamed = Object.keys(item).every((name) => named.includes(name));
+  if (!isOnlyNamed || typeof batchId !== 'string' || named.some((name) => Object.hasOwn(errors, name)))
+    return undefined;
+  const checked = checkRecord(assetType, 'update', rest);
+  return checked.ok ? { ...checked.input, batchId, missing: errors } : undefined;
+}
+
+const ITEM = /^items\.(\d+)/;
+
+/** The errors of a batch, with the number and the key of the item in each message. */
+function withItems(assetType: AssetType, items: readonly unknown[], errors: FieldErrors): FieldErrors {
+  const unique = uniqueFieldOf(assetType);
+  const shown = Object.entries(errors).map(([field, messages]) => {
+    const index = Number(ITEM.exec(field)?.[1]);
+    const item = items[index];
+    if (item === undefined) return [field, messages] as const;
+    const key = typeof item === 'object' && item !== null ? ownValue(item as Fields, unique) : undefined;
+    const named = typeof key === 'string' ? `, ${unique} ${JSON.stringify(shownName(key))}` : '';
+    return [field, messages.map((message) => `${message} (item ${index}${named})`)] as const;
+  });
+  return Object.fromEntries(shown);
 }
 
 /** Keys and ids in the unchecked items, so that their records can be read while the items are checked. */

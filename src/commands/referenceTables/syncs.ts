@@ -16,7 +16,7 @@ import { ownAppend } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
 import { confirmed, countCleanUp } from './synchronize.js';
-import { changeSync, loadSync, refuseUnlessOpen, requireOpen } from './syncState.js';
+import { changeSync, loadSync, requireOpen, requireSent, type Unsent, unsentOf } from './syncState.js';
 
 export const commitBody = z.strictObject({
   /** How many records the session has carried: reveals a batch that was lost on its way. */
@@ -27,14 +27,21 @@ export const commitBody = z.strictObject({
   clean_up: z.boolean('must be true or false.').default(true),
 });
 
-export type StartedSync = { readonly id: string; readonly startedAt: string; readonly expiresAt: string };
+export type StartedSync = {
+  readonly id: string;
+  readonly startedAt: string;
+  readonly expiresAt: string;
+  /** Whether the table had none before. */
+  readonly isFirst: boolean;
+};
 
 /** @throws NotSupportedError on Master Data */
 export async function startSync(commands: Application, caller: Caller, assetType: AssetType): Promise<StartedSync> {
   refuseMasterData(assetType, 'synchronized');
   const id = syncId(commands.newId());
-  const { at } = await changeSync(commands, caller, assetType.name, () => [{ type: 'SyncStarted', data: { id } }]);
-  return { id, startedAt: at, expiresAt: expiryOf({ id, startedAt: at }) };
+  const started = await changeSync(commands, caller, assetType.name, () => [{ type: 'SyncStarted', data: { id } }]);
+  const { at: startedAt, state } = started;
+  return { id, startedAt, expiresAt: expiryOf({ id, startedAt }), isFirst: state === undefined };
 }
 
 export type CommitResult = {
@@ -49,7 +56,7 @@ export type CommitResult = {
 /**
  * A repetition gets the same answer and deletes nothing more.
  * @param body `{ records, confirm?, clean_up? }`; a dry run needs none
- * @throws ConflictError when a batch of it was refused, it has expired, it is not the newest, or it ended without a clean-up
+ * @throws ConflictError when records of a refused batch were not sent again, it has expired, it is not the newest, or it ended without a clean-up
  * @throws ValidationError when a number is wrong, and when the guard refuses
  */
 export async function commitSync(
@@ -65,11 +72,12 @@ export async function commitSync(
   if (records === undefined && options.dryRun !== true) {
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
   }
-  const check = ({ deleted, kept }: CleanUpCounts): void => {
+  const check: Check = ({ deleted, kept }, unsent) => {
     if (records !== undefined && records !== kept) {
       throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
     }
     if (!cleansUp) return;
+    if (confirm !== deleted) requireSent(assetType, id, unsent);
     const guard = options.dryRun === true ? undefined : options.guard;
     const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
     if (refusal !== undefined) throw new ValidationError(refusal);
@@ -81,7 +89,7 @@ export async function commitSync(
   if (newest?.id !== id || newest.closed === undefined) {
     await lookUnlessClosed(commands, caller, assetType, id, check);
   }
-  const closed = await close(commands, caller, assetType, id);
+  const closed = await close(commands, caller, assetType, id, confirm !== undefined);
   const cleanedUp = await deleteUnseen(commands, caller, assetType, closed, check);
   const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...cleanedUp.done } };
   const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
@@ -89,6 +97,9 @@ export async function commitSync(
   await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
   return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
 }
+
+/** Throws what speaks against the commit. */
+type Check = (counts: CleanUpCounts, unsent?: Unsent) => void;
 
 async function again(
   { eventStore }: Application,
@@ -106,19 +117,23 @@ async function look(
   caller: Caller,
   assetType: AssetType,
   id: string,
-  check: (counts: CleanUpCounts) => void,
+  check: Check,
   shown = MAX_DIFFERENCES,
 ): Promise<CommitResult> {
-  await refuseUnlessOpen(commands, caller, assetType.name, id);
+  const { state: sync } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
+  requireOpen(sync, id, commands.now());
   const table = { tenant: caller.tenant, table: assetType.name };
-  const read = () => countCleanUp(commands, table, id);
-  const { position, state } = await commands.tables.alone<CleanUpCounts>(caller, assetType, read, (counts) => {
-    check(counts);
+  const read = async () => {
+    const { state: counts, ...end } = await countCleanUp(commands, table, id);
+    return { ...end, state: { counts, unsent: await unsentOf(commands, caller, assetType, sync) } };
+  };
+  const { position, state } = await commands.tables.alone(caller, assetType, read, ({ counts, unsent }) => {
+    check(counts, unsent);
     return [];
   });
   const some = shown === 0 ? [] : await withDeadline(caller, commands.readModels.someOutsideBatch(table, id, shown));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
-  return { position, deleted: state.deleted, carried: state.kept, differences };
+  return { position, deleted: state.counts.deleted, carried: state.counts.kept, differences };
 }
 
 /** If another request closes the session meanwhile, its clean-up is the answer to this one, too, whatever the check says. */
@@ -127,7 +142,7 @@ async function lookUnlessClosed(
   caller: Caller,
   assetType: AssetType,
   id: string,
-  check: (counts: CleanUpCounts) => void,
+  check: Check,
 ): Promise<void> {
   try {
     await look(commands, caller, assetType, id, check, 0);
@@ -143,7 +158,7 @@ async function endWithoutCleanUp(
   caller: Caller,
   assetType: AssetType,
   id: string,
-  check: (counts: CleanUpCounts) => void,
+  check: Check,
 ): Promise<CommitResult> {
   await lookUnlessClosed(commands, caller, assetType, id, check);
   const stream = tableStream(caller.tenant, assetType.name);
@@ -165,12 +180,21 @@ type Closed = { readonly id: string; readonly after: Revision; readonly expiresA
  * Closes the session before anything is deleted. A batch asks for its session after it has read the table, so each batch is
  * either counted, or conflicts with the deletion and is refused.
  */
-async function close(commands: Application, caller: Caller, { name }: AssetType, id: string): Promise<Closed> {
+async function close(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  isConfirmed: boolean,
+): Promise<Closed> {
+  const { name } = assetType;
   const stream = tableStream(caller.tenant, name);
   const { events, state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && sync.closed !== undefined) return [];
     // Decided on the loaded state: if another request has closed it since, this append conflicts.
     requireOpen(sync, id, commands.now());
+    // A batch may have been refused since the check.
+    if (!isConfirmed) requireSent(assetType, id, await unsentOf(commands, caller, assetType, sync));
     const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
     return [{ type: 'SyncClosed', data: { id, after } }];
   });
@@ -188,7 +212,7 @@ async function deleteUnseen(
   caller: Caller,
   assetType: AssetType,
   { id, after, expiresAt }: Closed,
-  check: (counts: CleanUpCounts) => void,
+  check: Check,
 ): Promise<{ readonly done: CleanUpArgs; readonly position: Position }> {
   const table = { tenant: caller.tenant, table: assetType.name };
   type State = { readonly counts: CleanUpCounts; readonly before?: CleanUpArgs | undefined };
@@ -196,7 +220,10 @@ async function deleteUnseen(
     const { state: counts, ...end } = await countCleanUp(commands, table, id);
     return {
       ...end,
-      state: { counts, before: await findCleanUp(commands, caller, tableStream(table.tenant, table.table), id, after) },
+      state: {
+        counts,
+        before: await findCleanUp(commands, caller, tableStream(table.tenant, table.table), id, after),
+      },
     };
   };
   const written = await commands.tables.alone<State>(caller, assetType, read, ({ counts, before }) => {

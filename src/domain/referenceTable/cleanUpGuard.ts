@@ -1,8 +1,7 @@
 /** Keeps a clean-up from deleting more than intended: by the tenant's guard, and a number that the request confirms. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../limits.js';
 
-/** A tenant's setting. Refuses clean-ups of a batch id that no record has, and those that delete a larger share. */
+/** A tenant's setting, off until it is set (spec §4.8). Refuses clean-ups of a batch id that no record has, and those that delete a larger share. */
 export type CleanUpGuard = {
   /** Share of the table's records, 0 to 100. */
   readonly maxPercent: number;
@@ -10,8 +9,8 @@ export type CleanUpGuard = {
   readonly minRecords?: number;
 };
 
-/** The guard of a new tenant. */
-export const FIRST_GUARD: Required<CleanUpGuard> = { maxPercent: GUARD_PERCENT, minRecords: GUARD_MIN_RECORDS };
+/** The guard that is recommended. */
+export const RECOMMENDED_GUARD: Required<CleanUpGuard> = { maxPercent: 50, minRecords: 100 };
 
 export type CleanUpRequest = { readonly batchId: string; readonly confirm?: number | undefined };
 

@@ -1,12 +1,18 @@
 /** A sync session of a table: batches that carry its id, then one commit, which deletes what they did not carry. */
 import type { EventOf } from '../eventTypes.js';
-import { SYNC_HOURS } from '../limits.js';
+import { MAX_REFUSED_KEYS, SYNC_HOURS } from '../limits.js';
 
 /** From now on it is the newest session of its table; the one before takes no more batches. */
 export type SyncStarted = EventOf<'SyncStarted', { readonly id: string }>;
 
-/** A batch was refused, so the session cannot be committed. */
-export type SyncFailed = EventOf<'SyncFailed', { readonly id: string; readonly reason: string }>;
+/**
+ * A batch was refused. The records of these keys are to be sent again before the commit; without keys, as in events of
+ * earlier releases and beyond MAX_REFUSED_KEYS, the session cannot be committed.
+ */
+export type SyncFailed = EventOf<
+  'SyncFailed',
+  { readonly id: string; readonly reason: string; readonly keys?: readonly string[] }
+>;
 
 /** The session takes no more batches. Its clean-up stands after revision `after` of the table's stream. */
 export type SyncClosed = EventOf<'SyncClosed', { readonly id: string; readonly after: number }>;
@@ -19,14 +25,13 @@ export type SyncCommitted = EventOf<
 
 export type SyncEvent = SyncStarted | SyncFailed | SyncClosed | SyncCommitted;
 
-/** No session has more events than this, so the last ones of the stream contain the whole newest session. */
-export const MAX_EVENTS_OF_SYNC = 3;
-
 export type Sync = {
   readonly id: string;
   /** ISO 8601. */
   readonly startedAt: string;
   readonly failure?: string;
+  /** Keys of refused batches, and why the last one was refused. */
+  readonly refused?: { readonly reason: string; readonly keys: ReadonlySet<string> };
   readonly closed?: SyncClosed['data'];
   readonly committed?: SyncCommitted['data'];
 };
@@ -35,8 +40,11 @@ export function evolve(newest: Sync | undefined, { type, data }: SyncEvent, at: 
   if (type === 'SyncStarted') return { id: data.id, startedAt: at };
   if (newest?.id !== data.id) return newest;
   switch (type) {
-    case 'SyncFailed':
-      return { ...newest, failure: data.reason };
+    case 'SyncFailed': {
+      const { reason, keys } = data;
+      if (keys === undefined) return { ...newest, failure: reason };
+      return { ...newest, refused: { reason, keys: new Set([...(newest.refused?.keys ?? []), ...keys]) } };
+    }
     case 'SyncClosed':
       return { ...newest, closed: data };
     case 'SyncCommitted':
@@ -52,6 +60,16 @@ export const syncId = (uuid: string): string => PREFIX + uuid;
 
 export const isSyncId = (batchId: string): boolean =>
   batchId.startsWith(PREFIX) && UUID.test(batchId.slice(PREFIX.length));
+
+/** A batch with these keys was refused. No event if all that is known already. */
+export function failSync(newest: Sync | undefined, id: string, reason: string, keys: readonly string[]): SyncEvent[] {
+  if (newest?.id !== id || newest.failure !== undefined || newest.closed !== undefined) return [];
+  const known = newest.refused?.keys ?? new Set<string>();
+  const added = [...new Set(keys)].filter((key) => !known.has(key));
+  if (newest.refused !== undefined && added.length === 0) return [];
+  if (known.size + added.length > MAX_REFUSED_KEYS) return [{ type: 'SyncFailed', data: { id, reason } }];
+  return [{ type: 'SyncFailed', data: { id, reason, keys: added } }];
+}
 
 const HOUR_MS = 3_600_000;
 

@@ -204,7 +204,7 @@ describe('the tenant', () => {
         display_name: 'acme',
         order_model: 'dyn_stock_order',
         rate_limit: null,
-        clean_up_guard: { max_percent: 50, min_records: 100 },
+        clean_up_guard: null,
         quotas: expect.objectContaining({ records: { limit: 10_000_000, used: expect.any(Number) } }),
       },
     });

@@ -138,19 +138,21 @@ it('additive: a guarded tenant confirms what deletes much, or everything; a dry 
 
 describe('§4.8: a tenant that is new', () => {
   const fresh = () => run.tenant('other');
-  const dryRun = (table: string, batch_id: string) =>
-    fresh().postCleanUp(table, { batch_id }, { query: { dry_run: 'true' } });
 
-  it('deletes all that does not match without a question, as long as these are 100 records', async () => {
-    await fresh().batch('dyn_party', parties(0, 100, { _batch_id: 'monday' }));
-    expect(await fresh().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 100 });
-    await fresh().batch('dyn_party', parties(0, 3, { _batch_id: 'monday' }));
-    await fresh().batch('dyn_party', parties(0, 1, { _batch_id: 'tuesday' }));
-    expect(await fresh().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 2 });
-    expect(await fresh().cleanUp('dyn_party', 'none')).toMatchObject({ deleted: 1 });
+  it('deletes all that does not match, whatever the share, and is offered a guard by its first sync session', async () => {
+    expect(await fresh().startSync('dyn_party')).toMatchObject({
+      body: { data: { advice: expect.stringContaining('guard') } },
+    });
+    await fresh().batch('dyn_party', parties(0, 301));
+    await fresh().batch('dyn_party', parties(0, 100, { _batch_id: 'tuesday' }));
+    expect(await fresh().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 201 });
+    expect(await fresh().cleanUp('dyn_party', 'none')).toMatchObject({ deleted: 100 });
+    expect(await fresh().startSync('dyn_party')).not.toHaveProperty('body.data.advice');
   });
 
-  it('confirms what deletes more than 100 records and more than half of the table, those without a batch id among them', async () => {
+  it('has a guard when it sets one: more than 100 records and half of the table are confirmed', async () => {
+    const guard = (...options: string[]) => run.service.cli('tenant', 'clean-up-guard', fresh().name, ...options);
+    expect(await guard('--max-percent', '50', '--min-records', '100')).toMatchObject({ code: 0 });
     await fresh().batch('dyn_party', parties(0, 101));
     await fresh().batch('dyn_party', parties(101, 201, { _batch_id: 'first' }));
     const refused = await expectInvalid(run.service, ['confirm'], () =>
@@ -158,13 +160,15 @@ describe('§4.8: a tenant that is new', () => {
     );
     expect(refused.text).toContain('101 of 201 records, more than 50 percent');
     expect(refused.text).toContain('send \\"confirm\\": 101');
-    expect(await dryRun('dyn_party', 'first')).toMatchObject({ body: { data: { deleted: 101 } } });
+    const dry = await fresh().postCleanUp('dyn_party', { batch_id: 'first' }, { query: { dry_run: 'true' } });
+    expect(dry).toMatchObject({ body: { data: { deleted: 101 } } });
     await expectInvalid(run.service, ['batch_id'], () => fresh().postCleanUp('dyn_party', { batch_id: 'frist' }));
     const id = await fresh().sync('dyn_party');
     await fresh().batch('dyn_party', parties(101, 199, { _batch_id: id }));
     const commit = (more: object) => fresh().commitSync('dyn_party', id, { body: { records: 98, ...more } });
     await expectInvalid(run.service, ['confirm'], () => commit({}));
     expect(await commit({ confirm: 103 })).toMatchObject({ status: 200, body: { data: { deleted: 103 } } });
+    expect(await guard('--off')).toMatchObject({ code: 0 });
     expect(await fresh().cleanUp('dyn_party', 'none')).toMatchObject({ deleted: 98 });
   });
 });
@@ -512,16 +516,36 @@ describe('additive: a sync session', () => {
     expect(await commit(empty, { records: 0 })).toMatchObject({ status: 200, body: { data: { deleted: 2 } } });
   });
 
-  it('is refused when a batch of it was, when another was started, and by a plain clean-up', async () => {
+  it('goes on after a refused batch: what that named is sent again, kept as it is, or deleted knowingly', async () => {
+    await acme().batch('dyn_party', parties(0, 6, { _batch_id: 'monday', notes: 'as it was' }));
+    const id = await started();
+    await acme().batch('dyn_party', parties(0, 2, { _batch_id: id }));
+    const noName = { external_id: 'P3', notes: 'now', _batch_id: id };
+    const wrong = [...parties(2, 3, { _batch_id: id }), noName, { external_id: 'unknown', _batch_id: id }];
+    const refused = await acme().postBatch('dyn_party', { items: wrong });
+    expect(refused).toMatchObject({ status: 422, body: { errors: { 'items.1.name': [expect.any(String)] } } });
+    expect(refused.text).toContain('(item 1, external_id \\"P3\\")');
+    const early = await expectRefused(run.service, 409, () => commit(id, { records: 2 }));
+    expect(early.text).toContain('\\"P2\\", \\"P3\\"');
+    await acme().batch('dyn_party', parties(2, 3, { _batch_id: id }));
+    await expectRefused(run.service, 409, () => commit(id, { records: 3 }));
+    expect(await acme().batch('dyn_party', [{ external_id: 'P3', _batch_id: id }])).toMatchObject({ unchanged: 1 });
+    expect(await commit(id, { records: 4 })).toMatchObject({ status: 200, body: { data: { deleted: 2 } } });
+    const [kept] = (await acme().list('dyn_party', { 'filter[external_id]': 'P3' })).data;
+    expect(kept).toMatchObject({ name: 'Party 3', notes: 'as it was' });
+    const next = await started();
+    const bad = [{ external_id: 'P3', notes: 7, _batch_id: next }];
+    expect(await acme().postBatch('dyn_party', { items: bad })).toMatchObject({ status: 422 });
+    await acme().batch('dyn_party', parties(0, 3, { _batch_id: next }));
+    await expectRefused(run.service, 409, () => commit(next, { records: 3 }));
+    expect(await commit(next, { records: 3, confirm: 1 })).toMatchObject({
+      status: 200,
+      body: { data: { deleted: 1 } },
+    });
+  });
+
+  it('is refused when another was started, and by a plain clean-up', async () => {
     await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'monday' }));
-    const failed = await started();
-    await acme().batch('dyn_party', parties(0, 1, { _batch_id: failed }));
-    const wrong = [...parties(1, 2, { _batch_id: failed }), { external_id: 'no name', _batch_id: failed }];
-    expect(await acme().postBatch('dyn_party', { items: wrong })).toMatchObject({ status: 422 });
-    await expectRefused(run.service, 409, () => commit(failed, { records: 1 }));
-    await expectRefused(run.service, 409, () =>
-      acme().postBatch('dyn_party', { items: parties(1, 2, { _batch_id: failed }) }),
-    );
     const first = await started();
     const second = await started();
     await expectRefused(run.service, 409, () => commit(first, { records: 0 }));

@@ -78,7 +78,7 @@ test('without a clean-up it deletes nothing, takes no more batches, and is answe
 
 test.each<[string, (session: Awaited<ReturnType<typeof open>>) => Promise<unknown>]>([
   ['another one is started', ({ start }) => start()],
-  ['a batch of it is refused', ({ id, batch }) => batch({ code: 7, _batch_id: id }).catch(() => undefined)],
+  ['a batch of it is refused', ({ id, batch }) => batch({ code: 'A', _batch_id: id, value: 7 }).catch(() => undefined)],
 ])('a session of which, while it is committed, %s deletes nothing', async (_what, work) => {
   const session = await open();
   session.log.beforeAppend(SYNCS, () => work(session));
@@ -116,15 +116,15 @@ test.each<[string, object, Parameters<typeof commitSync>[5], string]>([
 });
 
 describe('a batch that is refused', () => {
-  const bad = { code: 7, value: 'x'.repeat(5_000) };
+  const bad = { code: 'A', value: 'x'.repeat(5_000) };
 
-  test('fails its session, once, with the beginning of the reason', async () => {
+  test('is noted in its session, once, with its keys and the beginning of the reason', async () => {
     const { log, id, commit, batch } = await open();
     for (let times = 0; times < 2; times += 1) {
       await expect(batch({ ...bad, _batch_id: id, ['x'.repeat(5_000)]: 1 })).rejects.toThrow(ValidationError);
     }
     const failed = log.stream(SYNCS).filter(({ type }) => type === 'SyncFailed');
-    expect(failed).toMatchObject([{ data: { id, reason: expect.any(String) } }]);
+    expect(failed).toMatchObject([{ data: { id, reason: expect.any(String), keys: ['A'] } }]);
     await expect(commit()).rejects.toThrow('was refused');
   });
 

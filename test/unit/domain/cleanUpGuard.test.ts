@@ -1,7 +1,7 @@
 import {
   type CleanUpGuard,
   type CleanUpRequest,
-  FIRST_GUARD,
+  RECOMMENDED_GUARD,
   refusalOfCleanUp,
 } from '#app/domain/referenceTable/cleanUpGuard.js';
 
@@ -23,13 +23,25 @@ it.each<Case>([
   ['one record more, the number confirmed', guard(20), { confirm: 3 }, [3, 8], undefined],
   ['any record, of a guard that lets none go', guard(0), {}, [1, 999_999], 'confirm'],
   ['all but one, of a guard that lets all go', guard(100), {}, [999_999, 1], undefined],
-  ['a new tenant: all of a table, 100 records', FIRST_GUARD, {}, [100, 0], undefined],
-  ['a new tenant: all of a table, 101 records', FIRST_GUARD, {}, [101, 0], 'batch_id'],
-  ['a new tenant: nearly all of a table, 100 records', FIRST_GUARD, {}, [100, 1], undefined],
-  ['a new tenant: half of a table', FIRST_GUARD, {}, [5000, 5000], undefined],
-  ['a new tenant: more than half of a table', FIRST_GUARD, {}, [5001, 5000], 'confirm'],
-  ['a new tenant: more than half of a table, the number confirmed', FIRST_GUARD, { confirm: 101 }, [101, 9], undefined],
-  ['a new tenant: few records, another number confirmed', FIRST_GUARD, { confirm: 2 }, [3, 1], 'confirm'],
+  ['the recommended guard: all of a table, 100 records', RECOMMENDED_GUARD, {}, [100, 0], undefined],
+  ['the recommended guard: all of a table, 101 records', RECOMMENDED_GUARD, {}, [101, 0], 'batch_id'],
+  ['the recommended guard: nearly all of a table, 100 records', RECOMMENDED_GUARD, {}, [100, 1], undefined],
+  ['the recommended guard: half of a table', RECOMMENDED_GUARD, {}, [5000, 5000], undefined],
+  ['the recommended guard: more than half of a table', RECOMMENDED_GUARD, {}, [5001, 5000], 'confirm'],
+  [
+    'the recommended guard: more than half of a table, the number confirmed',
+    RECOMMENDED_GUARD,
+    { confirm: 101 },
+    [101, 9],
+    undefined,
+  ],
+  [
+    'the recommended guard: few records, another number confirmed',
+    RECOMMENDED_GUARD,
+    { confirm: 2 },
+    [3, 1],
+    'confirm',
+  ],
 ])('%s', (_what, guardOfTenant, request, [deleted, kept], refused) => {
   const refusal = refusalOfCleanUp(guardOfTenant, { batchId: 'b', ...request }, { deleted, kept });
   expect(Object.keys(refusal ?? {})).toEqual(refused === undefined ? [] : [refused]);
