@@ -60,6 +60,11 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await page.getByRole('button', { name: 'Add a webhook' }).first().click();
   await page.getByLabel('Name').fill('ERP');
   await page.getByLabel('Address (HTTPS)').fill(receiver.url('/erp'));
+  // The browser would make another number of it.
+  await page.getByLabel('Custom data (JSON object)').fill('{"account": 12345678901234567890}');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await page.getByLabel('Custom data (JSON object)').fill('{"account": "12345678901234567890"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
   await page.getByRole('dialog', { name: 'Secret' }).getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('link', { name: 'ERP', exact: true }).click();

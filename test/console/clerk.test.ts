@@ -96,6 +96,35 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   await window.close();
 });
 
+test('numbers are sent as they were meant or not at all, also where the fields of the lines came late', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await window.signIn(clerk);
+  const info = '**/tables/dyn_order_line/info';
+  await page.route(info, (route) => route.fulfill({ status: 500, json: { message: 'Broken.', error: 'Broken.' } }));
+  await page.goto(`http://${acme().host}/console/orders/${orders[11]?.id}`);
+  await page.getByText('Broken.').first().waitFor();
+  await page.unroute(info);
+  await page.getByRole('button', { name: 'Try again' }).first().click();
+  const quantity = page.getByLabel('Quantity, 1');
+  const ofLines = async () =>
+    (await acme().list('dyn_order_line', { 'filter[order_id]': String(orders[11]?.id), sort: 'line_number' })).data;
+  const before = await ofLines();
+  for (const typed of ['1,200', '1e3', 'twelve']) {
+    await quantity.fill(typed);
+    await page.getByText('Write a number such as 1250.75.').waitFor();
+    await window.press('Control+s');
+    await page.getByRole('alert').filter({ hasText: typed }).waitFor();
+  }
+  expect(await ofLines()).toEqual(before);
+  await quantity.fill('1.250,75');
+  await window.press('Control+s');
+  await page.getByText('Saved', { exact: true }).first().waitFor();
+  expect((await ofLines()).map((line) => line.quantity)).toEqual([1250.75, before[1]?.quantity]);
+  expect((await ofLines()).map((line) => line.item_id)).toEqual(before.map((line) => line.item_id));
+  await window.close();
+});
+
 test('two clerks at one order: the second sees that it was changed, takes that in, and both changes stay', async () => {
   const id = orders[11]?.id;
   const [first, second] = [await Window.open(browser, acme()), await Window.open(browser, acme())];

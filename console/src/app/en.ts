@@ -37,6 +37,7 @@ export const en = {
     unsaved: 'Leave without saving your changes?',
     noMatch: 'Nothing matches. Change or clear the filters.',
     clearFilters: 'Clear filters',
+    noNumber: (mark: string) => `Write a number such as 1250${mark}75.`,
     download: 'Download CSV',
     language: 'Language',
     colours: 'Light or dark',

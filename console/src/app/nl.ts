@@ -39,6 +39,7 @@ export const nl: Text = {
     unsaved: 'Weggaan zonder uw wijzigingen op te slaan?',
     noMatch: 'Niets gevonden. Wijzig of wis de filters.',
     clearFilters: 'Filters wissen',
+    noNumber: (mark: string) => `Schrijf een getal als 1250${mark}75.`,
     download: 'CSV downloaden',
     language: 'Taal',
     colours: 'Licht of donker',

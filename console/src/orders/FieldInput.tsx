@@ -1,6 +1,9 @@
 /** The input for a field of any table, by its type. Its value is what the API takes and gives. */
-import { Checkbox, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import { Checkbox, Select, Textarea, TextInput, type TextInputProps } from '@mantine/core';
+import { useState } from 'react';
 import type { AssetField } from '../api/client';
+import { useLanguage } from '../app/language';
+import { decimalMark, NoNumber, numberIn, numberText } from '../app/numberText';
 
 type Props = {
   readonly field: AssetField;
@@ -47,15 +50,7 @@ export function FieldInput(props: Props) {
       );
     case 'Integer':
     case 'Decimal':
-      return (
-        <NumberInput
-          {...shared}
-          hideControls
-          allowDecimal={field.type === 'Decimal'}
-          value={typeof value === 'number' || typeof value === 'string' ? value : ''}
-          onChange={(next) => onChange(next === '' ? null : next)}
-        />
-      );
+      return <NumberField {...shared} isInteger={field.type === 'Integer'} value={value} onChange={onChange} />;
     case 'Date':
       return (
         <TextInput
@@ -84,6 +79,34 @@ export function FieldInput(props: Props) {
       maxLength={field.max_length ?? undefined}
       value={textOf(value)}
       onChange={({ currentTarget }) => onChange(orNull(currentTarget.value))}
+    />
+  );
+}
+
+type NumberProps = Omit<TextInputProps, 'value' | 'onChange'> &
+  Pick<Props, 'value' | 'onChange'> & { readonly isInteger: boolean };
+
+/** The service makes the number, as it can refuse what it cannot hold. Integers have no text in the API; longer ones than a number holds stay one, and are refused. */
+function NumberField({ isInteger, value, onChange, error, ...more }: NumberProps) {
+  const { language, text } = useLanguage();
+  const mark = decimalMark(language);
+  const [typed, setTyped] = useState<string | undefined>();
+  const read = (next: string): unknown => {
+    if (next.trim() === '') return null;
+    const number = numberIn(next, mark);
+    return isInteger && typeof number === 'string' && Number.isSafeInteger(Number(number)) ? Number(number) : number;
+  };
+  return (
+    <TextInput
+      {...more}
+      inputMode="decimal"
+      error={value instanceof NoNumber ? text.common.noNumber(mark) : error}
+      value={typed ?? numberText(value, mark)}
+      onChange={({ currentTarget }) => {
+        setTyped(currentTarget.value);
+        onChange(read(currentTarget.value));
+      }}
+      onBlur={() => setTyped(undefined)}
     />
   );
 }

@@ -1,9 +1,9 @@
 /** One order: its fields and lines as a form, the problems beside what they concern, and what a clerk does with it. */
 import { Alert, Anchor, Button, Grid, Group, List, Paper, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useBlocker, useNavigate } from '@tanstack/react-router';
-import { useEffect, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { ApiError, type AssetType, answerOf, api, bodyOf, type Order } from '../api/client';
 import { tableInfoQuery, tenantQuery } from '../api/queries';
 import { useKeys } from '../app/keys';
@@ -74,16 +74,15 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   const refresh = async () => {
     await client.invalidateQueries({ queryKey: ['orders'] });
   };
-  const partNames = usePartNames(orderType);
-
   const save = useMutation({
     mutationFn: async (status: 'saved' | 'validated') => {
       const headers = tag === null ? {} : { 'If-Match': tag };
+      const body = await bodyOfDraft(draft, (relationship) => partNames(client, orderType, relationship));
       await bodyOf(
         api.PUT('/api/v1/platform/orders/{order_id}', {
           params: { path: { order_id: order.id } },
           headers,
-          body: { ...bodyOfDraft(draft, partNames), processing_status: status } as object,
+          body: { ...body, processing_status: status } as object,
         }),
       );
     },
@@ -259,21 +258,13 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
   );
 }
 
-/** The names of the writable fields of each list of parts, which a change of the list sends. */
-function usePartNames(orderType: AssetType): { readonly [relationship: string]: readonly string[] } {
-  const client = useQueryClient();
-  const [names, setNames] = useState<{ readonly [relationship: string]: readonly string[] }>({});
-  useEffect(() => {
-    const parts = orderType.relationships.filter(({ kind }) => kind === 'has_many');
-    void Promise.all(
-      parts.map(async ({ name, table, field }) => {
-        const info = await client.fetchQuery(tableInfoQuery(table));
-        const nested = info.relationships.filter(({ kind }) => kind === 'has_many').map((each) => each.name);
-        return [name, [...writableFields(info, field).map((each) => each.name), ...nested]] as const;
-      }),
-    ).then((entries) => setNames(Object.fromEntries(entries)));
-  }, [client, orderType]);
-  return names;
+/** The names of the writable fields of a list of parts, which a change of the list sends. @throws ApiError */
+async function partNames(client: QueryClient, orderType: AssetType, relationship: string): Promise<readonly string[]> {
+  const list = orderType.relationships.find(({ name }) => name === relationship);
+  if (list === undefined) return [];
+  const info = await client.fetchQuery(tableInfoQuery(list.table));
+  const nested = info.relationships.filter(({ kind }) => kind === 'has_many').map(({ name }) => name);
+  return [...writableFields(info, list.field).map(({ name }) => name), ...nested];
 }
 
 /** Problems that the service has found, and those of a save that it refused, by the path of their field. */

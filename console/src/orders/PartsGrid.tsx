@@ -62,7 +62,7 @@ function Grid({
       present.map((part) => (part.key === key ? { ...part, fields: { ...part.fields, [of]: value } } : part)),
     );
   const add = () => {
-    const numbers = parts.map(({ fields: { line_number: number } }) => (typeof number === 'number' ? number : 0));
+    const numbers = parts.map(({ fields: { line_number: number } }) => Number(number) || 0);
     const numbered = fields.some((field) => field.name === 'line_number')
       ? { line_number: Math.max(0, ...numbers) + 1 }
       : {};

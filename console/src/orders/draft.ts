@@ -1,5 +1,6 @@
 /** What a person has changed of an order and not saved yet: plain data, so that two versions can be merged. */
-import type { AnyRecord, AssetType } from '../api/client';
+import { type AnyRecord, ApiError, type AssetType } from '../api/client';
+import { NoNumber } from '../app/numberText';
 
 type Fields = { readonly [field: string]: unknown };
 /** A new part has no id yet; `key` is its place in the grid. */
@@ -19,7 +20,8 @@ export const isChanged = ({ fields, parts }: Draft): boolean =>
 /** Only what differs from the order is kept. */
 export function withField(draft: Draft, order: Fields, field: string, value: unknown): Draft {
   const { [field]: _, ...others } = draft.fields;
-  const isSame = (order[field] ?? null) === (value ?? null);
+  // A number that was typed is text.
+  const isSame = String(order[field] ?? '') === String(value ?? '');
   return { ...draft, fields: isSame ? others : { ...others, [field]: value } };
 }
 
@@ -34,19 +36,37 @@ export function partsOf(draft: Draft, order: Fields, relationship: string): read
   return Array.isArray(present) ? present.map((part: AnyRecord) => ({ key: part.id, id: part.id, fields: part })) : [];
 }
 
-/** The body of the change: changed fields, and each changed list whole, as the API replaces lists. */
-export function bodyOfDraft(draft: Draft, names: { readonly [relationship: string]: readonly string[] }): Fields {
-  const parts = Object.entries(draft.parts).map(([relationship, list]) => [
-    relationship,
-    list.map(({ id, fields }) => ({
+/**
+ * The body of the change: changed fields, and each changed list whole, as the API replaces lists.
+ * @param namesOf the writable fields of a list's parts. @throws ApiError where a number could not be read; errors of `namesOf`
+ */
+export async function bodyOfDraft(
+  draft: Draft,
+  namesOf: (relationship: string) => Promise<readonly string[]>,
+): Promise<Fields> {
+  const parts = Object.entries(draft.parts).map(async ([relationship, list]) => {
+    const names = await namesOf(relationship);
+    const written = list.map(({ id, fields }) => ({
       ...(id === undefined ? {} : { id }),
-      ...Object.fromEntries(
-        (names[relationship] ?? []).flatMap((name) => (name in fields ? [[name, fields[name]]] : [])),
-      ),
-    })),
-  ]);
-  return { ...draft.fields, ...Object.fromEntries(parts) };
+      ...Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : []))),
+    }));
+    return [relationship, written] as const;
+  });
+  const body = { ...draft.fields, ...Object.fromEntries(await Promise.all(parts)) };
+  const unread = Object.fromEntries(noNumbersIn(body));
+  if (Object.keys(unread).length > 0) throw new ApiError(422, Object.values(unread).join(', '), unread);
+  return body;
 }
+
+/** What is no number, by its path. */
+const noNumbersIn = (
+  value: unknown,
+  path: readonly string[] = [],
+): readonly (readonly [string, readonly string[]])[] => {
+  if (value instanceof NoNumber) return [[path.join('.'), [value.text]]];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => noNumbersIn(inner, [...path, name]));
+};
 
 /**
  * The draft over what others have saved meanwhile. A part that only they changed is taken from them; one that they removed

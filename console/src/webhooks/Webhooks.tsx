@@ -97,12 +97,15 @@ export function WebhookForm({ webhook, onClose }: { readonly webhook?: Webhook; 
     }
   })();
   const save = async () => {
-    const body = { name, url, events, custom_data: JSON.parse(customData) };
+    // As it was typed: a number that JavaScript cannot hold would become another one, where the service refuses it.
+    const text = `${JSON.stringify({ name, url, events }).slice(0, -1)},"custom_data":${customData}}`;
+    const body = { name, url, events };
+    const bodySerializer = () => text;
     const params = { path: { webhook_id: webhook?.id ?? '' } };
     const made =
       webhook === undefined
-        ? (await bodyOf(api.POST('/api/v1/platform/webhooks', { body }))).data.secret
-        : void (await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body })));
+        ? (await bodyOf(api.POST('/api/v1/platform/webhooks', { body, bodySerializer }))).data.secret
+        : void (await bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { params, body, bodySerializer })));
     await client.invalidateQueries({ queryKey: ['webhooks'] });
     if (made === undefined) onClose();
     else setSecret(made);
