@@ -97,6 +97,11 @@ export class Service {
     return this.#port;
   }
 
+  /** Below which its tenants have their hosts. */
+  get baseHost(): string {
+    return (this.#env.BASE_HOST ?? '').toLowerCase().replace(/\.$/, '');
+  }
+
   get pid(): number {
     const pid = this.#process?.pid;
     if (pid === undefined) throw new Error('The service does not run, or other files of tests share it.');

@@ -22,6 +22,7 @@ const COMMON = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_BACKOFF_MS: '0,50,50,50,50',
   WEBHOOK_TIMEOUT_MS: '1000',
+  METRICS_TENANTS: '2000',
 };
 
 const running = z.object({

@@ -84,7 +84,7 @@ export class TenantClient {
 
   /** As the `Host` header names it. */
   get host(): string {
-    return `${this.name}.localhost:${this.#service.port}`;
+    return `${this.name}.${this.#service.baseHost}:${this.#service.port}`;
   }
 
   /** A token of the first client; all its scopes by default. Asked for once and kept. */

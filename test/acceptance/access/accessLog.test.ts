@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Answer } from '../http.js';
 import { addPerson } from '../people.js';
-import { type Service, startService } from '../service.js';
+import type { Service } from '../service.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -196,14 +196,4 @@ it('health checks and metrics have a line where they are refused, and otherwise 
   expect(await lineOf(refused)).toMatchObject({ status: 403, route: '/metrics' });
   const probes = linesOf(run.service).filter(({ path }) => /^\/(health|metrics)/.test(String(path)));
   expect(probes.map(({ status }) => status)).toEqual([403]);
-});
-
-it('ACCESS_LOG=off: no request has a line', async () => {
-  const service = await startService({
-    tenants: { acme: 'dyn_stock_order' },
-    env: { LOG_LEVEL: 'debug', ACCESS_LOG: 'off' },
-  });
-  await service.tenant('acme').list('dyn_item');
-  await service.dispose();
-  expect(linesOf(service).filter(({ msg }) => msg.startsWith('request'))).toEqual([]);
 });

@@ -1,16 +1,12 @@
-/** Activity: who did what, when, on what; and the auditor, who reads everything and changes nothing. */
+/** Activity: who did what, when, on what; and the auditor, who is shown all of it. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { operationsOf } from '../apiDocument.js';
 import type { Answer } from '../http.js';
 import { addPerson, askSession, type Person } from '../people.js';
 import { ASSETS, PLATFORM, type Query, type TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({
-  tenants: { acme: 'dyn_stock_order', seen: 'dyn_stock_order', told: 'dyn_stock_order' },
-  env: { RATE_LIMIT_PER_SECOND: '0' },
-});
+const run = useService({ tenants: { acme: 'dyn_stock_order', seen: 'dyn_stock_order', told: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
 const entrySchema = z.looseObject({
@@ -300,53 +296,6 @@ describe('a refusal to a person', () => {
 });
 
 describe('the auditor', () => {
-  /** Of a session of one's own, and what anybody may ask. */
-  const OWN = [`POST ${PLATFORM}/session`, `DELETE ${PLATFORM}/session`, `POST ${PLATFORM}/session/password`];
-
-  const pathOf = (template: string): string =>
-    template
-      .replace('{table}', 'dyn_item')
-      .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-        name === 'user_id' ? '1' : '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10',
-      );
-
-  /** Every operation below the paths of clients and users. */
-  async function guarded() {
-    const all = operationsOf((await acme().send('GET', '/openapi.json')).body);
-    const own = all.filter(({ path }) => path.startsWith(PLATFORM) || path.startsWith(ASSETS));
-    return own.filter(({ method, path }) => !OWN.includes(`${method} ${path}`));
-  }
-
-  it.each<[string, () => Promise<{ token: string; isClient: boolean }>]>([
-    ['with the role', async () => ({ token: (await addPerson(acme(), 'ada', ['auditor'])).token, isClient: false })],
-    ['with the scope', async () => ({ token: await acme().auditToken(), isClient: true })],
-  ])('%s reads all, and is refused all that changes something', async (_, sign) => {
-    const { token, isClient } = await sign();
-    const own = (await guarded()).filter(({ path }) => isClient || path.startsWith(PLATFORM));
-    expect(own.length).toBeGreaterThan(40);
-    const wrong: string[] = [];
-    const before = await run.service.logHead();
-    // Of paths that end like this, and need them.
-    const queries = new Map<string | undefined, string>([
-      ['compare', `?from=${before}&to=${before}`],
-      ['proof', '?event=01a1feb1-0000-7000-8000-000000000042'],
-    ]);
-    for (const { method, path } of own) {
-      const options = method === 'POST' || method === 'PUT' ? { token, body: {} } : { token };
-      const { status } = await acme().send(
-        method,
-        `${pathOf(path)}${queries.get(path.split('/').at(-1)) ?? ''}`,
-        options,
-      );
-      // No person of its own; the ids are of nothing.
-      const isSession = isClient && path === `${PLATFORM}/session`;
-      const isRight = method === 'GET' && !isSession ? [200, 202, 404].includes(status) : status === 403;
-      if (!isRight) wrong.push(`${method} ${path}: ${status}`);
-    }
-    expect(wrong).toEqual([]);
-    expect(await run.service.logHead()).toBe(before);
-  });
-
   it('is told no secret: of what an auditor reads, nothing looks like one', async () => {
     await acme().platformData('POST', '/webhooks', { url: 'https://erp.example/orders', events: ['order.approved'] });
     const ada: Person = await addPerson(acme(), 'bea', ['auditor']);
@@ -354,12 +303,6 @@ describe('the auditor', () => {
     const texts = await Promise.all(paths.map(async (path) => (await ada.call('GET', path)).text));
     expect(texts.filter((text) => /das_|whsec_|scrypt|secretHash|passwordHash|sealed/i.test(text))).toEqual([]);
     expect(texts.every((text) => text.length > 10)).toBe(true);
-  });
-
-  it('is refused as a client without the scope, and on the platform as before', async () => {
-    const token = await acme().token();
-    expect((await acme().send('GET', `${ASSETS}/activity`, { token })).status).toBe(403);
-    expect((await acme().send('GET', `${PLATFORM}/users`, { token })).status).toBe(401);
   });
 
   it('sees as a client what a person sees', async () => {
@@ -384,7 +327,7 @@ describe('a proof of an event', () => {
     let answer = await prove(own);
     for (; answer.status === 503 || answer.status === 409; answer = await prove(own)) await wait(100);
     const { data } = z.object({ data: z.object({ leaf: z.string(), proof: z.string() }) }).parse(answer.body);
-    expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: 'acme' } });
+    expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: acme().name } });
     expect(data.proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nindex \d+\n/);
     expect(await prove(others)).toMatchObject({ status: 404 });
     expect((await Promise.all([own, others].map((event) => prove(event, clerk)))).map(({ status }) => status)).toEqual([

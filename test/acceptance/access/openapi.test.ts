@@ -226,19 +226,6 @@ describe('the document tells the truth', () => {
     expect([validate({}), (await put({})).status]).toEqual([true, 200]);
   });
 
-  it('every operation exists, and asks for a token where it says so', async () => {
-    for (const { method, path, operation } of operationsOf(await documentOf())) {
-      if (operation.operationId === 'platformSignOut') continue;
-      const found = path
-        .replace('{page}', 'getting-started')
-        .replaceAll(/\{[a-z_]+\}/g, '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10');
-      const answer = await acme().send(method, found, { token: null });
-      if (operation.security.length > 0) expect({ method, path, status: answer.status }).toMatchObject({ status: 401 });
-      // Those that need no token miss their body here, or lead on, but are found.
-      else expect([200, 302, 400, 415]).toContain(answer.status);
-    }
-  });
-
   it('every example record can be created, and all answers are as described', async () => {
     const document = await documentOf();
     const schemas = new Schemas(document);

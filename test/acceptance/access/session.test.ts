@@ -3,14 +3,10 @@ import { z } from 'zod';
 import type { Answer } from '../http.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
-import { startService } from '../service.js';
-import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
+import { PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
-const run = useService({
-  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  env: { TRUST_PROXY: '1' },
-});
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 let admin: Person;
 beforeAll(async () => {
@@ -61,18 +57,6 @@ describe('signing in', () => {
     expect(cookieOf(answer).has('secure')).toBe(true);
   });
 
-  it('on any host but those of this machine the cookie is Secure, also where no proxy is trusted to tell of TLS', async () => {
-    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { BASE_HOST: 'assets.example' } });
-    try {
-      const { email, password } = service.tenant('acme').admin;
-      const answer = await askSession(service.tenant('acme'), email, password, { host: 'acme.assets.example' });
-      expect(answer.status).toBe(200);
-      expect(cookieOf(answer).has('secure')).toBe(true);
-    } finally {
-      await service.dispose();
-    }
-  });
-
   it.each([
     ['a wrong password', 'anna@example.com', 'wrong horse battery'],
     ['an unknown address', 'nobody@example.com', PASSWORD],
@@ -91,12 +75,6 @@ describe('signing in', () => {
     await expectRefused(run.service, 401, () => other.platform('GET', '/session', { token: admin.token }));
   });
 
-  it('§7: what is wrong in a body is named by field', async () => {
-    await expectInvalid(run.service, ['email', 'password', 'remember'], () =>
-      acme().send('POST', `${PLATFORM}/session`, { token: null, body: { email: 7, remember: true } }),
-    );
-  });
-
   it('after 10 failures for an address it is 429 with Retry-After, also with the right password', async () => {
     const { email } = await addPerson(acme(), 'vera', ['validator']);
     const failures = await Promise.all(Array.from({ length: 12 }, () => askSession(acme(), email, 'wrong password')));
@@ -106,16 +84,6 @@ describe('signing in', () => {
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(15 * 60);
     expect((await askSession(acme(), admin.email, PASSWORD)).status).toBe(200);
   });
-});
-
-it('a cookie that is no session is 401, also where the request lacks what a change with a cookie needs', async () => {
-  for (const [method, path] of [
-    ['DELETE', '/tenant/rate-limit'],
-    ['POST', '/users'],
-  ] as const) {
-    const answer = await acme().platform(method, path, { token: null, headers: { cookie: 'da_session=nobody' } });
-    expect(answer.status).toBe(401);
-  }
 });
 
 describe('a session ends', () => {
@@ -207,28 +175,6 @@ describe('a password', () => {
   it('is reset by admins only', async () => {
     const vic = await addPerson(acme(), 'vic', ['validator', 'auditor']);
     await expectRefused(run.service, 403, () => vic.call('POST', `/users/${admin.id}/password`));
-  });
-});
-
-describe('tokens of one kind are no tokens of the other', () => {
-  it("an API client's token is 401 on the platform, a user's is 401 on the assets", async () => {
-    for (const path of ['/session', '/orders', '/users', '/orders/to-validate']) {
-      const token = await acme().token();
-      const answer = await expectRefused(run.service, 401, () => acme().platform('GET', path, { token }));
-      expect(answer.headers['www-authenticate']).toContain('invalid_token');
-    }
-    for (const path of ['', '/dyn_party/info', '/dyn_party/assets']) {
-      const { token } = admin;
-      await expectRefused(run.service, 401, () => acme().send('GET', `${ASSETS}${path}`, { token }));
-      await expectRefused(run.service, 401, () =>
-        acme().send('GET', `${ASSETS}${path}`, { token: null, headers: ownCookie() }),
-      );
-    }
-  });
-
-  it.each([null, 'not-a-token', 'a.b.c'])('no token, or %p, is 401', async (token) => {
-    const answer = await expectRefused(run.service, 401, () => session({ token }));
-    expect(answer.headers['www-authenticate']).toContain('Bearer');
   });
 });
 

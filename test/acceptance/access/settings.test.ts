@@ -1,10 +1,10 @@
-/** What a tenant's people see and set on the platform: roles, API clients, webhooks, users, asset types, the tenant. */
+/** What a tenant's people see and set on the platform: API clients, webhooks, users, asset types, the tenant. */
 import { z } from 'zod';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
-import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
+import { expectRefused, fieldErrors } from '../refusals.js';
 import { useService } from '../useService.js';
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 let admin: Person;
 let validator: Person;
@@ -13,54 +13,6 @@ beforeAll(async () => {
   admin = await addPerson(acme(), 'anna', ['admin']);
   validator = await addPerson(acme(), 'vera', ['validator']);
   auditor = await addPerson(acme(), 'aldo', ['auditor']);
-});
-
-describe('roles', () => {
-  const reads = {
-    '/api-clients': ['admin', 'auditor'],
-    '/webhooks': ['admin', 'auditor'],
-    '/users': ['admin', 'auditor'],
-    '/activity': ['admin', 'auditor'],
-    '/asset-types': ['admin', 'validator', 'auditor'],
-    '/tables': ['admin', 'validator', 'auditor'],
-    '/tenant': ['admin', 'validator', 'auditor'],
-    '/orders': ['admin', 'validator', 'auditor'],
-  };
-  it.each(Object.entries(reads))('GET %s is for %j', async (path, roles) => {
-    for (const [role, person] of Object.entries({ admin, validator, auditor })) {
-      const { status } = await person.call('GET', path);
-      expect({ role, status }).toEqual({ role, status: roles.includes(role) ? 200 : 403 });
-    }
-  });
-
-  it.each([
-    ['POST', '/api-clients'],
-    ['DELETE', '/api-clients/x'],
-    ['POST', '/api-clients/x/secret'],
-    ['POST', '/api-clients/x/secret/rotate'],
-    ['POST', '/api-clients/x/secret/promote'],
-    ['DELETE', '/api-clients/x/secret/staged'],
-    ['DELETE', '/tenant/rate-limit'],
-    ['POST', '/webhooks'],
-    ['DELETE', '/webhooks/x'],
-    ['POST', '/webhooks/x/secret'],
-    ['POST', '/users'],
-    ['PUT', '/users/1'],
-    ['DELETE', '/users/1'],
-    ['POST', '/asset-types'],
-    ['POST', '/asset-types/dyn_item/fields'],
-    ['PUT', '/tenant/rate-limit'],
-    ['PUT', '/tenant/clean-up-guard'],
-  ])('%s %s is for admins', async (method, path) => {
-    for (const person of [validator, auditor])
-      await expectRefused(run.service, 403, () => person.call(method, path, {}));
-  });
-
-  it('§7: unknown paths are 404, known ones with another method 405 with Allow', async () => {
-    await expectRefused(run.service, 404, () => admin.call('GET', '/nothing'));
-    const answer = await expectRefused(run.service, 405, () => admin.call('PATCH', '/users/1', {}));
-    expect(answer.headers.allow).toBe('GET, HEAD, PUT, DELETE');
-  });
 });
 
 describe('API clients', () => {
@@ -88,12 +40,6 @@ describe('API clients', () => {
     expect((await admin.call('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
     await expectRefused(run.service, 404, () => admin.call('DELETE', `/api-clients/${client_id}`));
     await expectRefused(run.service, 404, () => admin.call('POST', `/api-clients/${client_id}/secret`));
-  });
-
-  it('§7: what is wrong in a body is named by field', async () => {
-    await expectInvalid(run.service, ['name', 'scopes.0', 'secret'], () =>
-      admin.call('POST', '/api-clients', { scopes: ['read:everything'], secret: 'x' }),
-    );
   });
 });
 
@@ -146,10 +92,6 @@ describe('users', () => {
     await expectRefused(run.service, 409, () => admin.call('DELETE', `/users/${admin.id}`));
     await expectRefused(run.service, 409, () => admin.call('PUT', `/users/${admin.id}`, { roles: ['auditor'] }));
   });
-
-  it.each(['0', 'x', '1.5', '99999999999999999999'])('the id %s is 404', async (id) => {
-    await expectRefused(run.service, 404, () => admin.call('PUT', `/users/${id}`, {}));
-  });
 });
 
 describe('asset types', () => {
@@ -200,8 +142,8 @@ describe('the tenant', () => {
   it('is shown, and its rate limit can be set', async () => {
     expect((await validator.call('GET', '/tenant')).body).toEqual({
       data: {
-        name: 'acme',
-        display_name: 'acme',
+        name: acme().name,
+        display_name: acme().name,
         order_model: 'dyn_stock_order',
         rate_limit: null,
         clean_up_guard: null,
@@ -211,9 +153,6 @@ describe('the tenant', () => {
     const limit = { per_second: 1000, burst: 2000 };
     const answer = await admin.call('PUT', '/tenant/rate-limit', limit);
     expect(answer.body).toMatchObject({ data: { rate_limit: limit } });
-    await expectInvalid(run.service, ['burst', 'per_second'], () =>
-      admin.call('PUT', '/tenant/rate-limit', { per_second: 0, burst: 1.5 }),
-    );
     for (const { sent, shown } of [
       { sent: { max_percent: 20 }, shown: { max_percent: 20, min_records: 0 } },
       { sent: { max_percent: 20, min_records: 5 }, shown: { max_percent: 20, min_records: 5 } },
@@ -222,9 +161,6 @@ describe('the tenant', () => {
       const guarded = await admin.call('PUT', '/tenant/clean-up-guard', sent);
       expect(guarded.body).toMatchObject({ data: { clean_up_guard: shown } });
     }
-    await expectInvalid(run.service, ['max_percent', 'min_records'], () =>
-      admin.call('PUT', '/tenant/clean-up-guard', { max_percent: 1.5, min_records: -1 }),
-    );
     expect((await admin.call('DELETE', '/tenant/rate-limit')).status).toBe(204);
     expect((await admin.call('GET', '/tenant')).body).toMatchObject({ data: { rate_limit: null } });
   });

@@ -1,164 +1,336 @@
-/** Missing and false tokens (spec §5.4): 401, always. */
-import { createHmac, generateKeyPairSync } from 'node:crypto';
+/** Tokens: how one gets them, what is in them, and the false ones (spec §4.10, §5). */
+import { execFile } from 'node:child_process';
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
+import { serviceKey } from '../../attacks/serviceKey.js';
+import type { Answer } from '../http.js';
 import { expectRefused } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');
 
-const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
-/** Header and claims of a good token. */
-async function goodToken() {
-  const token = await acme().token();
-  const [header = '', payload = '', signature = ''] = token.split('.');
-  const claims = z.looseObject({ exp: z.number(), iat: z.number() }).parse(jwt.decode(token));
-  const kid = z.object({ kid: z.string() }).parse(JSON.parse(Buffer.from(header, 'base64url').toString())).kid;
-  return { token, header, payload, signature, claims, kid };
-}
-
-const now = () => Math.floor(Date.now() / 1000);
-
-const publicPem = async (): Promise<string> => {
-  const answer = await acme().send('GET', '/.well-known/jwks.json', { token: null });
-  const { keys } = z.object({ keys: z.array(z.looseObject({})) }).parse(answer.body);
-  const { createPublicKey } = await import('node:crypto');
-  return createPublicKey({ key: keys[0] ?? {}, format: 'jwk' })
-    .export({ type: 'spki', format: 'pem' })
-    .toString();
+const GRANT = { grant_type: 'client_credentials' };
+const credentials = () => {
+  const { client_id, client_secret } = acme().client;
+  return { ...GRANT, client_id, client_secret };
 };
+const basic = (id: string, secret: string, scheme = 'Basic ') => ({
+  authorization: `${scheme}${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+});
+const FORM = 'application/x-www-form-urlencoded';
+const form = (raw: string | Buffer, headers: { readonly [name: string]: string } = {}) =>
+  acme().send('POST', '/oauth/token', { token: null, raw, headers: { 'content-type': FORM, ...headers } });
+const good = () => new URLSearchParams(credentials()).toString();
+/** Of a client that is made without naming any. */
+const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'];
 
-function hs256(header: string, payload: string, secret: string): string {
-  return `${header}.${payload}.${createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url')}`;
+const tokenAnswer = z.strictObject({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int(),
+  scope: z.string(),
+});
+function issued(answer: Answer): z.output<typeof tokenAnswer> {
+  if (answer.status !== 200) throw new Error(answer.text);
+  expect(answer.headers['cache-control']).toBe('no-store');
+  return tokenAnswer.parse(answer.body);
 }
+const keySet = z.object({ keys: z.tuple([z.looseObject({ kid: z.string() })], z.looseObject({ kid: z.string() })) });
+const publicKeys = async () => keySet.parse((await acme().send('GET', '/.well-known/jwks.json', { token: null })).body);
 
-const falseTokens: readonly (readonly [string, () => Promise<string>])[] = [
-  [
-    'alg none without a signature',
-    async () => `${base64url({ alg: 'none', typ: 'at+jwt' })}.${(await goodToken()).payload}.`,
-  ],
-  [
-    'alg none with the kid of the key',
-    async () => {
-      const { payload, kid } = await goodToken();
-      return `${base64url({ alg: 'none', typ: 'at+jwt', kid })}.${payload}.`;
-    },
-  ],
-  [
-    'alg nOnE with the old signature',
-    async () => {
-      const { payload, kid, signature } = await goodToken();
-      return `${base64url({ alg: 'nOnE', typ: 'at+jwt', kid })}.${payload}.${signature}`;
-    },
-  ],
-  [
-    'HS256 signed with the public key',
-    async () => {
-      const { payload, kid } = await goodToken();
-      return hs256(base64url({ alg: 'HS256', typ: 'at+jwt', kid }), payload, await publicPem());
-    },
-  ],
-  [
-    'an altered signature',
-    async () => {
-      const { header, payload, signature } = await goodToken();
-      const first = signature.startsWith('A') ? 'B' : 'A';
-      return `${header}.${payload}.${first}${signature.slice(1)}`;
-    },
-  ],
-  ['a cut signature', async () => (await goodToken()).token.slice(0, -4)],
-  [
-    'an altered payload under the old signature',
-    async () => {
-      const { header, claims, signature } = await goodToken();
-      return `${header}.${base64url({ ...claims, exp: now() + 999_999 })}.${signature}`;
-    },
-  ],
-  [
-    'a key of somebody else, with our kid',
-    async () => {
-      const { claims, kid } = await goodToken();
-      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      return jwt.sign(claims, privateKey, { algorithm: 'ES256', header: { alg: 'ES256', typ: 'at+jwt', kid } });
-    },
-  ],
-  [
-    'a key that the token brings along',
-    async () => {
-      const { claims } = await goodToken();
-      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      const header = { alg: 'ES256', typ: 'at+jwt', kid: 'mine', jwk: publicKey.export({ format: 'jwk' }) };
-      return jwt.sign(claims, privateKey, { algorithm: 'ES256', header });
-    },
-  ],
-  ['another tenant', () => run.tenant('hauler').token()],
-  ["a person's session on the asset API", () => acme().signIn()],
-  ['plain nonsense', async () => 'abc'],
-  ['three dots', async () => '...'],
-  ['a header that is no JSON', async () => 'YWJj.YWJj.YWJj'],
-  ['ten thousand characters', async () => `a.${'b'.repeat(10_000)}.c`],
-];
+describe('a token request', () => {
+  it('§5.2, §5.3: with credentials in a JSON body or a form gives a JWT for the scopes asked, and 3600 seconds', async () => {
+    const scope = 'read:reference_data';
+    for (const answer of [
+      await acme().requestToken({ ...credentials(), scope }),
+      await form(`${good()}&scope=${scope}`),
+    ]) {
+      const token = issued(answer);
+      expect(token).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope });
+      expect(token.access_token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+    }
+  });
 
-it.each(falseTokens)('§5: a token with %s is 401 on a read and on a write', async (_what, make) => {
-  const token = await make();
-  const read = await expectRefused(run.service, 401, () => acme().getList('dyn_item', '', { token }));
-  expect(read.headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token"/);
-  await expectRefused(run.service, 401, () =>
-    acme().postRecord('dyn_item', { external_id: 'X', name: 'X' }, { token }),
+  /** As RFC 6749 Appendix B encodes it, every character that it lets a client encode included. */
+  const encoded = (text: string): string =>
+    [...text].map((c) => (/[a-z\d]/i.test(c) ? c : `%${c.charCodeAt(0).toString(16).toUpperCase()}`)).join('');
+
+  it.each<[string, (text: string) => string]>([
+    ['as they are', (text) => text],
+    ['form-encoded', encoded],
+    ['form-encoded in lower case', (text) => encoded(text).replace(/%../g, (code) => code.toLowerCase())],
+  ])('§5.2: has the id and the secret %s in Basic, with JSON and as a form', async (_how, encode) => {
+    const { client_id, client_secret } = acme().client;
+    for (const scheme of ['Basic ', 'basic ', 'BASIC   ']) {
+      const headers = basic(encode(client_id), encode(client_secret), scheme);
+      issued(await acme().requestToken(GRANT, headers));
+      issued(await form('grant_type=client_credentials', headers));
+    }
+  });
+
+  it.each([{}, { scope: '' }, { scope: ' ' }, { scope: null }, { scope: SCOPES.join('  ') }])(
+    'decision: with %j, as libraries send it, is for all scopes of the client, whatever Accept says',
+    async (scope) => {
+      for (const accept of ['application/json', 'application/xml', '*/*;q=0.1'])
+        expect(issued(await acme().requestToken({ ...credentials(), ...scope }, { accept })).scope).toBe(
+          SCOPES.join(' '),
+        );
+    },
   );
-});
 
-it('§5.4: without a token every endpoint is 401', async () => {
-  const id = '01a1feb1-9a64-76fa-95fa-131ef9230738';
-  const calls = [
-    () => acme().info('dyn_item', { token: null }),
-    () => acme().getList('dyn_item', '', { token: null }),
-    () => acme().getRecord('dyn_item', id, { token: null }),
-    () => acme().postRecord('dyn_item', { external_id: 'X', name: 'X' }, { token: null }),
-    () => acme().putRecord('dyn_item', id, {}, { token: null }),
-    () => acme().postBatch('dyn_item', { items: [] }, { token: null }),
-    () => acme().postCleanUp('dyn_item', { batch_id: 'x' }, { token: null }),
-    () => acme().send('GET', '/api/v1/dynamic-assets/dyn', { token: null }),
-    () => acme().send('GET', '/api/v1/dynamic-assets/dyn/dyn_unknown/assets', { token: null }),
+  it('§5.3: gives a token that is signed asymmetrically, with the claims of RFC 9068 §2.2, and checks with the public keys', async () => {
+    const token = await acme().token();
+    const { keys } = await publicKeys();
+    const header = jwt.decode(token, { complete: true })?.header;
+    const key = keys.find(({ kid }) => kid === header?.kid) ?? {};
+    expect(header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
+    expect(JSON.stringify(keys)).not.toMatch(/"(?:d|k|p|q)":/);
+    const claims = z
+      .looseObject({ exp: z.int(), iat: z.int() })
+      .parse(jwt.verify(token, createPublicKey({ key, format: 'jwk' }), { algorithms: ['ES256'] }));
+    expect(claims).toMatchObject({
+      iss: 'https://localhost',
+      aud: 'https://localhost/api/v1/dynamic-assets',
+      sub: acme().client.client_id,
+      client_id: acme().client.client_id,
+      scope: acme().client.scopes.join(' '),
+      tenant: acme().name,
+      jti: expect.any(String),
+    });
+    expect(claims.exp - claims.iat).toBe(3600);
+  });
+
+  type Refused = readonly [what: string, status: number, code: string, ask: () => Promise<Answer>];
+  const json = (changes: object) => () => acme().requestToken({ ...credentials(), ...changes });
+  const raw =
+    (text: string, type = 'application/json') =>
+    () =>
+      form(text, { 'content-type': type });
+  const HOSTILE = ['a\0b', 'a\ud800', '\udc00\ud800b'];
+  const refused: readonly Refused[] = [
+    ['a wrong secret', 401, 'invalid_client', json({ client_secret: 'wrong' })],
+    ['an unknown client', 401, 'invalid_client', json({ client_id: 'nobody' })],
+    ['__proto__ as client', 401, 'invalid_client', json({ client_id: '__proto__' })],
+    ["another tenant's client", 401, 'invalid_client', () => run.tenant('hauler').requestToken(credentials())],
+    ['no credentials', 401, 'invalid_client', () => acme().requestToken(GRANT)],
+    ['malformed Basic', 401, 'invalid_client', () => acme().requestToken(GRANT, { authorization: 'Basic %%%' })],
+    ['Bearer instead of Basic', 401, 'invalid_client', () => acme().requestToken(GRANT, { authorization: 'Bearer x' })],
+    ...['100%', '%zz', '%FF', 'a+b', ''].map((secret): Refused => {
+      const ask = () => acme().requestToken(GRANT, basic(acme().client.client_id, secret));
+      return [`the secret ${JSON.stringify(secret)} in Basic`, 401, 'invalid_client', ask];
+    }),
+    [
+      'credentials in the body and by Basic',
+      400,
+      'invalid_request',
+      () => acme().requestToken(credentials(), basic('a', 'b')),
+    ],
+    ['an empty grant type', 400, 'invalid_request', json({ grant_type: '' })],
+    ['no grant type', 400, 'invalid_request', json({ grant_type: undefined })],
+    ['another grant type', 400, 'unsupported_grant_type', json({ grant_type: 'password' })],
+    ['an unknown scope', 400, 'invalid_scope', json({ scope: 'admin' })],
+    ['a scope that is a list', 400, 'invalid_request', json({ scope: ['a'] })],
+    ['a secret that is an object', 400, 'invalid_request', json({ client_secret: { $ne: '' } })],
+    ['a body that is a list', 400, 'invalid_request', () => acme().requestToken([credentials()])],
+    ['a body that is no JSON', 400, 'invalid_request', raw('{')],
+    ['an empty body', 400, 'invalid_request', raw('')],
+    ['a name twice in JSON', 400, 'invalid_request', raw('{"scope":"a","scope":"a"}')],
+    ['another content type', 415, 'invalid_request', raw('<a/>', 'text/xml')],
+    ['JSON in UTF-16', 415, 'invalid_request', raw('{}', 'application/json; charset=utf-16')],
+    ['a form in UTF-16', 415, 'invalid_request', raw('', `${FORM}; charset=utf-16`)],
+    ['a parameter twice', 400, 'invalid_request', () => form(`${good()}&scope=a&scope=a`)],
+    ['one twice and empty', 400, 'invalid_request', () => form(`${good()}&scope=&scope=read:order_data`)],
+    ['one twice and escaped', 400, 'invalid_request', () => form(`${good()}&%63lient_id=x`)],
+    ['an unknown one twice', 400, 'invalid_request', () => form(`${good()}&other=1&other=2`)],
+    ['no UTF-8', 400, 'invalid_request', () => form(`${good()}&scope=%ff`)],
+    ['an overlong form', 400, 'invalid_request', () => form(`${good()}&scope=%C0%80`)],
+    ['a surrogate', 400, 'invalid_request', () => form(`${good()}&scope=%ED%A0%80`)],
+    ...HOSTILE.flatMap((text): Refused[] => [
+      [`the scope ${JSON.stringify(text)}`, 400, 'invalid_scope', json({ scope: text })],
+      [`the grant type ${JSON.stringify(text)}`, 400, 'unsupported_grant_type', json({ grant_type: text })],
+    ]),
   ];
-  for (const call of calls) {
-    const answer = await expectRefused(run.service, 401, call);
-    // RFC 6750 §3.1: a request that brings no token is told of no error.
-    expect(answer.headers['www-authenticate']).toBe('Bearer realm="dynamic-assets"');
-    expect(answer.body).toEqual({ message: 'Unauthenticated.', error: expect.any(String) });
-  }
+  it.each(refused)('§5.2: refuses %s with %i %s, as RFC 6749 §5.2 says', async (_what, status, code, ask) => {
+    const before = await run.service.logHead();
+    const answer = await ask();
+    expect(answer.status).toBe(status);
+    expect(answer.body).toEqual({ error: code, error_description: expect.any(String), message: expect.any(String) });
+    expect(answer.headers['cache-control']).toBe('no-store');
+    // Browsers take a challenge of Basic for a dialog of their own, so it is for those who used the header.
+    const isByHeader = /Basic$|instead of Basic|malformed Basic/.test(_what) && status === 401;
+    expect(answer.headers['www-authenticate'] !== undefined).toBe(isByHeader);
+    expect(await run.service.logHead()).toBe(before);
+  });
+
+  it('of a page in a browser, which says where it is from, is refused without a challenge', async () => {
+    const ofPage = { ...basic('nobody', 'wrong'), origin: `http://${acme().host}` };
+    const { status, headers } = await acme().requestToken(GRANT, ofPage);
+    expect([status, headers['www-authenticate']]).toEqual([401, undefined]);
+  });
+
+  it('that guesses a secret ends in 429, and leaves other clients alone', async () => {
+    const made = await acme().platformData('POST', '/api-clients', { name: 'Guessed' });
+    const { client_id } = z.object({ client_id: z.string() }).parse(made);
+    const guess = json({ client_id, client_secret: 'guess' });
+    for (let n = 0; n < 20; n += 1) expect((await guess()).status).toBe(401);
+    const answer = await expectRefused(run.service, 429, guess);
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    issued(await acme().requestToken(credentials()));
+  });
 });
 
-it.each([
-  ['Basic instead of Bearer', 'Basic YWJjOmRlZg==', 'Bearer realm="dynamic-assets"'],
-  ['an empty Bearer', 'Bearer', 'Bearer realm="dynamic-assets"'],
-  ['two tokens', 'Bearer a b', expect.stringMatching(/^Bearer /)],
-])('§5.4: an Authorization header with %s is 401', async (_what, authorization, challenge) => {
-  const answer = await expectRefused(run.service, 401, () =>
-    acme().getList('dyn_item', '', { token: null, headers: { authorization } }),
+describe('OAuth clients find the token endpoint by the host alone', () => {
+  it.each([
+    ['acme', '', undefined],
+    ['hauler', '.', 'read:order_data'],
+  ])(
+    'the package openid-client gets tokens of %s in each way that is offered, and asks the API',
+    async (name, dot, scope) => {
+      const { host, client } = run.tenant(name);
+      const issuer = `http://${host.replace(':', `${dot}:`)}`;
+      const given = JSON.stringify({ issuer, clientId: client.client_id, clientSecret: client.client_secret, scope });
+      const script = resolve(__dirname, 'openidClient.mjs');
+      const { stdout } = await promisify(execFile)(process.execPath, [script, given]);
+      const tables = expect.any(Number);
+      const got = { found: `${issuer}/oauth/token`, token_type: 'bearer', expires_in: 3600, status: 200, tables };
+      expect(JSON.parse(stdout)).toEqual({ client_secret_post: got, client_secret_basic: got, default: got });
+    },
   );
-  expect(answer.headers['www-authenticate']).toEqual(challenge);
+
+  it('the metadata name the origin as the client has written it (RFC 8414 §2, §3.3; RFC 9728 §2), or as a trusted proxy says', async () => {
+    const ask = async (path: string, headers: { readonly [name: string]: string } = {}) =>
+      (await acme().send('GET', `/.well-known/${path}`, { token: null, headers })).body;
+    const { host, name } = acme();
+    const common = { jwks_uri: `http://${host}/.well-known/jwks.json`, scopes_supported: [...SCOPES, 'read:audit'] };
+    expect(await ask('oauth-authorization-server')).toEqual({
+      ...common,
+      issuer: `http://${host}`,
+      token_endpoint: `http://${host}/oauth/token`,
+      response_types_supported: [],
+      grant_types_supported: ['client_credentials'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      service_documentation: `http://${host}/docs`,
+    });
+    expect(await ask('oauth-protected-resource')).toEqual({
+      ...common,
+      resource: `http://${host}`,
+      authorization_servers: [`http://${host}`],
+      bearer_methods_supported: ['header'],
+      resource_documentation: `http://${host}/docs`,
+    });
+    const outside = { host: 'inside:3000', 'x-forwarded-host': `${name}.localhost`, 'x-forwarded-proto': 'https' };
+    expect(await ask('oauth-authorization-server', outside)).toMatchObject({ issuer: `https://${name}.localhost` });
+  });
 });
 
-it('§5.4: a token in the query string is not taken', async () => {
-  const query = { access_token: await acme().token() };
-  await expectRefused(run.service, 401, () => acme().getList('dyn_item', query, { token: null }));
-});
+describe('a token', () => {
+  type Changes = { readonly [name: string]: unknown };
+  const now = () => Math.floor(Date.now() / 1000);
+  const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-it('§5.4: the scheme is matched without regard to case (RFC 9110 §11.1)', async () => {
-  const headers = { authorization: `bearer ${await acme().token()}` };
-  expect((await acme().getList('dyn_item', '', { token: null, headers })).status).toBe(200);
-});
+  /** A good one. */
+  async function parts() {
+    const token = await acme().token();
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    const kid = jwt.decode(token, { complete: true })?.header.kid ?? '';
+    return { token, header, payload, signature, kid, claims: z.looseObject({}).parse(jwt.decode(token)) };
+  }
+  /** A good one with another header. */
+  const headed = async (header: object, sign: (head: string, payload: string) => string | Promise<string>) => {
+    const { payload, kid } = await parts();
+    const head = base64url({ typ: 'at+jwt', kid, ...header });
+    return `${head}.${payload}.${await sign(head, payload)}`;
+  };
+  /** Signed with the service's own key, as an attacker never has it, and false in some claims; `undefined` takes one away. */
+  async function signed(changes: Changes, header: Changes = {}, key?: string): Promise<string> {
+    const { claims, kid } = await parts();
+    const changed = Object.entries({ ...claims, ...changes }).filter(([, value]) => value !== undefined);
+    const head = { alg: 'ES256' as const, typ: 'at+jwt', kid, ...header };
+    const options = { algorithm: head.alg, header: head, noTimestamp: true };
+    return jwt.sign(Object.fromEntries(changed), key ?? (await serviceKey(run.service.dataDir)), options);
+  }
+  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const strangersKey = String(stranger.privateKey.export({ format: 'pem', type: 'pkcs8' }));
+  const publicPem = async (): Promise<string> =>
+    createPublicKey({ key: (await publicKeys()).keys[0], format: 'jwk' })
+      .export({ type: 'spki', format: 'pem' })
+      .toString();
 
-it('§5.3, §5.5: the claims of a token say the same validity as expires_in', async () => {
-  const { claims } = await goodToken();
-  expect(claims.exp - claims.iat).toBe(3600);
-});
+  it.each<[string, () => Promise<string>]>([
+    ['alg none without a signature', () => headed({ alg: 'none', kid: undefined }, () => '')],
+    ['alg none with the kid of the key', () => headed({ alg: 'none' }, () => '')],
+    ['alg nOnE with the old signature', () => headed({ alg: 'nOnE' }, async () => (await parts()).signature)],
+    [
+      'HS256 signed with the public key',
+      () =>
+        headed({ alg: 'HS256' }, async (head, payload) =>
+          createHmac('sha256', await publicPem())
+            .update(`${head}.${payload}`)
+            .digest('base64url'),
+        ),
+    ],
+    ['a cut signature', async () => (await parts()).token.slice(0, -4)],
+    [
+      'an altered signature',
+      async () =>
+        (await parts()).token.replace(/\.(.)([^.]*)$/, (_, first, rest) => `.${first === 'A' ? 'B' : 'A'}${rest}`),
+    ],
+    [
+      'an altered payload under the old signature',
+      async () => {
+        const { header, claims, signature } = await parts();
+        return `${header}.${base64url({ ...claims, exp: now() + 999_999 })}.${signature}`;
+      },
+    ],
+    ['a key of somebody else, with our kid', () => signed({}, {}, strangersKey)],
+    [
+      'a key that it brings along',
+      () => signed({}, { kid: 'mine', jwk: stranger.publicKey.export({ format: 'jwk' }) }, strangersKey),
+    ],
+    ['a kid that is a path', () => signed({}, { kid: '../../../../dev/null' })],
+    ['a time that is over (§5.5)', () => signed({ iat: now() - 3700, exp: now() - 100 })],
+    ['no time at all', () => signed({ exp: undefined })],
+    ['another audience', () => signed({ aud: 'https://elsewhere.example/api' })],
+    ['another issuer', () => signed({ iss: 'https://elsewhere.example' })],
+    ['a client that does not exist', () => signed({ client_id: 'nobody', sub: 'nobody' })],
+    ['another tenant', () => run.tenant('hauler').token()],
+    ["a person's session", () => acme().signIn()],
+    ['plain nonsense', async () => 'abc'],
+    ['three dots', async () => '...'],
+    ['a header that is no JSON', async () => 'YWJj.YWJj.YWJj'],
+    ['ten thousand characters', async () => `a.${'b'.repeat(10_000)}.c`],
+  ])('§5.4: with %s is 401 on a read and on a write', async (_what, make) => {
+    const token = await make();
+    const read = await expectRefused(run.service, 401, () => acme().getList('dyn_item', '', { token }));
+    expect(read.headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token"/);
+    const item = { external_id: 'X', name: 'X' };
+    await expectRefused(run.service, 401, () => acme().postRecord('dyn_item', item, { token }));
+  });
 
-it('§5: tokens stay valid over a restart of the service', async () => {
-  const token = await acme().token();
-  await run.service.restart();
-  expect((await acme().getList('dyn_item', '', { token })).status).toBe(200);
+  it('§5.5: that worked is 401 once its time is over, and a new one works', async () => {
+    const token = await signed({ exp: now() + 2 });
+    const ask = () => acme().getList('dyn_item', '', { token });
+    expect((await ask()).status).toBe(200);
+    while ((await ask()).status === 200) await wait(50);
+    await expectRefused(run.service, 401, ask);
+    expect((await acme().getList('dyn_item')).status).toBe(200);
+  });
+
+  it('of the release that did not tie tokens to secrets is good until its time is over', async () => {
+    const token = await signed({ credential: undefined });
+    expect((await acme().getList('dyn_item', '', { token })).status).toBe(200);
+  });
+
+  it('§5.4: is not taken from the query; the scheme is matched in any case, with several spaces (RFC 9110 §11.1)', async () => {
+    const token = await acme().token();
+    await expectRefused(run.service, 401, () => acme().getList('dyn_item', { access_token: token }, { token: null }));
+    for (const authorization of [`bearer  ${token}`, `BEARER    ${token} `])
+      expect((await acme().send('GET', ASSETS, { token: null, headers: { authorization } })).status).toBe(200);
+  });
 });

@@ -1,0 +1,296 @@
+/**
+ * What is refused, one request a row: the place that says so, the request, the status, and what the answer says. Each answer has
+ * the body of spec §7, and nothing is stored. What every operation refuses alike is in guards.test.ts.
+ */
+import { gzipSync } from 'node:zlib';
+import { expectRefused, fieldErrors } from '../refusals.js';
+import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+
+const ID = '01a1feb1-9a64-76fa-95fa-131ef9230738';
+const ITEMS = `${ASSETS}/dyn_item/assets`;
+const ONE = `${ITEMS}/${ID}`;
+const BATCH = `${ITEMS}/batch`;
+const CLEAN_UP = `${ITEMS}/clean-up`;
+const ORDERS = `${ASSETS}/dyn_stock_order/assets`;
+const ORDER = `${PLATFORM}/orders/${ID}`;
+const WEBHOOKS = `${PLATFORM}/webhooks`;
+const USERS = `${PLATFORM}/users`;
+const CLIENTS = `${PLATFORM}/api-clients`;
+const SESSION = `${PLATFORM}/session`;
+const RATE = `${PLATFORM}/tenant/rate-limit`;
+const GUARD = `${PLATFORM}/tenant/clean-up-guard`;
+const FIELDS = `${PLATFORM}/asset-types/dyn_item/fields`;
+const USER = { first_name: 'E', last_name: 'S', roles: ['admin'] };
+const ITEM = JSON.stringify({ external_id: 'E1', name: 'Tea' });
+
+/** Text that the answer has, names of the fields with errors, or header fields. */
+type Says = string | readonly string[] | { readonly [header: string]: string };
+type Row = readonly [
+  cites: string,
+  what: string,
+  status: number,
+  method: string,
+  path: string,
+  sent?: RequestOptions | (() => RequestOptions),
+  says?: Says,
+];
+const isFields = (says: Says): says is readonly string[] => Array.isArray(says);
+const raw = (text: string | Buffer): RequestOptions => ({ raw: text });
+const body = (value: unknown): RequestOptions => ({ body: value });
+const typed = (type: string): RequestOptions => ({ raw: ITEM, headers: { 'content-type': type } });
+const coded = (coding: string, bytes = gzipSync(ITEM)): RequestOptions => ({
+  raw: bytes,
+  headers: { 'content-encoding': coding },
+});
+const asked = (query: string): RequestOptions => ({ query });
+const promised = (name: string, value: string, more: RequestOptions = body({})): RequestOptions => ({
+  ...more,
+  headers: { [name]: value },
+});
+const unhonoured = (name: string): string => `does not honour ${name.toLowerCase()} here`;
+const numbers = (count: number): string => Array.from({ length: count }, (_, n) => n).join(',');
+const webhookWith = (customData: string): RequestOptions =>
+  raw(`{"url":"https://127.0.0.1:9/","custom_data":${customData}}`);
+const twice = (name: string): string => `The body has ${name} twice.`;
+const MARK = '\ufeff';
+
+const NOT_JSON = 'The body is not valid JSON.';
+const SEND_UTF8 = 'Send the body in UTF-8, as Content-Type: application/json; charset=utf-8.';
+const READ_CODINGS = { 'accept-encoding': 'gzip, deflate, br' };
+const TAKES_JSON = { accept: 'application/json' };
+
+const PATHS: readonly Row[] = [
+  '/api',
+  '/api/v1/dynamic-assets',
+  `${ASSETS}/dyn_item`,
+  `${ASSETS}/dyn_item/asset`,
+  `${ONE}/unknown`,
+  `${ONE}/history/1`,
+  `${ASSETS.toUpperCase()}/dyn_item/assets`,
+  `${ASSETS}/dyn_item/ASSETS`,
+  `${ASSETS}/dyn_thing/assets`,
+  `${ITEMS}/E1`,
+  ONE,
+  '/index.html',
+  `${ASSETS}/../../../../etc/passwd`,
+  `${ASSETS}/..%2f..%2fetc%2fpasswd`,
+  '//',
+  '/%00',
+  `${PLATFORM}/unknown`,
+  ORDER,
+  `${PLATFORM}/orders/1`,
+  `${USERS}/0`,
+  `${USERS}/1.5`,
+  `${USERS}/99999999999999999999`,
+].map((path) => ['§7', 'a path of nothing', 404, 'GET', path]);
+
+const TYPES: readonly Row[] = [
+  ['§1', 'text', 415, 'POST', ITEMS, typed('text/plain'), TAKES_JSON],
+  ['§1', 'text', 415, 'PUT', ONE, typed('text/plain'), TAKES_JSON],
+  ['§1', 'a form', 415, 'POST', BATCH, typed('application/x-www-form-urlencoded'), TAKES_JSON],
+  ['§1', 'files', 415, 'POST', CLEAN_UP, typed('multipart/form-data; boundary=x'), TAKES_JSON],
+  ['§1', 'XML', 415, 'POST', ITEMS, typed('application/xml'), TAKES_JSON],
+  ['§1', 'a script', 415, 'POST', ITEMS, typed('application/jsonp'), TAKES_JSON],
+  ['§1', 'no type', 415, 'POST', ITEMS, typed(''), TAKES_JSON],
+  ['§1', 'a merge patch', 415, 'PUT', ONE, typed('application/merge-patch+json'), TAKES_JSON],
+  ['§1', 'JSON:API', 415, 'POST', ITEMS, typed('application/vnd.api+json'), TAKES_JSON],
+  ['§1', '15,000 blanks', 415, 'POST', ITEMS, typed(`application/json${' '.repeat(15_000)}x`), TAKES_JSON],
+  ['§1', 'UTF-16', 415, 'POST', ITEMS, typed('application/json; charset=utf-16'), SEND_UTF8],
+  ['§1', 'Latin-1', 415, 'POST', ITEMS, typed('application/json; charset="iso-8859-1"; x=1'), SEND_UTF8],
+  ['§1', 'no charset', 415, 'POST', ITEMS, typed('application/json; charset='), SEND_UTF8],
+  ...['zstd', 'compress', 'gzip, br', 'gzip, gzip', 'gzip;q=1', '*'].map(
+    (coding): Row => ['RFC 9110 §12.5.3', `the coding ${coding}`, 415, 'POST', ITEMS, coded(coding), READ_CODINGS],
+  ),
+];
+
+const BODIES: readonly Row[] = [
+  ['§7', 'nothing', 400, 'POST', ITEMS, raw('')],
+  ['§7', 'white space', 400, 'POST', BATCH, raw('  \n'), NOT_JSON],
+  ['§7', 'half an object', 400, 'POST', CLEAN_UP, raw('{"batch_id":'), NOT_JSON],
+  ['§7', 'single quotes', 400, 'POST', ITEMS, raw("{'external_id':'E1'}"), NOT_JSON],
+  ['§7', 'a trailing comma', 400, 'PUT', ONE, raw('{"name":"Tea",}'), NOT_JSON],
+  ['§7', 'NaN', 400, 'POST', ITEMS, raw('{"net_weight":NaN}'), NOT_JSON],
+  ['§7', 'HTML', 400, 'POST', BATCH, raw('<html></html>'), NOT_JSON],
+  ['§7', 'a control character', 400, 'POST', ITEMS, raw('{"external_id":"E\n1"}'), NOT_JSON],
+  ['§7', 'bytes that are no UTF-8', 400, 'POST', ITEMS, raw(Buffer.from([0x7b, 0xff, 0xfe, 0x7d]))],
+  ['§7', 'UTF-16', 400, 'POST', ITEMS, raw(Buffer.from(ITEM, 'utf16le'))],
+  ['§7', 'a gzip that is cut', 400, 'POST', ITEMS, coded('gzip', gzipSync(ITEM).subarray(0, 20))],
+  ['§7', 'a gzip that is none', 400, 'POST', ITEMS, coded('gzip', Buffer.from(ITEM))],
+  ['RFC 8259 §8.1', 'a mark twice', 400, 'POST', ITEMS, raw(`${MARK}${MARK}{}`), NOT_JSON],
+  ['RFC 8259 §8.1', 'a mark alone', 400, 'POST', ITEMS, raw(MARK)],
+  ['RFC 8259 §8.1', 'a mark within', 400, 'POST', ITEMS, raw(`{${MARK}}`), NOT_JSON],
+  ['RFC 8259 §4', 'a name twice', 400, 'PUT', ONE, raw('{"name":"a","name":"b"}'), twice('name')],
+  ['RFC 8259 §4', 'one escaped', 400, 'POST', CLEAN_UP, raw('{"batch_id":"a","\\u0062atch_id":1}'), twice('batch_id')],
+  ['RFC 8259 §4', 'items', 400, 'POST', BATCH, raw('{"items":[],"items":[{}]}'), twice('items')],
+  ['RFC 8259 §4', 'of an item', 400, 'POST', BATCH, raw('{"items":[{},{"a":1,"a":2}]}'), twice('items.1.a')],
+  ['RFC 8259 §4', 'of a line', 400, 'POST', ORDERS, raw('{"lines":[{"a":1,"a":2}]}'), twice('lines.0.a')],
+  ['RFC 8259 §4', 'of a setting', 400, 'POST', CLIENTS, raw('{"name":"A","name":"B"}'), twice('name')],
+  ['RFC 8259 §4', 'deep within', 400, 'POST', WEBHOOKS, webhookWith('{"a":{"b":1,"b":2}}'), twice('custom_data.a.b')],
+  ['§8', '33 levels', 400, 'POST', BATCH, raw('['.repeat(33)), 'nested deeper than 32 levels'],
+  ['§8', 'a number of 1,001 digits', 400, 'POST', ITEMS, raw('7'.repeat(1_001)), 'more than 1000 digits'],
+  ['§8', '210,001 values', 413, 'POST', BATCH, raw(`[${'0,'.repeat(210_000)}0]`), 'more than 210000 values'],
+  ['§8', '10,001 members', 413, 'POST', BATCH, () => raw(`{${names(10_001)}}`), 'more than 10000 members'],
+  ['§8', '9 MB', 413, 'POST', BATCH, () => raw(`{"items":["${'x'.repeat(9_000_000)}"]}`), '8388608 bytes'],
+  [
+    '§8',
+    '9 MB in x-gzip',
+    413,
+    'POST',
+    BATCH,
+    () => coded('x-gzip', gzipSync(Buffer.alloc(9e6, ' '))),
+    '8388608 bytes',
+  ],
+  ['§5.4', '9 MB of a stranger', 401, 'POST', BATCH, () => ({ raw: ' '.repeat(9_000_000), token: null })],
+];
+const names = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join(',');
+
+const VALUES: readonly Row[] = [
+  ['§4.7', 'no items', 422, 'POST', BATCH, body({ items: [] }), ['items']],
+  ['§4.7', '1,001 items', 422, 'POST', BATCH, body({ items: Array(1_001).fill({}) }), ['items']],
+  ['§4.7', 'no item', 422, 'POST', BATCH, body({ items: [7] }), ['items.0']],
+  ['§4.7', 'no list', 422, 'POST', BATCH, body({ items: {} }), ['items']],
+  ['§4.8', 'no batch id', 422, 'POST', CLEAN_UP, body({}), ['batch_id']],
+  [
+    '§4.8',
+    'half a percent',
+    422,
+    'PUT',
+    GUARD,
+    body({ max_percent: 1.5, min_records: -1 }),
+    ['max_percent', 'min_records'],
+  ],
+  ['§4.9', 'the state failed', 422, 'POST', ORDERS, body({ processing_status: 'failed' }), ['processing_status']],
+  ['§4.9', '101 reasons', 422, 'POST', ORDERS, body({ error_reason: Array(101).fill(0) }), ['error_reason']],
+  ['§4.9', '65 KB', 422, 'POST', ORDERS, body({ error_reason: Array(10).fill('x'.repeat(6_560)) }), ['error_reason']],
+  ['§5.1', 'no name', 422, 'POST', CLIENTS, body({ scopes: ['read:all'], secret: 1 }), ['name', 'scopes.0', 'secret']],
+  ['§6.2', 'a plain URL', 422, 'POST', WEBHOOKS, body({ url: 'http://127.0.0.1:9/' }), ['url']],
+  ['§6.1', '__proto__', 422, 'POST', WEBHOOKS, webhookWith('{"__proto__":{"a":1}}'), ['custom_data']],
+  ['§6.1', 'it escaped', 422, 'POST', WEBHOOKS, webhookWith('{"a":[{"\\u005f_proto__":1}]}'), ['custom_data']],
+  ['§6.1', '20 digits', 400, 'POST', WEBHOOKS, webhookWith('{"a":12345678901234567890}'), 'has more digits'],
+  ['§6.1', '1e400', 400, 'POST', WEBHOOKS, webhookWith('{"a":{"b":[1e400]}}'), 'has more digits'],
+  ['§8', 'a rate of 0', 422, 'PUT', RATE, body({ per_second: 0, burst: -1 }), ['burst', 'per_second']],
+  ['§8', 'texts', 422, 'PUT', RATE, body({ per_second: '1', burst: 1.5, day: 1 }), ['burst', 'day', 'per_second']],
+  ['§7', 'a sign-in', 422, 'POST', SESSION, { body: { email: 7, x: 1 }, token: null }, ['email', 'password', 'x']],
+  ['§7', 'a long address', 422, 'POST', USERS, body({ ...USER, email: `a@${'a.'.repeat(1e5)}nl` }), ['email']],
+  ...['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'prototype'].map(
+    (name): Row => ['§1', `a field ${name}`, 422, 'POST', FIELDS, body({ name, type: 'String' }), ['name']],
+  ),
+];
+
+const MANY_VALUES = `filter[name]=${numbers(100)}&filter[sku]=${numbers(99)}&filter[ean]=1,2`;
+const QUERIES: readonly Row[] = [
+  ['§4.3', 'page 0', 400, 'GET', ITEMS, asked('page=0'), 'page'],
+  ['§4.3', 'a field that is not there', 400, 'GET', ITEMS, asked('filter[nothing]=x'), '"nothing"'],
+  ['§4.3', 'a field of every object', 400, 'GET', ITEMS, asked('filter[toString]=x'), '"toString"'],
+  ['§4.3', 'SQL', 400, 'GET', ITEMS, { query: { 'filter[name" OR 1=1]': 'x' } }],
+  ['§4.3', 'an unknown sort', 400, 'GET', ITEMS, asked('sort=nothing'), '"nothing"'],
+  ['§4.3', 'an empty filter', 400, 'GET', ITEMS, asked('filter[name]='), 'filter[name]'],
+  ['§4.3', 'an unknown operator', 400, 'GET', ITEMS, asked('filter[name][like]=a'), 'known ones are eq, ne,'],
+  ['§4.3', 'a malformed filter', 400, 'GET', ITEMS, asked('filter[name]x=y')],
+  ['§8', '101 parameters', 400, 'GET', ITEMS, asked('page=1&'.repeat(101)), 'more than 100 parameters'],
+  ['§8', '101 values', 400, 'GET', ITEMS, asked(`filter[name]=${numbers(101)}`), 'has more than 100 values.'],
+  ['§8', '201 values in all', 400, 'GET', ITEMS, asked(MANY_VALUES), 'more than 200 values in all'],
+  ['§8', '256 characters', 400, 'GET', ITEMS, asked(`filter[name]=${'x'.repeat(256)}`), 'more than 255 characters'],
+  ['§8', '11 fields to sort by', 400, 'GET', ITEMS, asked(`sort=${'name,'.repeat(10)}name`), 'more than 10 fields'],
+  ['§8', '17 KB of URL', 431, 'GET', ITEMS, asked(`filter[name]=${'x'.repeat(17_000)}`)],
+  ['§8', '17 KB of header fields', 431, 'GET', ITEMS, { headers: { 'x-filler': 'x'.repeat(17_000) } }],
+  ...[
+    ['POST', BATCH, 'dryRun', 'dry_run'],
+    ['POST', CLEAN_UP, 'dryrun', 'dry_run'],
+    ['GET', ITEMS, 'per_page', 'perPage'],
+    ['GET', ITEMS, 'Page', 'page'],
+    ['GET', ITEMS, 'sort[name]', 'sort'],
+    ['GET', ITEMS, 'filters[name]', 'filter[<field>]'],
+    ['GET', `${PLATFORM}/orders`, 'que', 'queue'],
+    ['GET', `${WEBHOOKS}/${ID}/deliveries`, 'orderId', 'order_id'],
+  ].map(
+    ([method = '', path = '', name = '', meant]): Row => [
+      'decision: parameters',
+      `the parameter ${name}`,
+      400,
+      method,
+      path,
+      { query: { [name]: '1' } },
+      `Unknown parameter ${name}; did you mean ${meant}?`,
+    ],
+  ),
+  ...['__proto__', 'constructor', 'x'.repeat(5_000), ''].map(
+    (name): Row => ['decision: parameters', 'a strange parameter', 400, 'GET', ITEMS, { query: { [name]: '1' } }],
+  ),
+];
+
+/** Header fields that promise something, where the operation does not keep it. */
+const PROMISES: readonly Row[] = (
+  [
+    ['If-Match', '"1"', 'POST', ITEMS],
+    ['If-Match', '*', 'POST', BATCH],
+    ['If-Match', '"1"', 'POST', `${ORDER}/approve`],
+    ['If-Match', '"1"', 'GET', ITEMS],
+    ['If-None-Match', '*', 'POST', ITEMS],
+    ['If-None-Match', '*', 'PUT', ONE],
+    ['If-Unmodified-Since', 'Sun, 22 Nov 2026 10:00:00 GMT', 'PUT', ONE],
+    ['Content-Range', 'bytes 0-1/2', 'PUT', ONE],
+    ['Prefer', 'tx=rollback', 'POST', CLEAN_UP],
+    ['Idempotency-Key', 'k-1', 'PUT', ONE],
+    ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/reject`],
+    ['Idempotency-Key', 'k-1', 'POST', WEBHOOKS],
+    ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/syncs`],
+    ['X-Idempotency-Key', 'k-1', 'POST', ITEMS],
+    ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],
+  ] as const
+).map(([name, value, method, path]) => [
+  'RFC 9110 §13.1',
+  `${name}: ${value}`,
+  400,
+  method,
+  path,
+  promised(name, value, method === 'GET' ? {} : body({})),
+  unhonoured(name),
+]);
+
+const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml' } };
+const by = (headers: { readonly [name: string]: string }): RequestOptions => ({ token: null, headers });
+const STRANGER = { 'www-authenticate': 'Bearer realm="dynamic-assets"' };
+const CALLERS: readonly Row[] = [
+  ['§7', 'a browser that asks for HTML', 404, 'GET', '/nothing', { ...BROWSER, token: null }],
+  ['§7', 'a browser without a token', 401, 'GET', ITEMS, { ...BROWSER, token: null }],
+  ['§7', 'a browser with a wrong body', 400, 'POST', ITEMS, { ...BROWSER, raw: '{' }],
+  ['§5.4', 'Basic in place of Bearer', 401, 'GET', ITEMS, by({ authorization: 'Basic YWJjOmRlZg==' }), STRANGER],
+  ['§5.4', 'an empty Bearer', 401, 'GET', ITEMS, by({ authorization: 'Bearer' }), STRANGER],
+  ['§5.4', 'two tokens', 401, 'GET', ITEMS, by({ authorization: 'Bearer a b' })],
+  ['§5.4', 'a stranger with a parameter', 401, 'GET', ITEMS, { query: 'nonsense=1', token: null }, STRANGER],
+  ['§5', 'no session', 401, 'POST', USERS, by({ cookie: 'da_session=nobody' })],
+  ['§5', 'no session, no body', 401, 'DELETE', RATE, by({ cookie: 'da_session=nobody' })],
+];
+
+describe.each([
+  ['paths', PATHS],
+  ['types and codings of a body', TYPES],
+  ['bodies', BODIES],
+  ['values', VALUES],
+  ['queries', QUERIES],
+  ['promises', PROMISES],
+  ['callers', CALLERS],
+] as const)('%s', (_of, rows) => {
+  for (const [cites, what, status, method, path, sent = {}, says = ''] of rows)
+    it(`${cites}: ${what} is ${status} at ${method} ${path}`, async () => {
+      const options = typeof sent === 'function' ? sent() : sent;
+      const token = options.token === undefined ? await acme().tokenFor(path) : options.token;
+      const answer = await expectRefused(run.service, status, () => acme().send(method, path, { ...options, token }));
+      if (typeof says === 'string') expect(String(Reflect.get(Object(answer.body), 'error'))).toContain(says);
+      else if (isFields(says)) expect([...fieldErrors(answer).keys()].sort()).toEqual(says);
+      else expect(answer.headers).toMatchObject(says);
+      // Nothing of the inside, and no more than the request was worth.
+      expect(answer.text).not.toMatch(/node_modules|at \w+ \(|SQLITE|SELECT|\.js:/);
+      expect(answer.text.length).toBeLessThan(20_000);
+      expect(answer.headers['x-powered-by']).toBeUndefined();
+      // Of a request that was not read there is no more.
+      if (status === 431) return;
+      const id = expect.stringMatching(/^[\da-f-]{36}$/);
+      expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-request-id': id });
+    });
+});
