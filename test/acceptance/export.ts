@@ -99,3 +99,25 @@ export async function reaches(tenant: TenantClient, orderId: string, status: str
     await wait(POLL_MS);
   }
 }
+
+const deliveryLog = z.array(
+  z.looseObject({
+    id: z.string(),
+    state: z.enum(['open', 'succeeded', 'failed']),
+    attempts: z.array(z.looseObject({ body_sha256: z.string().nullable() })),
+  }),
+);
+export type Delivery = z.output<typeof deliveryLog>[number];
+
+/** Resolves to the delivery log of a webhook, the newest first, when this many deliveries in it have ended. */
+export async function deliveriesEnded(
+  tenant: TenantClient,
+  webhookId: string,
+  count: number,
+): Promise<readonly Delivery[]> {
+  for (;;) {
+    const log = deliveryLog.parse(await tenant.platformData('GET', `/webhooks/${webhookId}/deliveries`));
+    if (log.filter(({ state }) => state !== 'open').length >= count) return log;
+    await wait(POLL_MS);
+  }
+}

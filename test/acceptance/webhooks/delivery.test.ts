@@ -1,8 +1,8 @@
 /** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
 import { createHmac } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
-import { addWebhook, approve, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
-import { Receiver } from '../receiver.js';
+import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
+import { Receiver, type Write } from '../receiver.js';
+import type { Fields } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const receiver = Receiver.ofTests();
@@ -10,24 +10,42 @@ const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transp
 const acme = () => run.tenant('acme');
 
 const hmac = (body: Buffer, secret: string) => createHmac('sha256', secret).update(body).digest('hex');
-/** Longer than all waits between attempts together. */
-const AFTER_ALL_ATTEMPTS_MS = 400;
+const bytes =
+  (text: string): Write =>
+  ({ socket }) =>
+    void socket?.end(text);
+
+async function approvedOrder(): Promise<string> {
+  const { order } = await validatedOrder(acme());
+  await approve(acme(), order.id);
+  return order.id;
+}
+const orderOf = (id: string) => acme().get('dyn_stock_order', id);
 
 it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the body is JSON', async () => {
   await withWebhook(acme(), receiver, '/signed', async ({ id, secret }) => {
-    const one = await validatedOrder(acme());
-    await approve(acme(), one.order.id);
+    await approvedOrder();
     const [first] = await receiver.received('/signed', 1);
     expect(first).toMatchObject({
       method: 'POST',
-      headers: { 'content-type': 'application/json', signature: hmac(first?.body ?? Buffer.of(), secret) },
+      headers: {
+        'content-type': 'application/json',
+        signature: hmac(first?.body ?? Buffer.of(), secret),
+        'user-agent': expect.stringMatching(/^dynamic-assets\/\d/),
+        'webhook-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+        'webhook-event': 'order.approved',
+        'webhook-event-version': '2',
+        'webhook-sequence': expect.stringMatching(/^\d+$/),
+        'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
+        'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+      },
     });
+    expect(first?.headers).not.toHaveProperty('webhook-replay');
 
     const answer = await acme().platformData('POST', `/webhooks/${id}/secret`, {});
     const renewed = String(Reflect.get(Object(answer), 'secret'));
     expect(renewed).not.toBe(secret);
-    const two = await validatedOrder(acme());
-    await approve(acme(), two.order.id);
+    await approvedOrder();
     const [, second] = await receiver.received('/signed', 2);
     expect(second?.headers.signature).toBe(hmac(second?.body ?? Buffer.of(), renewed));
   });
@@ -35,88 +53,114 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
 
 it('§3: the integration reports completed after it received the order', async () => {
   await withWebhook(acme(), receiver, '/completed', async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
+    const orderId = await approvedOrder();
     const [call] = await receiver.received('/completed', 1);
     const { id } = Object(Reflect.get(Object(parsed(call?.body)), 'validated_order'));
     await acme().update('dyn_stock_order', String(id), { processing_status: 'completed' });
-    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'completed' });
+    expect(await orderOf(orderId)).toMatchObject({ processing_status: 'completed' });
   });
 });
 
-it('§6.4: a delivery that fails is attempted again, with the same bytes, until it succeeds', async () => {
-  receiver.reply('/third', (nth) => ({ status: nth < 3 ? 500 : 204 }));
-  await withWebhook(acme(), receiver, '/third', async ({ secret }) => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    const calls = await receiver.received('/third', 3);
+it('§6.4: a delivery that fails is attempted again, with the same bytes, until it succeeds; each attempt is logged', async () => {
+  receiver.reply('/third?key=hidden', (nth) =>
+    nth < 3 ? { status: 500 } : bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
+  );
+  await withWebhook(acme(), receiver, '/third?key=hidden', async ({ id, secret }) => {
+    const orderId = await approvedOrder();
+    const [delivery] = await deliveriesEnded(acme(), id, 1);
+    expect(delivery).toMatchObject({ state: 'succeeded', attempts: [{}, {}, { status: 200 }] });
+    const calls = receiver.calls('/third?key=hidden');
+    expect(calls).toHaveLength(3);
     for (const { body, headers } of calls) {
       expect(body.equals(calls[0]?.body ?? Buffer.of())).toBe(true);
       expect(headers.signature).toBe(hmac(body, secret));
+      expect(headers['webhook-id']).toBe(delivery?.id);
     }
-    await wait(AFTER_ALL_ATTEMPTS_MS);
-    expect(receiver.calls('/third')).toHaveLength(3);
-    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+    expect(await orderOf(orderId)).toMatchObject({ processing_status: 'submitted' });
+    const logged = run.service.log.split('\n').filter((line) => line.includes(id));
+    const about = { tenant: acme().name, orderId, deliveryId: delivery?.id, host: `127.0.0.1:${receiver.port}` };
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject(
+      [1, 2].map((attempt) => ({ ...about, msg: 'webhook attempt', level: 40, attempt, ok: false, status: 500 })),
+    );
+    for (const hidden of ['third', 'hidden', secret]) expect(logged.join()).not.toContain(hidden);
   });
 });
 
-it('§3, §6.4, §8: after the 5th failed attempt the order is failed, with its reason, among the orders to validate', async () => {
-  receiver.reply('/never', () => ({ status: 503 }));
-  await withWebhook(acme(), receiver, '/never', async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    const failed = await reaches(acme(), order.id, 'failed');
-    expect(receiver.calls('/never')).toHaveLength(5);
-    expect(JSON.stringify(failed.error_reason)).toMatch(/503/);
-    const shown = await acme().platform('GET', `/orders/${order.id}`);
-    expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason: failed.error_reason } });
-    expect((await acme().platform('GET', '/orders', { query: { queue: 'to_validate' } })).text).toContain(order.id);
-    expect((await acme().platform('GET', '/orders', { query: { queue: 'archive' } })).text).not.toContain(order.id);
-    await wait(AFTER_ALL_ATTEMPTS_MS);
-    expect(receiver.calls('/never')).toHaveLength(5);
-  });
+it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the order is failed, with the reasons, among the orders to validate', async () => {
+  const failures = [
+    { status: 302, headers: { location: receiver.url('/elsewhere') } },
+    { status: 404 },
+    undefined,
+    bytes('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'),
+    { status: 503 },
+  ];
+  receiver.reply('/never', (nth) => failures[nth - 1]);
+  await withWebhook(
+    acme(),
+    receiver,
+    '/never',
+    async ({ id }) => {
+      const orderId = await approvedOrder();
+      const { error_reason } = await reaches(acme(), orderId, 'failed');
+      expect(error_reason).toEqual([
+        'All 5 attempts to deliver to webhook ERP failed.',
+        'Attempt 1: redirect (HTTP 302) is not followed',
+        'Attempt 2: HTTP 404',
+        'Attempt 3: no answer within 1000 ms',
+        'Attempt 4: the answer has the status 099, which HTTP has not',
+        'Attempt 5: HTTP 503',
+      ]);
+      const shown = await acme().platform('GET', `/orders/${orderId}`);
+      expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason } });
+      expect((await acme().platform('GET', '/orders', { query: { queue: 'to_validate' } })).text).toContain(orderId);
+      expect((await acme().platform('GET', '/orders', { query: { queue: 'archive' } })).text).not.toContain(orderId);
+      expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed' }]);
+      expect(receiver.calls('/never')).toHaveLength(5);
+      expect(receiver.calls('/elsewhere')).toHaveLength(0);
+    },
+    { name: 'ERP' },
+  );
 });
 
 it('decision: another approval, or any status change, leaves failed', async () => {
   receiver.reply('/later', (nth) => ({ status: nth <= 5 ? 500 : 200 }));
-  await withWebhook(acme(), receiver, '/later', async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    await reaches(acme(), order.id, 'failed');
-    await approve(acme(), order.id);
-    await receiver.received('/later', 6);
-    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({
-      processing_status: 'submitted',
-      error_reason: null,
-    });
-    await wait(AFTER_ALL_ATTEMPTS_MS);
+  await withWebhook(acme(), receiver, '/later', async ({ id }) => {
+    const orderId = await approvedOrder();
+    await reaches(acme(), orderId, 'failed');
+    await approve(acme(), orderId);
+    expect(await deliveriesEnded(acme(), id, 2)).toMatchObject([{ state: 'succeeded' }, { state: 'failed' }]);
     expect(receiver.calls('/later')).toHaveLength(6);
+    expect(await orderOf(orderId)).toMatchObject({ processing_status: 'submitted', error_reason: null });
   });
   receiver.reply('/gone', () => ({ status: 404 }));
   await withWebhook(acme(), receiver, '/gone', async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    await reaches(acme(), order.id, 'failed');
-    expect(await acme().update('dyn_stock_order', order.id, { processing_status: 'completed' })).toMatchObject({
-      error_reason: null,
-    });
+    const orderId = await approvedOrder();
+    await reaches(acme(), orderId, 'failed');
+    const reported: Fields = { processing_status: 'completed' };
+    expect(await acme().update('dyn_stock_order', orderId, reported)).toMatchObject({ error_reason: null });
   });
 });
 
-it.each([
-  ['a redirect', () => ({ status: 302, headers: { location: receiver.url('/elsewhere') } })],
-  ['a client error', () => ({ status: 404 })],
-  ['no answer in time', () => undefined],
-])('§6.4: %s is a failed attempt', async (what, reply) => {
-  const path = `/failing/${what.replaceAll(' ', '-')}`;
-  receiver.reply(path, reply);
-  await withWebhook(acme(), receiver, path, async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    await reaches(acme(), order.id, 'failed');
-    expect(receiver.calls(path)).toHaveLength(5);
-    expect(receiver.calls('/elsewhere')).toHaveLength(0);
+it('§3: an order that is reported completed before the last attempt fails stays completed', async () => {
+  receiver.reply('/late', (nth) => ({ status: 500, headers: nth === 1 ? { 'retry-after': '1' } : {} }));
+  await withWebhook(acme(), receiver, '/late', async ({ id }) => {
+    const orderId = await approvedOrder();
+    await receiver.received('/late', 1);
+    await acme().update('dyn_stock_order', orderId, { processing_status: 'completed' });
+    expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed', attempts: Array(5).fill({}) }]);
+    expect(await orderOf(orderId)).toMatchObject({ processing_status: 'completed', error_reason: null });
   });
+});
+
+it('§6.4: Retry-After is obeyed; a webhook that is removed meanwhile gets no further call, and the order stays', async () => {
+  receiver.reply('/left', () => ({ status: 500, headers: { 'retry-after': '1' } }));
+  const { id } = await addWebhook(acme(), receiver.url('/left'));
+  const orderId = await approvedOrder();
+  await receiver.received('/left', 1);
+  await acme().platform('DELETE', `/webhooks/${id}`);
+  expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'failed', reason: 'webhook removed' }]);
+  expect(receiver.calls('/left')).toHaveLength(1);
+  expect(await orderOf(orderId)).toMatchObject({ processing_status: 'submitted' });
 });
 
 it('approving again warns where an earlier export may have arrived, and the webhook-id names that one', async () => {
@@ -165,9 +209,8 @@ it('approving again warns where an earlier export may have arrived, and the webh
 it('§6.2: a receiver whose certificate nobody vouches for gets nothing', async () => {
   const stranger = await Receiver.start('other');
   await withWebhook(acme(), stranger, '/stranger', async () => {
-    const { order } = await validatedOrder(acme());
-    await approve(acme(), order.id);
-    expect(JSON.stringify((await reaches(acme(), order.id, 'failed')).error_reason)).toMatch(/certificate/i);
+    const orderId = await approvedOrder();
+    expect(JSON.stringify((await reaches(acme(), orderId, 'failed')).error_reason)).toMatch(/certificate/i);
     expect(stranger.calls('/stranger')).toHaveLength(0);
   });
   await stranger.stop();
@@ -177,9 +220,7 @@ it('decision: each of several webhooks gets the order, and one that hard-fails p
   receiver.reply('/bad', () => ({ status: 500 }));
   await withWebhook(acme(), receiver, '/good', async (good) => {
     await withWebhook(acme(), receiver, '/bad', async (bad) => {
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
-      await reaches(acme(), order.id, 'failed');
+      await reaches(acme(), await approvedOrder(), 'failed');
       const [call] = receiver.calls('/good');
       expect(receiver.calls('/good')).toHaveLength(1);
       expect(receiver.calls('/bad')).toHaveLength(5);
@@ -189,15 +230,30 @@ it('decision: each of several webhooks gets the order, and one that hard-fails p
   });
 });
 
+it('§6.4: a receiver that does not answer delays no other: all that another one gets arrives while its own are open', async () => {
+  receiver.reply('/slow', () => undefined);
+  await withWebhook(acme(), receiver, '/slow', async (slow) => {
+    await withWebhook(acme(), receiver, '/quick', async () => {
+      const orders = 5;
+      for (let n = 0; n < orders; n++) await approvedOrder();
+      await receiver.received('/quick', orders);
+      expect(receiver.calls('/slow').length).toBeGreaterThan(0);
+      const open = await acme().platformData('GET', `/webhooks/${slow.id}/deliveries?state=open`);
+      expect(open).toHaveLength(orders);
+    });
+  });
+});
+
 it('§3: of several approvals at once one wins, and one delivery is made', async () => {
-  await withWebhook(acme(), receiver, '/once', async () => {
+  await withWebhook(acme(), receiver, '/once', async ({ id }) => {
     const { order } = await validatedOrder(acme());
     await Promise.all(
       Array.from({ length: 6 }, () => acme().platform('POST', `/orders/${order.id}/approve`, { body: {} })),
     );
-    await receiver.received('/once', 1);
-    await wait(AFTER_ALL_ATTEMPTS_MS);
-    expect(receiver.calls('/once')).toHaveLength(1);
+    // What comes behind them tells that there is nothing between.
+    await approvedOrder();
+    expect(await deliveriesEnded(acme(), id, 2)).toHaveLength(2);
+    expect(receiver.calls('/once')).toHaveLength(2);
   });
 });
 
@@ -205,11 +261,9 @@ it('§6: a webhook that was removed, or is another tenant’s, gets nothing', as
   await withWebhook(run.tenant('hauler'), receiver, '/foreign', async () => {
     const removed = await addWebhook(acme(), receiver.url('/removed'));
     expect((await acme().platform('DELETE', `/webhooks/${removed.id}`)).status).toBe(204);
-    await withWebhook(acme(), receiver, '/present', async () => {
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
-      await receiver.received('/present', 1);
-      await wait(AFTER_ALL_ATTEMPTS_MS);
+    await withWebhook(acme(), receiver, '/present', async ({ id }) => {
+      await approvedOrder();
+      await deliveriesEnded(acme(), id, 1);
       expect([...receiver.calls('/removed'), ...receiver.calls('/foreign')]).toEqual([]);
     });
   });
