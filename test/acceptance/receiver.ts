@@ -14,8 +14,8 @@ export type Call = {
   readonly at: number;
 };
 
-/** Writes an answer, or the bytes of what is none to `response.socket`. */
-export type Write = (response: ServerResponse) => void;
+/** Writes an answer, or to the socket the bytes of what may be none. */
+export type Write = (response: ServerResponse, socket: Socket) => void;
 
 /** What to answer to the nth call (from 1) of a path; undefined: nothing, ever. */
 export type Reply = (
@@ -62,14 +62,14 @@ export class Receiver {
     this.#server.on('request', (incoming, answer) => {
       const { method = '', url: path = '', headers } = incoming;
       const early = this.#early.get(path);
-      early?.(answer);
+      early?.(answer, incoming.socket);
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
         const reply = this.#record({ method, path, headers, body: Buffer.concat(chunks), at: Date.now() });
         if (early !== undefined || reply === undefined) return;
         if (typeof reply === 'function') {
-          reply(answer);
+          reply(answer, incoming.socket);
           return;
         }
         const end = () => answer.writeHead(reply.status, reply.headers).end(reply.body ?? '{}');

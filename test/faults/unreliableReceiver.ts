@@ -1,10 +1,7 @@
 /** An integrator's endpoint at its worst: fails, hangs, resets, answers late or half, and keeps a record of each call. */
 import { createHash, createHmac } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type ReceivedCall, type Receiver, startReceiver } from '../webhooks/receiver.js';
+import { type Call, Receiver } from '../acceptance/receiver.js';
 
 export type SeenCall = {
   readonly path: string;
@@ -40,32 +37,32 @@ export type UnreliablePath = keyof typeof TEMPERS;
 const LATE_MS = { least: 50, most: 300 };
 
 export class UnreliableReceiver {
-  /** PEM file of its certificate, for WEBHOOK_CA_FILE. */
-  readonly caFile: string;
   readonly calls: SeenCall[] = [];
   readonly #random: () => number;
-  readonly #directory: string;
+  readonly #receiver: Receiver;
   readonly #secrets = new Map<string, string>();
   readonly #scripts = new Map<string, { calls: number; readonly behaviour: (nth: number) => Behaviour }>();
   #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
-  #receiver: Receiver | undefined;
 
-  private constructor(directory: string, random: () => number) {
-    this.#directory = directory;
+  private constructor(receiver: Receiver, random: () => number) {
+    this.#receiver = receiver;
     this.#random = random;
-    this.caFile = join(directory, 'ca.pem');
+    for (const path of Object.keys(TEMPERS)) {
+      receiver.reply(path, (_nth, call) => (response) => this.#answer(response, call));
+    }
   }
 
   static async start(random: () => number): Promise<UnreliableReceiver> {
-    const unreliable = new UnreliableReceiver(await mkdtemp(join(tmpdir(), 'unreliable-')), random);
-    const receiver = await startReceiver((response, call) => unreliable.#answer(response, call));
-    unreliable.#receiver = receiver;
-    await writeFile(unreliable.caFile, receiver.caPem);
-    return unreliable;
+    return new UnreliableReceiver(await Receiver.start(), random);
+  }
+
+  /** PEM file of its certificate, for WEBHOOK_CA_FILE. */
+  get caFile(): string {
+    return this.#receiver.caFile;
   }
 
   url(path: UnreliablePath): string {
-    return new URL(path, this.#receiver?.url).href;
+    return this.#receiver.url(path);
   }
 
   /** Tells what the calls of this path must be signed with. */
@@ -79,12 +76,11 @@ export class UnreliableReceiver {
     return new Promise((resolve) => this.#waiting.push({ count, resolve }));
   }
 
-  async stop(): Promise<void> {
-    await this.#receiver?.close();
-    await rm(this.#directory, { recursive: true });
+  stop(): Promise<void> {
+    return this.#receiver.stop();
   }
 
-  #answer(response: ServerResponse, call: ReceivedCall): void {
+  #answer(response: ServerResponse, call: Call): void {
     const deliveryId = header(call, 'webhook-id');
     const script = this.#script(call.path, deliveryId);
     script.calls += 1;
@@ -136,7 +132,7 @@ export class UnreliableReceiver {
 
 const isPath = (path: string): path is UnreliablePath => Object.hasOwn(TEMPERS, path);
 
-const header = ({ headers }: ReceivedCall, name: string): string => String(headers[name] ?? '');
+const header = ({ headers }: Call, name: string): string => String(headers[name] ?? '');
 
 function orderIdOf(body: Buffer): string {
   const { validated_order: order } = JSON.parse(body.toString('utf8')) as { validated_order?: { id?: unknown } };
@@ -144,7 +140,7 @@ function orderIdOf(body: Buffer): string {
 }
 
 /** By the rules as an integrator reads them (spec §6.3; Standard Webhooks 1.0.0), sharing no code with the service. */
-function wrongSignature(call: ReceivedCall, secret: string | undefined): string | undefined {
+function wrongSignature(call: Call, secret: string | undefined): string | undefined {
   if (secret === undefined) return 'the secret is not known';
   const ours = createHmac('sha256', secret).update(call.body).digest('hex');
   if (header(call, 'signature') !== ours) return `Signature is ${header(call, 'signature')}, not ${ours}`;

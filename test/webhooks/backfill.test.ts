@@ -1,24 +1,11 @@
-import { v5 } from 'uuid';
+/** Backfills in the background: with few deliveries at a time, and over crashes. */
 import { requestBackfill } from '#app/commands/webhooks/replays.js';
 import { removeWebhook } from '#app/commands/webhooks/settings.js';
-import { webhooksStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { BACKFILL_QUEUE, type BackfillJob } from '#app/webhooks/queue.js';
 import { backfillStep } from '#app/webhooks/replays.js';
-import {
-  approved,
-  batch,
-  callerOf,
-  changed,
-  created,
-  exportFailed,
-  Logged,
-  OTHER,
-  type Requested,
-  saved,
-  TENANT,
-} from './logged.js';
+import { callerOf, changed, created, Logged, type Requested, TENANT } from './logged.js';
 
 const caller = callerOf(TENANT);
 /** Times of past events; each is later than the one before. */
@@ -49,91 +36,6 @@ describe('a backfill', () => {
       await new Promise(setImmediate);
     }
   }
-
-  test('sends a range of the log to a webhook made later: from inclusive, to exclusive, of its tenant and kinds', async () => {
-    const order = logged.newOrder();
-    const [early] = await logged.appendAt(at(1), order, created);
-    const [first] = await logged.appendAt(at(2), order, saved);
-    const [second] = await logged.appendAt(at(3), order, approved);
-    const [late] = await logged.appendAt(at(4), order, exportFailed);
-    await logged.appendAt(at(2), logged.newOrder(OTHER), created, approved);
-    await logged.appendAt(at(2), logged.table(), batch);
-    const id = await logged.webhook(['order.status_changed', 'order.approved']);
-    await logged.projections();
-    logged.relay();
-    logged.replays();
-    const { backfillId } = await requestBackfill(logged.commands, caller, id, {
-      from: '2026-01-01T01:02:00+01:00',
-      to: at(4),
-    });
-    const requests = await backfilled(3);
-    await ended();
-    const idOf = (kind: string, eventId = '') => v5(`${backfillId} ${kind} ${eventId}`, id);
-    const subject = { webhookId: id, orderId: order.slice(`order-${TENANT}.`.length), purpose: 'backfill' };
-    expect(requests).toEqual([
-      {
-        ...subject,
-        kind: 'order.status_changed',
-        sourceEventId: first?.id,
-        sourceRevision: 1,
-        deliveryId: idOf('order.status_changed', first?.id),
-        messageId: v5(`order.status_changed ${first?.id}`, id),
-      },
-      {
-        ...subject,
-        kind: 'order.status_changed',
-        sourceEventId: second?.id,
-        sourceRevision: 2,
-        deliveryId: idOf('order.status_changed', second?.id),
-        messageId: v5(`order.status_changed ${second?.id}`, id),
-        after: idOf('order.status_changed', first?.id),
-      },
-      {
-        ...subject,
-        kind: 'order.approved',
-        sourceEventId: second?.id,
-        sourceRevision: 2,
-        deliveryId: idOf('order.approved', second?.id),
-        messageId: v5(String(second?.id), id),
-        after: idOf('order.status_changed', second?.id),
-      },
-    ]);
-    const sources = (await logged.requested(3)).map(({ sourceEventId }) => sourceEventId);
-    expect(sources).not.toContain(early?.id);
-    expect(sources).not.toContain(late?.id);
-    await logged.relayed();
-    expect((await logged.taken(3)).map((message) => message.id)).toEqual(requests.map((each) => each.deliveryId));
-  });
-
-  test('of other kinds than the webhook’s own, when asked for', async () => {
-    const id = await logged.webhook(['order.approved']);
-    await logged.appendAt(at(1), logged.newOrder(), created, approved);
-    const [upserted] = await logged.appendAt(at(1), logged.table(), batch);
-    await logged.projections();
-    logged.relay();
-    logged.replays();
-    const events = ['reference.batch_upserted', 'order.created'];
-    await requestBackfill(logged.commands, caller, id, { from: at(0), events });
-    const requests = await backfilled(2);
-    expect(requests.map(({ kind }) => kind)).toEqual(['order.created', 'reference.batch_upserted']);
-    expect(requests[1]).toMatchObject({ orderId: '', table: 'dyn_item', sourceEventId: upserted?.id });
-  });
-
-  test('repeats what the webhook was sent under the webhook-id of then, and the next one again', async () => {
-    const id = await logged.webhook(['order.approved']);
-    await logged.projections();
-    logged.relay();
-    logged.replays();
-    const { deliveryId } = await logged.delivered(id);
-    const ids = new Set<string>();
-    for (const times of [1, 2]) {
-      await requestBackfill(logged.commands, caller, id, { from: at(0) });
-      const requests = await backfilled(times);
-      expect(requests.at(-1)?.messageId).toBe(deliveryId);
-      ids.add(String(requests.at(-1)?.deliveryId));
-    }
-    expect(ids.size).toBe(2);
-  });
 
   test('of many events goes step by step, and waits while too many of its deliveries are open', async () => {
     const id = await logged.webhook(['order.created']);
@@ -229,25 +131,5 @@ describe('a backfill', () => {
     logged.replays();
     await ended();
     expect(await logged.requested(0)).toEqual([]);
-  });
-
-  test('a message that names no work is put aside', async () => {
-    logged.replays();
-    await logged.broker.publish(BACKFILL_QUEUE, [{ id: 'nonsense', body: { task: 'dance' } }]);
-    while ((await logged.broker.depth(BACKFILL_QUEUE)).dead === 0) await new Promise(setImmediate);
-    expect(await logged.broker.deadLetters(BACKFILL_QUEUE, 9)).toMatchObject([{ id: 'nonsense' }]);
-  });
-
-  test('is recorded with the kinds of the webhook and to the present by default', async () => {
-    const id = await logged.webhook(['order.created', 'order.approved']);
-    const from = '2026-01-01T00:00:00.1234560Z';
-    const { backfillId, position } = await requestBackfill(logged.commands, caller, id, { from });
-    const request = (await logged.commands.eventStore.readStream(webhooksStream(TENANT))).at(-1);
-    expect(request).toMatchObject({
-      type: 'WebhookBackfillRequested',
-      position,
-      data: { id, backfillId, kinds: ['order.created', 'order.approved'], from: '2026-01-01T00:00:00.123456Z' },
-    });
-    expect(request?.data).not.toHaveProperty('to');
   });
 });

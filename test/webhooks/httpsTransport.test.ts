@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
 import type { LookUpAll } from '#app/webhooks/receiverLookup.js';
 import { addressPolicy, createTargetCheck } from '#app/webhooks/targetAddress.js';
+import { Receiver, type Reply } from '../acceptance/receiver.js';
 import { scaled } from '../engines/timeScale.js';
-import { hang, type Receiver, startReceiver, status } from './receiver.js';
 
 const allowLoopback = addressPolicy(['127.0.0.0/8']);
 const strict = addressPolicy([]);
@@ -14,11 +14,12 @@ describe('a call to a receiver', () => {
   let transport: WebhookTransport;
 
   beforeEach(async () => {
-    receiver = await startReceiver(status(200, {}, 'thanks'));
+    receiver = await Receiver.start();
+    answer(() => ({ status: 200, body: 'thanks' }));
   });
 
   afterEach(async () => {
-    await receiver.close();
+    await receiver.stop();
     await transport.close();
   });
 
@@ -27,7 +28,8 @@ describe('a call to a receiver', () => {
     return transport;
   };
 
-  const post = (url = receiver.url) =>
+  const answer = (reply: Reply) => receiver.reply('/orders', reply);
+  const post = (url = receiver.url('/orders')) =>
     transport.post({
       url,
       headers: { 'Content-Type': 'application/json', Signature: 'abc' },
@@ -37,7 +39,7 @@ describe('a call to a receiver', () => {
   test('posts the bytes with the headers; 2xx is a success', async () => {
     open();
     expect(await post()).toEqual({ ok: true, status: 200, durationMs: expect.any(Number), responseBody: 'thanks' });
-    const [call] = receiver.calls;
+    const [call] = receiver.calls('/orders');
     expect(call).toMatchObject({ method: 'POST', path: '/orders', body: Buffer.from('{"a":"ż"}') });
     expect(call?.headers).toMatchObject({
       'content-type': 'application/json',
@@ -49,14 +51,14 @@ describe('a call to a receiver', () => {
   test('a large body in pieces arrives whole', async () => {
     open();
     const body = [Buffer.from('['), Buffer.alloc(700_000, 'a'), Buffer.alloc(0), Buffer.alloc(100, 'b')];
-    expect(await transport.post({ url: receiver.url, headers: {}, body })).toMatchObject({ ok: true });
-    const [call] = receiver.calls;
+    expect(await transport.post({ url: receiver.url('/orders'), headers: {}, body })).toMatchObject({ ok: true });
+    const [call] = receiver.calls('/orders');
     expect(call?.headers['content-length']).toBe('700101');
     expect(call?.body.equals(Buffer.concat(body))).toBe(true);
   });
 
   test.each([400, 401, 404, 410, 429, 500, 503])('%i is a failure', async (code) => {
-    receiver.answers = [status(code, { 'Retry-After': '7' }, 'no')];
+    answer(() => ({ status: code, headers: { 'Retry-After': '7' }, body: 'no' }));
     open();
     expect(await post()).toEqual({
       ok: false,
@@ -69,14 +71,14 @@ describe('a call to a receiver', () => {
   });
 
   test.each([301, 302, 303, 307, 308])('redirect %i is a failure and not followed', async (code) => {
-    receiver.answers = [status(code, { Location: receiver.url })];
+    answer(() => ({ status: code, headers: { Location: receiver.url('/orders') } }));
     open();
     expect(await post()).toMatchObject({ ok: false, status: code, reason: `redirect (HTTP ${code}) is not followed` });
-    expect(receiver.calls).toHaveLength(1);
+    expect(receiver.calls('/orders')).toHaveLength(1);
   });
 
   test('a receiver that does not answer is given up after the total time', async () => {
-    receiver.answers = [hang];
+    answer(() => undefined);
     open({ totalTimeoutMs: 100 });
     expect(await post()).toMatchObject({
       ok: false,
@@ -87,39 +89,37 @@ describe('a call to a receiver', () => {
   });
 
   test('what may have been sent is told from what was not', async () => {
-    receiver.answers = [hang, (response) => response.destroy()];
+    answer((nth) => (nth === 1 ? undefined : (response) => response.destroy()));
     open({ totalTimeoutMs: 100 });
-    for (const _ of receiver.answers) expect(await post()).not.toHaveProperty('notSent');
+    for (const _ of ['hangs', 'resets']) expect(await post()).not.toHaveProperty('notSent');
     expect(await post(`https://127.0.0.1:1/`)).toMatchObject({ status: null, notSent: true });
     open({ totalTimeoutMs: 100, lookUp: () => {} });
     expect(await post(`https://receiver.test:${receiver.port}/`)).toMatchObject({ cause: 'timeout', notSent: true });
   });
 
   test('a receiver that drips its body is cut off; its status counts', async () => {
-    receiver.answers = [(response) => response.writeHead(500).write('start')];
+    answer(() => (response) => void response.writeHead(500).write('start'));
     open({ totalTimeoutMs: 100 });
     expect(await post()).toMatchObject({ ok: false, status: 500, responseBody: 'start' });
-    receiver.answers = [(response) => response.writeHead(200).write('start')];
+    answer(() => (response) => void response.writeHead(200).write('start'));
     expect(await post()).toMatchObject({ ok: true, status: 200 });
   });
 
   test('a receiver that resets the connection is a failure', async () => {
-    receiver.answers = [(response) => response.destroy()];
+    answer(() => (response) => response.destroy());
     open();
     expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/closed|ECONNRESET/) });
   });
 
   test('of a large answer 4 KiB are kept, and not much more is read', async () => {
-    receiver.answers = [
-      (response) => {
-        response.writeHead(500);
-        const more = (): void => {
-          while (!response.destroyed && response.write('é'.repeat(4096)));
-        };
-        response.on('drain', more);
-        more();
-      },
-    ];
+    answer(() => (response) => {
+      response.writeHead(500);
+      const more = (): void => {
+        while (!response.destroyed && response.write('é'.repeat(4096)));
+      };
+      response.on('drain', more);
+      more();
+    });
     open();
     const result = await post();
     expect(result).toMatchObject({ ok: false, status: 500, responseBody: 'é'.repeat(2048) });
@@ -133,7 +133,7 @@ describe('a call to a receiver', () => {
       reason: expect.stringMatching(/self.signed/i),
       notSent: true,
     });
-    expect(receiver.calls).toEqual([]);
+    expect(receiver.calls('/orders')).toEqual([]);
   });
 
   test('a certificate for another name is a failure', async () => {

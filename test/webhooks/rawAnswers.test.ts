@@ -2,44 +2,48 @@
  * Receivers' answers byte by byte: which ones count, which reasons the others give, and which connections are reused.
  */
 import { createServer as createPlainServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
-import { orderStream } from '#app/domain/streams.js';
+import type { AddressInfo, Socket } from 'node:net';
 import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
-import { type RawReceiver, startRawReceiver } from './receiver.js';
-import { makeDataDirectory, openService, removeDataDirectory, TENANT } from './service.js';
+import { Receiver, type Write } from '../acceptance/receiver.js';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const DOWN = 'HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n';
 const interim = (status: number, fields = ''): string => `HTTP/1.1 ${status} So far\r\n${fields}\r\n`;
 const bytes =
   (text: string) =>
-  (socket: TLSSocket): void =>
+  (socket: Socket): void =>
     void socket.write(text);
 const thenClose =
   (text: string) =>
-  (socket: TLSSocket): void =>
+  (socket: Socket): void =>
     void socket.end(text);
 
-let receiver: RawReceiver;
+let receiver: Receiver;
 let transport: WebhookTransport | undefined;
 
 async function open(
-  answer: (socket: TLSSocket) => void,
+  answer: (socket: Socket) => void,
   when: 'all' | 'begun' = 'all',
   options: Partial<TransportOptions> = {},
 ): Promise<void> {
-  receiver = await startRawReceiver(answer, when);
+  receiver = await Receiver.start();
+  const write: Write = (_response, socket) => answer(socket);
+  if (when === 'begun') receiver.replyEarly('/orders', write);
+  else receiver.reply('/orders', () => write);
   transport = createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), caPem: receiver.caPem, ...options });
 }
 
 const post = (body = '{}') =>
-  transport?.post({ url: receiver.url, headers: { 'Content-Type': 'application/json' }, body: Buffer.from(body) });
+  transport?.post({
+    url: receiver.url('/orders'),
+    headers: { 'Content-Type': 'application/json' },
+    body: Buffer.from(body),
+  });
 
 afterEach(async () => {
   await transport?.close();
-  await receiver.close();
+  await receiver.stop();
 });
 
 /** Text fit for an order: one line for people. */
@@ -101,19 +105,6 @@ describe('interim answers (RFC 9110 §15.2)', () => {
     await open(bytes(`HTTP/1.1 101 Switching Protocols\r\n${rest}`));
     expect(inWords(await post())).toBe('the receiver answered 101 Switching Protocols, which it was not asked for');
     await receiver.closed(1);
-  });
-
-  test('100 before 200 delivers an order', async () => {
-    const directory = await makeDataDirectory();
-    const service = await openService(directory);
-    await open(bytes(interim(100) + OK));
-    await service.createWebhook(receiver.url);
-    service.start({ caPem: receiver.caPem });
-    const orderId = await service.createOrder();
-    await service.approve(orderId);
-    expect(await service.event('DeliverySucceeded', orderId)).toMatchObject({ data: { attempt: 1, status: 200 } });
-    await service.close();
-    await removeDataDirectory(directory);
   });
 });
 
@@ -243,7 +234,7 @@ describe('what is no answer is a failure with its reason', () => {
     await open(thenClose(answer));
     expect(inWords(await post())).toContain('the connection was closed before there was an answer');
     await transport?.close();
-    await receiver.close();
+    await receiver.stop();
     await open((socket) => void socket.write(answer, () => receiver.reset()), 'all', { totalTimeoutMs: 2_000 });
     expect(inWords(await post())).toContain('the connection was closed before there was an answer');
   });
@@ -273,24 +264,6 @@ describe('what is no answer is a failure with its reason', () => {
     expect(result).toMatchObject({ notSent: true });
     plain.close();
   });
-
-  test('§6.4: the order shows the reasons in words', async () => {
-    const directory = await makeDataDirectory();
-    const service = await openService(directory);
-    await open(bytes('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
-    await service.createWebhook(receiver.url);
-    service.start({ caPem: receiver.caPem });
-    const orderId = await service.createOrder();
-    await service.approve(orderId);
-    await service.event('DeliveryFailed', orderId);
-    const events = await service.commands.eventStore.readStream(orderStream(TENANT, orderId));
-    const attempts = [1, 2, 3, 4, 5].map((n) => `Attempt ${n}: the answer has the status 099, which HTTP has not`);
-    expect(events.at(-1)?.data).toMatchObject({
-      reasons: ['All 5 attempts to deliver to webhook ERP failed.', ...attempts],
-    });
-    await service.close();
-    await removeDataDirectory(directory);
-  });
 });
 
 describe('a connection on which more comes than was asked for is not used again', () => {
@@ -313,7 +286,7 @@ describe('a connection on which more comes than was asked for is not used again'
     ['text', 'junk'],
     ['a half of an answer', POISON.slice(0, 20)],
   ])('later: %s', async (_, junk) => {
-    const later = (socket: TLSSocket): void => {
+    const later = (socket: Socket): void => {
       socket.setNoDelay();
       socket.write(DOWN, () => setImmediate(() => socket.write(junk)));
     };

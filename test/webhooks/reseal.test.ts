@@ -62,6 +62,10 @@ test('only what is under another key is sealed anew; the rotation goes on; again
   expect(opened(NEW, current.id)).toEqual([current.secret, undefined]);
   expect(() => opened(OLD, single.id)).toThrow(UnopenableSecretError);
 
+  const log = JSON.stringify(await logged.commands.eventStore.readStream(webhooksStream(TENANT)));
+  for (const { secret } of [single, rotating, staged, half, current])
+    expect(log).not.toContain(secret.slice('whsec_'.length));
+
   const head = await logged.head();
   expect(await reseal()).toEqual({ resealed: 0, current: 6, unopenable: [] });
   expect(await logged.head()).toBe(head);

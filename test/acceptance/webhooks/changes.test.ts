@@ -46,6 +46,13 @@ describe('PUT changes it', () => {
     expect(await see(made.id)).toMatchObject({ name: 'WMS', url: 'https://127.0.0.1:9/new', custom_data: {} });
   });
 
+  it('§6.3: its rotation and its switch stay', async () => {
+    await secretFrom(made.id, '/secret/rotate');
+    await command(made.id, '/disable');
+    await change(made.id, { name: 'Other' });
+    expect(await see(made.id)).toMatchObject({ name: 'Other', enabled: false, rotating: true });
+  });
+
   it('a change to what it is already stores nothing', async () => {
     const head = await run.service.logHead();
     const same = { name: 'ERP', url: GOOD, events: ['order.approved'], custom_data: { company: 7 } };
@@ -101,8 +108,10 @@ describe('rotation of the secret', () => {
     const { id } = await addWebhook(acme(), GOOD);
     await expectRefused(run.service, 409, () => acme().platform('POST', `/webhooks/${id}/secret/promote`));
     await expectRefused(run.service, 409, () => acme().platform('DELETE', `/webhooks/${id}/secret/staged`));
-    await secretFrom(id, '/secret/rotate');
-    await expectRefused(run.service, 409, () => acme().platform('POST', `/webhooks/${id}/secret/rotate`));
+    const rotate = () => acme().platform('POST', `/webhooks/${id}/secret/rotate`);
+    const answers = await Promise.all([rotate(), rotate()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+    await expectRefused(run.service, 409, rotate);
   });
 
   it('a regenerated secret ends it', async () => {

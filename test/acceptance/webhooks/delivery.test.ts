@@ -12,8 +12,8 @@ const acme = () => run.tenant('acme');
 const hmac = (body: Buffer, secret: string) => createHmac('sha256', secret).update(body).digest('hex');
 const bytes =
   (text: string): Write =>
-  ({ socket }) =>
-    void socket?.end(text);
+  (_response, socket) =>
+    void socket.end(text);
 
 async function approvedOrder(): Promise<string> {
   const { order } = await validatedOrder(acme());

@@ -1,7 +1,7 @@
 /** The event catalogue over HTTP (spec §6.5), and exports as it describes them. */
 import { z } from 'zod';
 import { errorsOf } from '../../webhooks/schemaCheck.js';
-import { approve, parsed, validatedOrder, withWebhook } from '../export.js';
+import { approve, deliveriesEnded, parsed, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
@@ -115,5 +115,30 @@ it('§6, §6.1, §6.4: whatever happens, what arrives is as the schema of its ki
         expect([...kinds].sort()).toEqual([...KINDS].sort());
       }),
     { events: KINDS },
+  );
+});
+
+it('§6.4: deliveries about an order arrive in its sequence: each waits for the one before to succeed, or to fail for good', async () => {
+  const events = ['order.created', 'order.updated', 'order.status_changed', 'order.approved'];
+  receiver.reply('/sequence', (nth, { headers }) => ({
+    status: nth <= 2 || headers['webhook-event'] === 'order.updated' ? 500 : 200,
+  }));
+  await withWebhook(
+    acme(),
+    receiver,
+    '/sequence',
+    async ({ id }) => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await deliveriesEnded(acme(), id, 5);
+      const calls = receiver.calls('/sequence').map(({ headers }) => headers['webhook-event']);
+      const [created, updated, changed, approved] = events;
+      expect(calls).toEqual([...Array(3).fill(created), ...Array(5).fill(updated), changed, changed, approved]);
+      const sequence = receiver.calls('/sequence').map(({ headers }) => Number(headers['webhook-sequence']));
+      expect(sequence).toEqual(sequence.toSorted((a, b) => a - b));
+      // Only an approval that could not be delivered fails its order.
+      expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+    },
+    { events },
   );
 });

@@ -1,8 +1,9 @@
 /** Resend, backfill and test events, through the platform API. */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
+import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
@@ -36,6 +37,13 @@ it('a delivery that is resent has the same bytes and the same webhook-id', async
     expect(second?.body.equals(first?.body ?? Buffer.of())).toBe(true);
     expect(second?.headers).toMatchObject({ 'webhook-id': deliveryId, 'webhook-replay': 'resend' });
     expect(first?.headers).not.toHaveProperty('webhook-replay');
+    const { delivery_id } = Object(again);
+    await accepted(`/webhooks/${id}/deliveries/${String(delivery_id).toUpperCase()}/resend`);
+    const [, , third] = await receiver.received('/again', 3);
+    expect(third?.headers).toMatchObject({ 'webhook-id': deliveryId, 'webhook-replay': 'resend' });
+    receiver.reply('/again', () => ({ status: 500 }));
+    await accepted(`/webhooks/${id}/deliveries/${deliveryId}/resend`);
+    expect(await deliveriesEnded(acme(), id, 4)).toMatchObject([{ state: 'failed' }, {}, {}, {}]);
     expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
   });
 });
@@ -92,6 +100,35 @@ it('what has arrived since, or is approved again, is not among what is resent', 
   });
 });
 
+it('what failed is sent again in the sequence of its order, but no test, and nothing twice unless that failed as well', async () => {
+  const events = ['order.created', 'order.updated', 'order.status_changed'];
+  receiver.reply('/stubborn', () => ({ status: 500 }));
+  await withWebhook(
+    acme(),
+    receiver,
+    '/stubborn',
+    async ({ id }) => {
+      const resend = (range: object) => accepted(`/webhooks/${id}/resend`, range);
+      await validatedOrder(acme());
+      const [, second] = await deliveriesEnded(acme(), id, 3);
+      await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
+      await deliveriesEnded(acme(), id, 4);
+      const border = second?.requested_at;
+      expect(await resend({ since: LONG_AGO, until: border })).toEqual({ count: 1 });
+      expect(await resend({ since: border })).toEqual({ count: 2 });
+      await deliveriesEnded(acme(), id, 7);
+      receiver.reply('/stubborn', () => ({ status: 200 }));
+      expect(await resend({ since: LONG_AGO })).toEqual({ count: 3 });
+      await deliveriesEnded(acme(), id, 10);
+      const last = receiver.calls('/stubborn').slice(-3);
+      expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
+    },
+    { events },
+  );
+});
+
+const occurred = z.array(z.looseObject({ occurred_at: z.string() }));
+
 it('a backfill sends a range of the log to a webhook made afterwards; what belongs to one order keeps its sequence', async () => {
   const from = new Date().toISOString();
   const { order } = await validatedOrder(acme());
@@ -109,6 +146,13 @@ it('a backfill sends a range of the log to a webhook made afterwards; what belon
     ]);
     expect(calls.map(orderIn)).toEqual(calls.map(() => order.id));
     for (const { headers } of calls) expect(headers).toMatchObject({ 'webhook-replay': 'backfill' });
+    // From inclusive, to exclusive; under the ids of before.
+    const history = occurred.parse(await acme().platformData('GET', `/orders/${order.id}/history`));
+    const range = { from: history[0]?.occurred_at, to: history.at(-1)?.occurred_at };
+    await accepted(`/webhooks/${id}/backfill`, { ...range, events });
+    const again = (await receiver.received('/late', 8)).slice(5);
+    const idsOf = (some: readonly Call[]) => some.map(({ headers }) => headers['webhook-id']);
+    expect(idsOf(again)).toEqual(idsOf(calls.slice(0, 3)));
   });
 });
 
@@ -121,16 +165,23 @@ it('a test event is sent at once, whatever the webhook subscribes to', async () 
   });
 });
 
-it('a disabled webhook loses nothing: enabled again, it gets what has waited', async () => {
+it('a disabled webhook loses nothing: enabled again, however often, it gets what has waited, once', async () => {
   await withWebhook(acme(), receiver, '/paused', async ({ id }) => {
-    await acme().platformData('POST', `/webhooks/${id}/disable`, {});
+    const command = (name: string) => acme().platformData('POST', `/webhooks/${id}/${name}`, {});
+    await command('disable');
     const { order } = await validatedOrder(acme());
     await approve(acme(), order.id);
     await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
     expect(receiver.calls('/paused')).toHaveLength(0);
-    await acme().platformData('POST', `/webhooks/${id}/enable`, {});
-    const calls = await receiver.received('/paused', 2);
+    for (let n = 0; n < 5; n++) {
+      await command('enable');
+      await command('disable');
+    }
+    await command('enable');
+    await deliveriesEnded(acme(), id, 2);
+    const calls = receiver.calls('/paused');
     expect(calls.map(orderIn)).toContain(order.id);
+    expect(calls).toHaveLength(2);
   });
 });
 
@@ -162,15 +213,29 @@ it('§6: replays are for admins, of webhooks and deliveries that are theirs', as
   }
 });
 
+let nobody: string | undefined;
 itOfRequests.each([
   ['resend', {}, 'since'],
+  ['resend', { since: 7 }, 'since'],
   ['resend', { since: 'yesterday' }, 'since'],
+  ['resend', { since: '2999-01-01T00:00:00Z' }, 'since'],
+  ['resend', { since: LONG_AGO, until: '2019-01-01T00:00:00Z' }, 'since'],
+  ['resend', { since: LONG_AGO, until: '2999-01-01T00:00:00Z' }, 'until'],
+  ['backfill', {}, 'from'],
+  ['backfill', { from: '2026-01-01' }, 'from'],
+  ['backfill', { from: '2026-01-01T00:00:00' }, 'from'],
   ['backfill', { from: '2999-01-01T00:00:00Z' }, 'from'],
+  ['backfill', { from: LONG_AGO, to: LONG_AGO }, 'from'],
   ['backfill', { from: LONG_AGO, to: '2019-01-01T00:00:00Z' }, 'from'],
   ['backfill', { from: LONG_AGO, to: '2999-01-01T00:00:00Z' }, 'to'],
+  ['backfill', { from: LONG_AGO, events: [] }, 'events'],
   ['backfill', { from: LONG_AGO, events: ['order.eaten'] }, 'events.0'],
+  ['backfill', { from: LONG_AGO, colour: 'red' }, 'colour'],
+  ['backfill', [], 'body'],
+  ['test', {}, 'event'],
   ['test', { event: 'order.eaten' }, 'event'],
 ])('§7: %s with %j is 422 for %s', async (path, body, field) => {
-  const { id } = await addWebhook(acme(), receiver.url('/nobody'));
+  nobody ??= (await addWebhook(acme(), receiver.url('/nobody'))).id;
+  const id = nobody;
   await expectInvalid(run.service, [field], () => acme().platform('POST', `/webhooks/${id}/${path}`, { body }));
 });

@@ -46,6 +46,12 @@ it('§6, §6.3: an admin creates a webhook; its secret is shown this once', asyn
   expect(list.text).not.toMatch(/secret/i);
 });
 
+it('§6: made with its URL alone, it is named by its host, for approvals, without custom data; made at once, all are there', async () => {
+  const made = await Promise.all([1, 2, 3].map((n) => addWebhook(acme(), `https://127.0.0.1:9/${n}`)));
+  for (const { id } of made)
+    expect(await see(id)).toMatchObject({ name: '127.0.0.1:9', events: ['order.approved'], custom_data: {} });
+});
+
 it('§6: only a person with the admin role manages webhooks', async () => {
   const { id } = await addWebhook(acme(), GOOD);
   const validator = await acme().addPerson('validator');
@@ -99,6 +105,10 @@ itOfRequests.each([
   ['custom data that is no object', { url: GOOD, custom_data: [1] }, 'custom_data'],
   ['custom data of 100,000 bytes', { url: GOOD, custom_data: { a: 'x'.repeat(100_000) } }, 'custom_data'],
   ['an unknown field', { url: GOOD, colour: 'red' }, 'colour'],
+  ['a secret of one’s own', { url: GOOD, secret: 'mine' }, 'secret'],
+  ['an empty name', { url: GOOD, name: '' }, 'name'],
+  ['kinds of event that are no list', { url: GOOD, events: 'order.approved' }, 'events'],
+  ['a body that is none', 'nonsense', 'body'],
   ['a URL that is no text', { url: 1 }, 'url'],
   ['no URL', {}, 'url'],
 ])('§7: a webhook with %s is 422', async (_what, body, field) => {
@@ -112,9 +122,11 @@ it('§6.4, decision: the waits between attempts are 30 s, 2 min, 10 min and 1 h,
   );
 });
 
-it('§6: an unknown webhook, or another tenant’s, is 404', async () => {
+it('§6: an unknown webhook, one that was removed, or another tenant’s, is 404', async () => {
   const foreign = await addWebhook(run.tenant('other'), GOOD);
-  for (const id of [foreign.id, 'abc', '__proto__']) {
+  const removed = await addWebhook(acme(), GOOD);
+  expect((await acme().platform('DELETE', `/webhooks/${removed.id}`)).status).toBe(204);
+  for (const id of [foreign.id, removed.id, 'abc', '__proto__']) {
     await expectRefused(run.service, 404, () => acme().platform('GET', `/webhooks/${id}`));
     for (const [method, below] of CHANGES) {
       await expectRefused(run.service, 404, () => acme().platform(method, `/webhooks/${id}${below}`, { body: {} }));
@@ -142,6 +154,6 @@ it('§6.5: it can be made for every kind of event', async () => {
     'reference.batch_upserted',
     'reference.cleaned_up',
   ];
-  const { id } = await addWebhook(acme(), GOOD, { events: kinds });
+  const { id } = await addWebhook(acme(), GOOD, { events: [...kinds, 'order.created'].reverse() });
   expect((await see(id)).events).toEqual(kinds);
 });

@@ -1,6 +1,6 @@
 /** Approved orders that are not sent, for no webhook wants them or one is disabled: who looks at them sees it (spec §3, §6.4). */
 import { z } from 'zod';
-import { approve, reaches, validatedOrder, withWebhook } from '../export.js';
+import { approve, deliveriesEnded, reaches, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
@@ -100,8 +100,7 @@ it('an approval whose webhook is disabled warns until that is enabled and has it
     expect(await inArchive(id)).not.toHaveProperty('warnings');
     expect(await detail(id)).toMatchObject({ warnings: [] });
     // It was delivered: that the webhook is disabled once more does not concern it.
-    const delivered = async () => acme().platformData('GET', `/webhooks/${webhook.id}/deliveries?state=succeeded`);
-    while (z.array(z.unknown()).parse(await delivered()).length < 2);
+    await deliveriesEnded(acme(), webhook.id, 2);
     await disable(webhook.id);
     expect(await inArchive(id)).not.toHaveProperty('warnings');
     expect(await detail(id)).toMatchObject({ warnings: [] });
@@ -155,4 +154,13 @@ it('§6.4: a receiver that answers 410 has five attempts, then the order fails a
     },
     { name: 'Old ERP' },
   );
+});
+
+it('§6.4: after 410 an order is delivered when the receiver is there again, and the webhook stays enabled', async () => {
+  receiver.reply('/back', (nth) => ({ status: nth < 5 ? 410 : 200 }));
+  await withWebhook(acme(), receiver, '/back', async ({ id }) => {
+    await approve(acme(), await newOrder());
+    expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'succeeded' }]);
+    expect(await acme().platformData('GET', `/webhooks/${id}`)).toMatchObject({ enabled: true });
+  });
 });

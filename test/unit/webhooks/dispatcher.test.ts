@@ -1,6 +1,4 @@
 import { Dispatcher, type Endpoint } from '#app/webhooks/dispatcher.js';
-import { hang, type Receiver, startReceiver, status } from './receiver.js';
-import { makeDataDirectory, openService, removeDataDirectory, type Service, settings } from './service.js';
 
 describe('the dispatcher', () => {
   let now: number;
@@ -197,47 +195,5 @@ describe('the dispatcher', () => {
     now += 100_000;
     const delays = [0, 1, 2, 5, 6, 1000].map((redeliveries) => shared.delayMs(named('a'), redeliveries));
     expect(delays).toEqual([500, 1_000, 2_000, 16_000, 30_000, 30_000]);
-  });
-});
-
-describe('one slow receiver', () => {
-  let directory: string;
-  let service: Service;
-  let slow: Receiver;
-  let quick: Receiver;
-
-  beforeEach(async () => {
-    directory = await makeDataDirectory();
-    service = await openService(directory);
-    [slow, quick] = await Promise.all([startReceiver(hang), startReceiver(status(200))]);
-  });
-
-  afterEach(async () => {
-    // First, so that hanging calls end.
-    await Promise.all([slow.close(), quick.close()]);
-    await service.close();
-    await removeDataDirectory(directory);
-  });
-
-  test('with hundreds of deliveries waiting first delays no other', async () => {
-    // A backlog for the slow one, from before the other was created.
-    await service.createWebhook(slow.url);
-    for (let i = 0; i < 300; i++) await service.approve(await service.createOrder());
-    service.start({ caPem: slow.caPem });
-    await slow.arrived(20);
-    await service.createWebhook(quick.url);
-    for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
-    await quick.arrived(20);
-    // All of these before a single attempt at the slow one has ended.
-    expect(slow.calls).toHaveLength(settings.endpointConcurrency);
-  });
-
-  test('gets its backlog all the same when it is quick again', async () => {
-    await service.createWebhook(slow.url);
-    for (let i = 0; i < 120; i++) await service.approve(await service.createOrder());
-    slow.answers = [...Array.from({ length: 20 }, () => hang), status(200)];
-    service.start({ caPem: slow.caPem, totalTimeoutMs: 1000 });
-    const succeeded = await service.events('DeliverySucceeded', 120);
-    expect(new Set(succeeded.map(({ stream }) => stream)).size).toBe(120);
   });
 });

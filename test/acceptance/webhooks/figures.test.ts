@@ -1,0 +1,65 @@
+/** Figures about deliveries in /metrics, by tenant and webhook, and what the alerting rules ask of them. */
+import { readFile } from 'node:fs/promises';
+import { addWebhook, approve, deliveriesEnded, reaches, validatedOrder } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { useService } from '../useService.js';
+
+const receiver = Receiver.ofTests();
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+
+const metrics = async () => (await run.service.send({ method: 'GET', path: '/metrics' })).text;
+
+/** Values of a metric for the webhook, by the metric's other labels. */
+async function values(name: string, webhook: string): Promise<Record<string, number>> {
+  const lines = (await metrics()).split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(webhook));
+  return Object.fromEntries(
+    lines.map((line) => [/(?:outcome|cause|le)="([^"]*)"/.exec(line)?.[1] ?? '', Number(line.split(' ').at(-1))]),
+  );
+}
+
+async function approvedOrder(): Promise<string> {
+  const { order } = await validatedOrder(acme());
+  await approve(acme(), order.id);
+  return order.id;
+}
+
+it('attempts are counted by outcome, with their time, and what failed for good; a removed webhook has none', async () => {
+  const replies = [{ status: 500 }, undefined, { status: 200 }];
+  receiver.reply('/counted', (nth) => (nth <= replies.length ? replies[nth - 1] : { status: 410 }));
+  const { id } = await addWebhook(acme(), receiver.url('/counted'));
+  const none = { delivered: 0, failed: 0, timeout: 0, gone: 0, refused_address: 0 };
+  expect(await values('webhook_attempts_total', id)).toEqual(none);
+  await approvedOrder();
+  await deliveriesEnded(acme(), id, 1);
+  await reaches(acme(), await approvedOrder(), 'failed');
+  await deliveriesEnded(acme(), id, 2);
+  expect(await values('webhook_attempts_total', id)).toEqual({ ...none, delivered: 1, failed: 1, timeout: 1, gone: 5 });
+  expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
+  expect(await values('webhook_attempt_duration_seconds_bucket', id)).toMatchObject({ '0.5': 7, '+Inf': 8 });
+  expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
+  expect(await values('webhook_circuit_open', id)).toEqual({ '': 0 });
+  await acme().platform('DELETE', `/webhooks/${id}`);
+  expect(await metrics()).not.toContain(id);
+});
+
+it('what waits is told by webhook, with the age of the oldest', async () => {
+  const { id } = await addWebhook(acme(), receiver.url('/waiting'));
+  receiver.reply('/waiting', () => ({ status: 500, headers: { 'retry-after': '600' } }));
+  for (let n = 0; n < 2; n++) await approvedOrder();
+  await receiver.received('/waiting', 2);
+  await acme().platformData('POST', `/webhooks/${id}/disable`, {});
+  expect(await values('webhook_deliveries_open', id)).toEqual({ '': 2 });
+  const { '': seconds = -1 } = await values('webhook_oldest_open_seconds', id);
+  expect(seconds).toBeGreaterThanOrEqual(0);
+  expect(seconds).toBeLessThan(60);
+  expect(await values('webhook_disabled', id)).toEqual({ admin: 1 });
+});
+
+it('the alerting rules in docs/alerts.yml ask for figures that exist', async () => {
+  const exist = new Set([...(await metrics()).matchAll(/^# HELP (\S+)/gm)].map(([, name]) => name));
+  const rules = await readFile('docs/alerts.yml', 'utf8');
+  const asked = [...rules.matchAll(/\b(webhook|queue|engine|projection)_[a-z_]+(?=[{[)])/g)].map(([name]) => name);
+  expect(asked.length).toBeGreaterThan(10);
+  expect(asked.map((name) => name.replace(/_bucket$/, '')).filter((name) => !exist.has(name))).toEqual([]);
+});
