@@ -44,7 +44,7 @@ module.exports = {
       name: 'drivers-stay-in-their-adapter',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/adapters/' },
-      to: { path: '^node_modules/((better-sqlite3|mongodb|amqplib|@eventstore)/|@opentelemetry/(?!api/))' },
+      to: { path: '^node_modules/((mongodb|amqplib|@eventstore|@rocicorp)/|@opentelemetry/(?!api/))' },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'imports-lead-somewhere', severity: 'error', from: {}, to: { couldNotResolve: true } },

@@ -96,7 +96,7 @@ function run(...args) {
 }
 
 /** Packages with files of their own that are not code, and those that only some engines need. */
-const NOT_BUNDLED = [/^better-sqlite3/, /^@eventstore\//, /^mongodb$/, /^amqplib$/];
+const NOT_BUNDLED = [/^@rocicorp\//, /^@eventstore\//, /^mongodb$/, /^amqplib$/];
 const PLACE = /(new URL\('\.\/([\w.]+\.js)', )?import\.meta\.url/g;
 
 /**

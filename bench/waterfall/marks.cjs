@@ -9,7 +9,6 @@ const { createRequire } = require('node:module');
 const { BroadcastChannel, isMainThread, MessagePort, parentPort, Worker, workerData } = require('node:worker_threads');
 
 const FLUSH_MS = 200;
-const FIRST_NODE_OF_DRIVER_13 = 22;
 /** Which of the program's threads this is; they are told by what they are started with. */
 const thread = isMainThread
   ? 'main'
@@ -118,9 +117,7 @@ if (thread === 'main') {
     post(answers);
   });
 } else if (thread === 'projector') {
-  const isNew = Number.parseInt(process.versions.node, 10) >= FIRST_NODE_OF_DRIVER_13;
-  const { prototype } = load(isNew ? 'better-sqlite3' : 'better-sqlite3-12');
-  wrap(prototype, 'exec', (exec, sql) => {
+  wrap(load('@rocicorp/zero-sqlite3').prototype, 'exec', (exec, sql) => {
     if (sql === 'BEGIN IMMEDIATE') {
       if (heardAt !== undefined) marks.push(`${heardAt} commit heard by projector\n`);
       heardAt = undefined;

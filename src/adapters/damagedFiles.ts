@@ -5,10 +5,9 @@
  */
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type Database from 'better-sqlite3';
 import { KEPT_DAMAGED_FILES, MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
 import { lacksCommits } from './lostCommits.js';
-import { codeOf, openSqlite } from './openSqlite.js';
+import { codeOf, type Database, openSqlite } from './openSqlite.js';
 
 const MARK = '.damaged';
 const BESIDE = ['-wal', '-shm'] as const;
@@ -83,7 +82,7 @@ export function damageOf(
   { isOnlyRead = false, isWhole = false, mayLackCommits = false }: DamageCheck = {},
 ): string | undefined {
   if (!existsSync(file)) return undefined;
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
     db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: isOnlyRead });
     if (isWhole || statSync(file).size <= MAX_BYTES_CHECKED_AT_START) {
@@ -116,7 +115,7 @@ export type PagesLooked = {
 export function lookAtPages(file: string, goOn: (looked: number, tables: number) => boolean): PagesLooked {
   const faults: string[] = [];
   let [looked, tables] = [0, 0];
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
     db = openSqlite(file, { readonly: true, fileMustExist: true });
     const names = db

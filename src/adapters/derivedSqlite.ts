@@ -1,7 +1,6 @@
 /** Small SQLite files that are made from the log: the contents of another version are ignored, and a damaged file is removed. */
 import { rmSync } from 'node:fs';
-import type Database from 'better-sqlite3';
-import { openSqlite } from './openSqlite.js';
+import { type Database, openSqlite } from './openSqlite.js';
 
 type DerivedFile = {
   /** Kept in the file's `user_version`. */
@@ -13,7 +12,7 @@ type DerivedFile = {
 };
 
 /** Opens the file, and creates it if it is missing. */
-export function openDerived(file: string, { version, schema, timeoutMs }: DerivedFile): Database.Database {
+export function openDerived(file: string, { version, schema, timeoutMs }: DerivedFile): Database {
   const db = openSqlite(file, { timeout: timeoutMs });
   try {
     db.pragma('journal_mode = WAL');

@@ -1,10 +1,11 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
-import type Database from 'better-sqlite3';
+
 import { MAX_FOUND_LEAVES } from '../domain/limits.js';
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { isDamage } from './damagedFiles.js';
 import { openDerived, removeDerived } from './derivedSqlite.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
+import type { Database } from './openSqlite.js';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Raise it when the tables below or the leaves change: an earlier file is made again. */
@@ -43,15 +44,15 @@ export function openLeafIndex(file: string): LeafIndex {
   }
 }
 
-const open = (file: string): Database.Database =>
+const open = (file: string): Database =>
   openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: BUSY_TIMEOUT_MS });
 
 class SqliteLeafIndex implements LeafIndex {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #statements: ReturnType<typeof prepare>;
   readonly commit: LeafIndex['commit'];
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#db = db;
     const statements = prepare(db);
     this.#statements = statements;
@@ -83,7 +84,7 @@ class SqliteLeafIndex implements LeafIndex {
   }
 }
 
-function prepare(db: Database.Database) {
+function prepare(db: Database) {
   return {
     place: db.prepare<[], PlaceRow>('SELECT log, position, event_id AS eventId, size, edge FROM place'),
     putPlace: db.prepare<[string, number, string | null, number, Buffer]>(

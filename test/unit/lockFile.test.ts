@@ -43,7 +43,7 @@ const pathsOf = (isWrong: (each: (typeof packages)[number][1]) => boolean): read
 
 /** Why each may run code when it is installed. */
 const INSTALL_SCRIPTS: { readonly [name: string]: string } = {
-  'better-sqlite3': 'version 12, for Node 20: compiles SQLite, or fetches it compiled',
+  '@rocicorp/zero-sqlite3': 'not allowed to run; looks for the binary that the package brings',
   '@swc/core': 'checks that the binary for this machine is there; development only',
   '@parcel/watcher': 'not allowed to run; its optional package brings the binary; development only',
   'vue-demi':

@@ -1,10 +1,9 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
-import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { isDamage } from '../damagedFiles.js';
 import { openDerived, removeDerived } from '../derivedSqlite.js';
-import { codeOf } from '../openSqlite.js';
+import { codeOf, type Database } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
 const OPEN_TIMEOUT_MS = 1_000;
@@ -151,7 +150,7 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 }
 
-type Statements = { readonly db: Database.Database } & ReturnType<typeof prepare>;
+type Statements = { readonly db: Database } & ReturnType<typeof prepare>;
 
 function open(file: string): Statements {
   const db = openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: OPEN_TIMEOUT_MS });
@@ -165,7 +164,7 @@ function open(file: string): Statements {
   }
 }
 
-function prepare(db: Database.Database) {
+function prepare(db: Database) {
   return {
     place: db.prepare<[], PlaceRow>('SELECT shape, log_id AS logId, build, position, event_id AS eventId FROM place'),
     putPlace: db.prepare<[string, string, string, number, string | null]>(

@@ -4,9 +4,8 @@ import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type Database from 'better-sqlite3';
 import { damageOf } from '#app/adapters/damagedFiles.js';
-import { openSqlite } from '#app/adapters/openSqlite.js';
+import { type Database, openSqlite } from '#app/adapters/openSqlite.js';
 
 const HEADER = 32;
 const FRAME = 24 + 4096;
@@ -48,7 +47,7 @@ test('commits of another process while it is checked are no damage', async () =>
 });
 
 describe('the write-ahead log of a process that was killed', () => {
-  let db: Database.Database;
+  let db: Database;
   /** How many frames the log had after each commit. */
   let ends: number[];
 

@@ -1,5 +1,4 @@
 /** The jobs of all queues in one SQLite file. Every change is one short transaction. */
-import type Database from 'better-sqlite3';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type {
   Checkpoint,
@@ -9,7 +8,7 @@ import type {
   QueueDepth,
   ReceivedMessage,
 } from '../../../ports/messageBroker.js';
-import { openSqlite } from '../../openSqlite.js';
+import { type Database, openSqlite, type Statement } from '../../openSqlite.js';
 
 /**
  * `due_at` (ms since the epoch) is when a job may be delivered. Taking a job moves it to the end of the lease, so a job
@@ -53,8 +52,8 @@ export class JobStore {
   readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
   /** Renews the leases of these jobs. */
   readonly renew: (jobs: Iterable<TakenJob>) => void;
-  readonly #db: Database.Database;
-  readonly #nextDue: Database.Statement<[string], number | null>;
+  readonly #db: Database;
+  readonly #nextDue: Statement<[string], number | null>;
 
   /** Opens the file; creates it if missing. `leaseMs`: how long a taken job stays with its consumer. */
   constructor(file: string, leaseMs: number) {
@@ -120,7 +119,7 @@ export class JobStore {
   }
 }
 
-function makeSchema(db: Database.Database): void {
+function makeSchema(db: Database): void {
   db.exec(SCHEMA);
   const hasPlaces = db.prepare("SELECT 1 FROM pragma_table_info('checkpoints') WHERE name = 'log'").pluck();
   const addPlaces = db.transaction(() => {
@@ -130,7 +129,7 @@ function makeSchema(db: Database.Database): void {
   if (hasPlaces.get() === undefined) addPlaces.immediate();
 }
 
-function preparePublish(db: Database.Database): JobStore['publish'] {
+function preparePublish(db: Database): JobStore['publish'] {
   const insert = db.prepare(
     'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
   );
@@ -153,7 +152,7 @@ const CLOCK = 'clock';
 /** How often it is stored; a clock that is put back by more is noticed. */
 const CLOCK_STEP_MS = 1_000;
 
-function prepareTurn(db: Database.Database, leaseMs: number): JobStore['turn'] {
+function prepareTurn(db: Database, leaseMs: number): JobStore['turn'] {
   const current = 'WHERE seq = ? AND deliveries = ? AND taken';
   const done = db.prepare(`DELETE FROM jobs ${current}`);
   const retry = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
@@ -194,7 +193,7 @@ function prepareTurn(db: Database.Database, leaseMs: number): JobStore['turn'] {
   }).immediate;
 }
 
-function prepareRenew(db: Database.Database, leaseMs: number): JobStore['renew'] {
+function prepareRenew(db: Database, leaseMs: number): JobStore['renew'] {
   const extend = db.prepare('UPDATE jobs SET due_at = ? WHERE seq = ? AND deliveries = ? AND taken');
   return db.transaction((jobs: Iterable<TakenJob>) => {
     const until = Date.now() + leaseMs;

@@ -1,9 +1,8 @@
 /** The embedded log's file: its tables and version, how it is opened, checked and copied. */
 import { open, rename } from 'node:fs/promises';
-import type Database from 'better-sqlite3';
 import { EventLogDamagedError } from '../../../ports/eventStore.js';
 import { damageOf, isDamage } from '../../damagedFiles.js';
-import { openSqlite } from '../../openSqlite.js';
+import { type Database, openSqlite } from '../../openSqlite.js';
 
 /** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
 export type Durability = 'full' | 'normal';
@@ -55,7 +54,7 @@ export class UnknownFileVersionError extends Error {
  * Opens a connection to the log's file. Creates the file if it is missing, and migrates it to the current version.
  * @throws UnknownFileVersionError if a newer release wrote the file
  */
-export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database.Database {
+export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database {
   const db = openSqlite(file, { timeout: busyTimeoutMs });
   try {
     db.pragma('journal_mode = WAL');
@@ -72,7 +71,7 @@ export function openLog(file: string, durability: Durability, busyTimeoutMs: num
   }
 }
 
-function migrate(db: Database.Database): void {
+function migrate(db: Database): void {
   if (versionOf(db) === MIGRATIONS.length) return;
   db.transaction(() => {
     const version = versionOf(db);
@@ -83,11 +82,11 @@ function migrate(db: Database.Database): void {
 }
 
 /** Changes nothing if the file is up to date, but shows whether it can be written. */
-export function writeVersion(db: Database.Database): void {
+export function writeVersion(db: Database): void {
   db.pragma(`user_version = ${MIGRATIONS.length}`);
 }
 
-function versionOf(db: Database.Database): number {
+function versionOf(db: Database): number {
   return Number(db.pragma('user_version', { simple: true }));
 }
 
@@ -125,17 +124,16 @@ export function checkSqliteEventStore(file: string): LogIntegrity {
   }
 }
 
-const countOf = (db: Database.Database): number =>
-  db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
+const countOf = (db: Database): number => db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
 
 /** Checks pages, rows, and that the indexes by stream, id and category find each event. */
-function structure(db: Database.Database): string[] {
+function structure(db: Database): string[] {
   const said = db.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all();
   return said.length === 1 && said[0] === 'ok' ? [] : said.map((line) => `SQLite says: ${line}.`);
 }
 
 /** Checks that positions and each stream's revisions have no gap, and that no append is incomplete. */
-function gaps(db: Database.Database): string[] {
+function gaps(db: Database): string[] {
   const last = db
     .prepare<[], { position: number; following: number }>(
       'SELECT position, following FROM events ORDER BY position DESC LIMIT 1',

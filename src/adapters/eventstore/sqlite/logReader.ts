@@ -1,4 +1,3 @@
-import type { Database } from 'better-sqlite3';
 import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import type {
   AppendResult,
@@ -13,6 +12,7 @@ import type {
   SliceRange,
   StreamSlice,
 } from '../../../ports/eventStore.js';
+import type { Database } from '../../openSqlite.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
 /** Characters of data after which a slice ends, with the append that reaches them. */

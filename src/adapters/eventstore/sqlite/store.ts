@@ -1,5 +1,4 @@
 import { realpathSync } from 'node:fs';
-import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
   type BackwardSlice,
@@ -21,7 +20,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
-import { codeOf } from '../../openSqlite.js';
+import { codeOf, type Database } from '../../openSqlite.js';
 import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { CommitListener, type CommitNews, RecentCommits } from './commitNews.js';

@@ -1,7 +1,8 @@
 /** Writes the activity of one copy (the served one, or the one that a rebuild fills), and reads the served one. */
-import type Database from 'better-sqlite3';
+
 import { MAX_ACTIVITY_SEARCHED } from '../../../domain/limits.js';
 import type { ActivityEntry, ActivityQuery } from '../../../ports/activity.js';
+import type { Database, Statement } from '../../openSqlite.js';
 import {
   ACTIVITY_KEYS,
   type ActivityKey,
@@ -32,11 +33,11 @@ const INSERT = `INSERT OR IGNORE INTO activity_entries
 
 export class ActivityTable {
   readonly #copy: number;
-  readonly #find: Database.Statement<[string, number], number>;
-  readonly #add: Database.Statement<[string, number]>;
-  readonly #insert: Database.Statement<[ReturnType<typeof columnsOf> & { owner: number; entry: string }]>;
+  readonly #find: Statement<[string, number], number>;
+  readonly #add: Statement<[string, number]>;
+  readonly #insert: Statement<[ReturnType<typeof columnsOf> & { owner: number; entry: string }]>;
 
-  constructor(db: Database.Database, copy: number) {
+  constructor(db: Database, copy: number) {
     this.#copy = copy;
     this.#find = db
       .prepare<[string, number], number>('SELECT id FROM activities WHERE tenant = ? AND copy = ?')

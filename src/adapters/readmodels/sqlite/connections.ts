@@ -2,10 +2,9 @@
 
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { fileNumber, isDamage, markDamaged } from '../../damagedFiles.js';
-import { openSqlite } from '../../openSqlite.js';
+import { type Database, openSqlite } from '../../openSqlite.js';
 import { SHARED_TABLES } from './ddl.js';
 
 /**
@@ -37,8 +36,8 @@ export type ConnectionOptions = {
  * Opens the file. Creates it and its tables where they are missing.
  * @throws OtherSchemaVersionError; ReadModelsUnavailableError when the file cannot be opened
  */
-export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database.Database {
-  let db: Database.Database | undefined;
+export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database {
+  let db: Database | undefined;
   try {
     db = openSqlite(file, { timeout: 10_000 });
     db.pragma('journal_mode = WAL');
@@ -62,9 +61,9 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
 
 const EMPTY = 0;
 
-const schemaVersion = (db: Database.Database): number => Number(db.pragma('user_version', { simple: true }));
+const schemaVersion = (db: Database): number => Number(db.pragma('user_version', { simple: true }));
 
-function createTables(db: Database.Database): void {
+function createTables(db: Database): void {
   // Another connection may have created them since.
   if (schemaVersion(db) !== EMPTY) return;
   db.exec(SHARED_TABLES);
@@ -95,7 +94,7 @@ export function findOutdated(file: string): Outdated | undefined {
 
 function otherSchemaVersion(file: string): number | undefined {
   if (!existsSync(file)) return undefined;
-  let db: Database.Database | undefined;
+  let db: Database | undefined;
   try {
     db = openSqlite(file, { timeout: 5_000, fileMustExist: true });
     const version = schemaVersion(db);

@@ -1,5 +1,5 @@
 /** Writes the delivery logs of one copy (the served one, or the one that a rebuild fills), and reads the served ones. */
-import type Database from 'better-sqlite3';
+
 import type {
   DeliveryBacklog,
   DeliveryLogEntry,
@@ -7,6 +7,7 @@ import type {
   OrderDeliveryQuery,
   WebhookHealth,
 } from '../../../ports/deliveryLog.js';
+import type { Database } from '../../openSqlite.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { LIVE } from './ddl.js';
 import type { Cell, ReadConnection } from './read/readConnection.js';
@@ -20,7 +21,7 @@ export class DeliveryTable {
   readonly #copy: number;
   readonly #statements: ReturnType<typeof prepare>;
 
-  constructor(db: Database.Database, copy: number) {
+  constructor(db: Database, copy: number) {
     this.#copy = copy;
     this.#statements = prepare(db);
   }
@@ -73,7 +74,7 @@ type DeliveryRow = ReturnType<typeof columnsOf> & {
   readonly entry: string;
 };
 
-function prepare(db: Database.Database) {
+function prepare(db: Database) {
   return {
     findLog: db.prepare<[string, number], number>('SELECT id FROM delivery_logs WHERE tenant = ? AND copy = ?').pluck(),
     addLog: db.prepare<[string, number]>('INSERT INTO delivery_logs (tenant, copy) VALUES (?, ?)'),
@@ -98,7 +99,7 @@ function prepare(db: Database.Database) {
 }
 
 /** Drops at most `limit` entries that ended before this time; open ones have no end. @returns how many */
-export function dropDeliveries(db: Database.Database, endedBefore: string, limit: number): number {
+export function dropDeliveries(db: Database, endedBefore: string, limit: number): number {
   const dropped = db
     .prepare<[number, number]>(
       'DELETE FROM deliveries WHERE row IN (SELECT row FROM deliveries WHERE ended_at < ? ORDER BY ended_at LIMIT ?)',

@@ -1,6 +1,7 @@
 /** Writes the history of orders of one copy (the served one, or the one that a rebuild fills), and reads the served one. */
-import type Database from 'better-sqlite3';
+
 import type { HistoryEntry, HistoryReads } from '../../../ports/orderHistory.js';
+import type { Database, Statement } from '../../openSqlite.js';
 import { entryText, type PlaceOfPage, placeOfPage } from '../shared/historyPages.js';
 import { APPROVED } from '../shared/recordText.js';
 import { LIVE } from './ddl.js';
@@ -8,11 +9,11 @@ import type { ReadConnection } from './read/readConnection.js';
 
 export class HistoryTable {
   readonly #copy: number;
-  readonly #find: Database.Statement<[string, number], number>;
-  readonly #add: Database.Statement<[string, number]>;
-  readonly #insert: Database.Statement<[number, string, number, string]>;
+  readonly #find: Statement<[string, number], number>;
+  readonly #add: Statement<[string, number]>;
+  readonly #insert: Statement<[number, string, number, string]>;
 
-  constructor(db: Database.Database, copy: number) {
+  constructor(db: Database, copy: number) {
     this.#copy = copy;
     this.#find = db.prepare<[string, number], number>('SELECT id FROM histories WHERE tenant = ? AND copy = ?').pluck();
     this.#add = db.prepare('INSERT INTO histories (tenant, copy) VALUES (?, ?)');

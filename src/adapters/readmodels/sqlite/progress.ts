@@ -2,10 +2,11 @@
  * The progress of projections beside their checkpoints: parked tenants, events that were applied out of order, and the
  * furthest event, by which the log is known again.
  */
-import type Database from 'better-sqlite3';
+
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { OutOfOrder, Parked } from '../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
+import type { Database, Statement } from '../../openSqlite.js';
 
 type Scope = Pick<RebuildScope, 'tenant'> & { readonly projection: string };
 
@@ -34,12 +35,12 @@ export const IS_PARKED = 'SELECT count(*) FROM parked WHERE tenant = ? AND proje
 
 /** Tenants that are parked in a projection. Each call is part of the caller's transaction. */
 export class ParkedTable {
-  readonly #all: Database.Statement<[], ParkedRow>;
-  readonly #put: Database.Statement<[ParkedRow]>;
-  readonly #remove: Database.Statement<[string, string]>;
-  readonly #askRetry: Database.Statement<[string, string]>;
+  readonly #all: Statement<[], ParkedRow>;
+  readonly #put: Statement<[ParkedRow]>;
+  readonly #remove: Statement<[string, string]>;
+  readonly #askRetry: Statement<[string, string]>;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#all = db.prepare<[], ParkedRow>(ALL_PARKED);
     this.#put = db.prepare<[ParkedRow]>(
       `INSERT OR REPLACE INTO parked
@@ -80,11 +81,11 @@ const ITS_TENANT_IS_PARKED =
 
 /** Events that were applied beyond the checkpoint of their projection. Each call is part of the caller's transaction. */
 export class OutOfOrderTable {
-  readonly #all: Database.Statement<[], OutOfOrder>;
-  readonly #put: Database.Statement<[OutOfOrder]>;
-  readonly #removePassed: Database.Statement<[]>;
+  readonly #all: Statement<[], OutOfOrder>;
+  readonly #put: Statement<[OutOfOrder]>;
+  readonly #removePassed: Statement<[]>;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#all = db.prepare<[], OutOfOrder>(ALL_OUT_OF_ORDER);
     this.#put = db.prepare<[OutOfOrder]>(
       'INSERT OR REPLACE INTO out_of_order (projection, tenant, position, pieces) VALUES (@projection, @tenant, @position, @pieces)',
@@ -110,7 +111,7 @@ export class OutOfOrderTable {
 }
 
 /** Whether the served tables of the scope hold more than their checkpoint says. Parked tenants do not count: they stand still. */
-export function isAnyOutOfOrder(db: Database.Database, scope: Scope): boolean {
+export function isAnyOutOfOrder(db: Database, scope: Scope): boolean {
   const found = db
     .prepare<[ReturnType<typeof cellsOf>], number>(
       `SELECT count(*) FROM out_of_order
@@ -122,7 +123,7 @@ export function isAnyOutOfOrder(db: Database.Database, scope: Scope): boolean {
 }
 
 /** Rebuilt tables hold exactly what the checkpoint says, and nobody in them is parked. Part of the caller's transaction. */
-export function forgetProgress(db: Database.Database, scope: Scope): void {
+export function forgetProgress(db: Database, scope: Scope): void {
   for (const table of ['parked', 'out_of_order']) {
     db.prepare(`DELETE FROM ${table} WHERE projection = @projection AND tenant = ifnull(@tenant, tenant)`).run(
       cellsOf(scope),

@@ -1,9 +1,10 @@
 /** Which events concern a record (docs/decisions/0058): notes them for tables of one copy, and reads those of the served one. */
-import type Database from 'better-sqlite3';
+
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { CleanedUpRecord, RecordReads, TableRef } from '../../../ports/readModels.js';
 import type { Noted } from '../../../ports/readModelWriter.js';
+import type { Database, Statement } from '../../openSqlite.js';
 import type { EntryRow } from '../shared/entryProof.js';
 import { padded } from '../shared/entryProof.js';
 import { notedId } from '../shared/recordText.js';
@@ -13,10 +14,10 @@ import { idBytes, idText } from './rowFormat.js';
 export const RECORD_EVENTS = 'record_events';
 
 export class RecordEvents {
-  readonly #db: Database.Database;
-  readonly #insert: Database.Statement<[owner: number, id: Buffer, event: Cell]>;
+  readonly #db: Database;
+  readonly #insert: Statement<[owner: number, id: Buffer, event: Cell]>;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#db = db;
     this.#insert = db.prepare(`INSERT OR IGNORE INTO ${RECORD_EVENTS} (owner, id, event) VALUES (?, ?, ?)`);
   }
@@ -88,7 +89,7 @@ type Stored = [id: Buffer, event: Revision | Buffer];
 const eventText = (event: Stored[1]): string => (typeof event === 'number' ? padded(event) : idText(event));
 
 /** As they are proven. Their keys sort as rows do. */
-export function* recordEventRows(db: Database.Database, owner: number, after = ' '): Generator<EntryRow> {
+export function* recordEventRows(db: Database, owner: number, after = ' '): Generator<EntryRow> {
   const [id = '', event = ''] = after.split(' ');
   const statement = db.prepare<[number, Buffer, Cell], Stored>(
     `SELECT id, event FROM ${RECORD_EVENTS} WHERE owner = ? AND (id, event) > (?, ?) ORDER BY id, event`,

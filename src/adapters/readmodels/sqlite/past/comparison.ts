@@ -1,10 +1,9 @@
 /** What differs between two copies of a table: found once, by id, and kept in a file, of which pages are read. */
-import type Database from 'better-sqlite3';
 import { ownValue } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, DIFFERENCE_KINDS, type DifferenceKind } from '../../../../ports/pastTables.js';
 import type { TableRef } from '../../../../ports/readModels.js';
 import { nextTurn } from '../../../../supervision/waiting.js';
-import { openSqlite } from '../../../openSqlite.js';
+import { type Database, openSqlite } from '../../../openSqlite.js';
 import { ReadConnection, type TableShape } from '../read/readConnection.js';
 import { records } from '../read/recordReads.js';
 import { idText } from '../rowFormat.js';
@@ -125,7 +124,7 @@ export async function writeComparison(
 }
 
 /** @returns whether there are no more */
-function writeSome(db: Database.Database, found: Iterator<Found>, hasTime: () => boolean): boolean {
+function writeSome(db: Database, found: Iterator<Found>, hasTime: () => boolean): boolean {
   const insert = db.prepare<[number, Buffer]>('INSERT INTO differences (kind, id) VALUES (?, ?)');
   return db.transaction(() => {
     while (hasTime()) {

@@ -1,15 +1,16 @@
 /** Order histories, delivery logs and activity as they are proven, each in the order of keys. */
-import type Database from 'better-sqlite3';
+
 import type { ActivityEntry } from '../../../../ports/activity.js';
 import type { DeliveryLogEntry } from '../../../../ports/deliveryLog.js';
 import type { HistoryEntry } from '../../../../ports/orderHistory.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import type { Database } from '../../../openSqlite.js';
 import { ACTIVITY_KEYS, columnsOf as activityColumnsOf, provenText } from '../../shared/activity.js';
 import { type EntryRow, entryComparison, padded } from '../../shared/entryProof.js';
 import { COLUMNS } from '../activity.js';
 import { columnsOf } from '../deliveries.js';
 
-function* historyRows(db: Database.Database, history: number, after = ' '): Generator<EntryRow> {
+function* historyRows(db: Database, history: number, after = ' '): Generator<EntryRow> {
   const [orderId = '', afterRevision = ''] = after.split(' ');
   const statement = db.prepare<[number, string, number], [orderId: string, revision: number, entry: string]>(
     `SELECT order_id, revision, entry FROM history_entries
@@ -25,7 +26,7 @@ const historyComparison = () => entryComparison(({ revision }: HistoryEntry) => 
 
 type StoredDelivery = ReturnType<typeof columnsOf> & { readonly webhookId: string | null; readonly entry: string };
 
-function* deliveryRows(db: Database.Database, log: number, after = ''): Generator<EntryRow> {
+function* deliveryRows(db: Database, log: number, after = ''): Generator<EntryRow> {
   const statement = db.prepare<[number, string], StoredDelivery>(
     `SELECT d.id, d.position, d.revision, d.state, d.kind, d.order_id AS orderId, d.sequence,
        d.requested_at AS requestedAt, d.ended_at AS endedAt, d.entry, w.webhook AS webhookId
@@ -42,7 +43,7 @@ export const deliveryComparison = (droppedBefore?: string) =>
   entryComparison((entry: DeliveryLogEntry) => ({ ...columnsOf(entry), webhookId: entry.webhookId }), droppedBefore);
 
 /** The health of each webhook: a few for each tenant. */
-export function* webhookRows(db: Database.Database, log: number): Generator<EntryRow> {
+export function* webhookRows(db: Database, log: number): Generator<EntryRow> {
   const statement = db.prepare<[number], { readonly webhook: string }>(
     'SELECT webhook, last_success_at, failing_since FROM delivery_webhooks WHERE log = ? ORDER BY webhook',
   );
@@ -54,7 +55,7 @@ export function* webhookRows(db: Database.Database, log: number): Generator<Entr
 type StoredActivity = ReturnType<typeof activityColumnsOf> & { readonly entry: string };
 
 /** By time, so that keys sort as rows do. */
-function* activityRows(db: Database.Database, owner: number, after = ''): Generator<EntryRow> {
+function* activityRows(db: Database, owner: number, after = ''): Generator<EntryRow> {
   const [at = 0, position = 0, revision = -1] = after === '' ? [] : after.split(' ').map(Number);
   const statement = db.prepare<number[], StoredActivity>(
     `SELECT at, position, revision, ${ACTIVITY_KEYS.map((key) => `${COLUMNS[key]} AS ${key}`).join(', ')}, entry

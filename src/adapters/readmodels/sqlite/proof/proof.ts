@@ -1,7 +1,8 @@
 /** The proof of the served copy, or of a rebuild's, in the embedded read models. */
-import type Database from 'better-sqlite3';
+
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import type { Database } from '../../../openSqlite.js';
 import { behindRecords, EVENTS_PASS, ofEvents, recordEventComparison, sizeOfEntry } from '../../shared/entryProof.js';
 import { type Comparison, catalogFindings, compareSides, inPart, type Keyed, sideOf } from '../../shared/proof.js';
 import { LIVE } from '../ddl.js';
@@ -24,13 +25,13 @@ type CatalogRow = StoredLayout & {
 type Slice = Omit<ProofSlice, 'exact'>;
 
 export class SqliteProof implements ReadModelProof {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #scope: RebuildScope;
   readonly #copy: number;
   readonly #isAtOnePosition: () => boolean;
 
   /** @param isAtOnePosition asked within a snapshot: are the served copy and the other one at the same position? */
-  constructor(db: Database.Database, scope: RebuildScope, copy: number, isAtOnePosition: () => boolean) {
+  constructor(db: Database, scope: RebuildScope, copy: number, isAtOnePosition: () => boolean) {
     this.#db = db;
     this.#scope = scope;
     this.#copy = copy;

@@ -1,6 +1,7 @@
 /** The proof of a table of records: each record, and all that is stored beside its document. */
-import type Database from 'better-sqlite3';
+
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
+import type { Database } from '../../../openSqlite.js';
 import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
 import { RecordText } from '../../shared/recordText.js';
 import { NO_BATCH } from '../ddl.js';
@@ -48,11 +49,7 @@ const trigramsOf = ({ layout }: StoredTable): readonly number[] =>
   Array.from({ length: layout.trigramIndexes }, (_, index) => index);
 
 /** In the order of ids, behind `after`. */
-export function* storedRows(
-  db: Database.Database,
-  table: StoredTable,
-  after: string | undefined,
-): Generator<StoredRow> {
+export function* storedRows(db: Database, table: StoredTable, after: string | undefined): Generator<StoredRow> {
   const { id, layout } = table;
   const columns = cellColumns(layout);
   const { records, docs, docColumns, batches } = storageOf(table);

@@ -1,5 +1,5 @@
 /** The proof beyond single records: do all tables and indexes exist, are they sound, and do the counts agree? */
-import type Database from 'better-sqlite3';
+import type { Database } from '../../../openSqlite.js';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
 import { indexOf, trigramTable } from '../ownTables.js';
@@ -24,19 +24,19 @@ const about = (place: string, kind: Finding['kind'], detail: string): Finding =>
 });
 
 /** Missing tables, without which no record can be proven. */
-export function missingTables(db: Database.Database, table: StoredTable): readonly Finding[] {
+export function missingTables(db: Database, table: StoredTable): readonly Finding[] {
   const trigrams = trigramTables(table).flatMap((name) => [name, `${name}_docsize`]);
   const wanted = [...partsIn(table).map((part) => part.table), ...trigrams];
   return missing(db, 'table', wanted).map((name) => about(name, 'missing', 'The table is missing.'));
 }
 
-function missing(db: Database.Database, type: 'table' | 'index', names: readonly string[]): readonly string[] {
+function missing(db: Database, type: 'table' | 'index', names: readonly string[]): readonly string[] {
   const find = db.prepare<[string, string], number>('SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?').pluck();
   return names.filter((name) => find.get(type, name) === undefined);
 }
 
 /** The quick part: counts the rows beside the records, and finds missing indexes. */
-export function wholeCopy(db: Database.Database, table: StoredTable): readonly Finding[] {
+export function wholeCopy(db: Database, table: StoredTable): readonly Finding[] {
   const { records, docs, batches } = storageOf(table);
   const count = (name: string): number => db.prepare<[], number>(`SELECT count(*) FROM ${name}`).pluck().get() ?? 0;
   const counted = count(records.rows);
@@ -49,7 +49,7 @@ export function wholeCopy(db: Database.Database, table: StoredTable): readonly F
 }
 
 /** @param rowCount as the catalog has it */
-export function wholeTable(db: Database.Database, table: StoredTable, rowCount: number): readonly Finding[] {
+export function wholeTable(db: Database, table: StoredTable, rowCount: number): readonly Finding[] {
   const { records, docs, batches } = storageOf(table);
   const own = partsIn(table).filter(({ owner }) => owner === undefined);
   const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records.rows}`).pluck().get() ?? 0;
@@ -65,7 +65,7 @@ export function wholeTable(db: Database.Database, table: StoredTable, rowCount: 
   ];
 }
 
-const missingIndexes = (db: Database.Database, table: StoredTable): readonly Finding[] =>
+const missingIndexes = (db: Database, table: StoredTable): readonly Finding[] =>
   missing(db, 'index', indexNames(table)).map((name) => about(name, 'missing', 'The index is missing.'));
 
 function indexNames({ id, layout }: StoredTable): readonly string[] {
@@ -77,7 +77,7 @@ function indexNames({ id, layout }: StoredTable): readonly string[] {
 
 /** Rows beside the records that belong to none. */
 function strayRows(
-  db: Database.Database,
+  db: Database,
   place: string,
   table: string,
   column: 'row' | 'id',
@@ -94,7 +94,7 @@ function strayRows(
 }
 
 /** SQLite's own check of a table and its indexes: entries that are missing, out of order or have other values. */
-export function unsound(db: Database.Database, table: string): readonly Finding[] {
+export function unsound(db: Database, table: string): readonly Finding[] {
   const found = db.prepare<[], string>(`PRAGMA integrity_check('${table}')`).pluck().all();
   return found.filter((text) => text !== 'ok').map((text) => about(table, 'different', text));
 }

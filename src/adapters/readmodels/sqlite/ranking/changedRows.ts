@@ -1,8 +1,8 @@
+import type { Database, Statement } from '../../../openSqlite.js';
 /**
  * Notes which rows of large tables were changed or deleted, by the table's count of changes: so a ranking in memory
  * (ranking.ts) follows its table without reading all rows again.
  */
-import type Database from 'better-sqlite3';
 
 /** Only the latest are kept of each table: with more, to read all rows again is cheaper. */
 export const MAX_CHANGED_ROWS = 1_024;
@@ -21,10 +21,10 @@ export type ChangingTable = { readonly id: number; changes: number; noted: numbe
 export const NOT_KNOWN = CHANGES_BETWEEN_THINNING;
 
 export class ChangedRows {
-  readonly #insert: Database.Statement<[number, number, number]>;
-  readonly #thinOut: Database.Statement<[number, number, number]>;
+  readonly #insert: Statement<[number, number, number]>;
+  readonly #thinOut: Statement<[number, number, number]>;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#insert = db.prepare('INSERT OR IGNORE INTO changed_rows (owner, change, row) VALUES (?, ?, ?)');
     this.#thinOut = db.prepare(
       `DELETE FROM changed_rows WHERE owner = ? AND change <

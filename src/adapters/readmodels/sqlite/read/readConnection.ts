@@ -1,10 +1,11 @@
 /** A connection for queries: keeps prepared statements, and looks up tables in the catalog. */
-import type Database from 'better-sqlite3';
+
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
 import { foldCase } from '../../../../domain/assetTypes/caseFolding.js';
 import type { Revision } from '../../../../ports/eventStore.js';
 import type { TableRef } from '../../../../ports/readModels.js';
+import type { Database, Statement } from '../../../openSqlite.js';
 import { RecordText } from '../../shared/recordText.js';
 import { type ConnectionOptions, openConnection } from '../connections.js';
 import { LIVE } from '../ddl.js';
@@ -81,11 +82,11 @@ type IsWanted = {
 };
 
 export class ReadConnection {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #isWanted: () => boolean;
-  readonly #begin: Database.Statement;
-  readonly #commit: Database.Statement;
-  readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
+  readonly #begin: Statement;
+  readonly #commit: Statement;
+  readonly #statements = new LRUCache<string, Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
   readonly #lastSeen = new LRUCache<string, TableIdentity>({ max: SHAPES });
   #visit: (value: unknown) => void = () => undefined;
@@ -207,16 +208,16 @@ export class ReadConnection {
   }
 
   /** A prepared statement whose rows are arrays, to be run many times. */
-  tuples<Row>(sql: string): Database.Statement<Cell[], Row> {
+  tuples<Row>(sql: string): Statement<Cell[], Row> {
     return this.#prepare<Row>(sql, 'tuples');
   }
 
-  #prepare<Row>(sql: string, shape: 'rows' | 'column' | 'tuples'): Database.Statement<Cell[], Row> {
+  #prepare<Row>(sql: string, shape: 'rows' | 'column' | 'tuples'): Statement<Cell[], Row> {
     this.#checkWanted();
     const key = `${shape} ${sql}`;
     const known = this.#statements.get(key);
     // Only the caller knows the type, which follows from the text of the query.
-    if (known !== undefined) return known as Database.Statement<Cell[], Row>;
+    if (known !== undefined) return known as Statement<Cell[], Row>;
     const statement = this.#db.prepare<Cell[], Row>(sql);
     if (shape === 'column') statement.pluck();
     if (shape === 'tuples') statement.raw();

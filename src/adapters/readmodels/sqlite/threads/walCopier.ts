@@ -3,9 +3,10 @@
  * writer's thread it would take a quarter of the time of each batch. The writer goes on meanwhile, so the thread never copies
  * all of it, and SQLite reuses a WAL only when all of it is copied: the writer copies the small rest.
  */
+
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type Database from 'better-sqlite3';
+import type { Database } from '../../../openSqlite.js';
 import { threadLimits } from '../../../threadLimits.js';
 
 export type WalCopierData = { readonly file: string };
@@ -23,7 +24,7 @@ const REST_MS = 10;
 const LONG_PAGES = 4_000;
 
 /** Copies pages that no reader needs in the WAL. When it fails (disk full) they stay there until a later copy. */
-export function copyWal(db: Database.Database): void {
+export function copyWal(db: Database): void {
   try {
     db.pragma('wal_checkpoint(PASSIVE)');
   } catch {

@@ -1,9 +1,8 @@
 /** Writes the records, histories, deliveries and activity of one copy: the served one, or the one that a rebuild fills. */
-import type Database from 'better-sqlite3';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Mismatch, MismatchError } from '../../../../ports/readModelWriter.js';
-import { codeOf } from '../../../openSqlite.js';
+import { codeOf, type Database, type Statement } from '../../../openSqlite.js';
 import { ActivityTable } from '../activity.js';
 import { DeliveryTable } from '../deliveries.js';
 import { HistoryTable } from '../history.js';
@@ -12,16 +11,16 @@ import { RecordTables } from './recordTables.js';
 import { RecordRefusedError } from './recordWriter.js';
 
 export class CopyWriter {
-  protected readonly db: Database.Database;
+  protected readonly db: Database;
   protected readonly tables: RecordTables;
   readonly #copy: number;
   readonly #history: HistoryTable;
   readonly #deliveries: DeliveryTable;
   readonly #activity: ActivityTable;
-  readonly #checkpoint: Database.Statement<[string], number>;
+  readonly #checkpoint: Statement<[string], number>;
 
   /** @param smallRows see `SMALL_ROWS` @param notesEvents see `RecordTables` */
-  constructor(db: Database.Database, copy: number, smallRows: number, notesEvents = true) {
+  constructor(db: Database, copy: number, smallRows: number, notesEvents = true) {
     this.db = db;
     this.#copy = copy;
     this.tables = new RecordTables(db, copy, smallRows, notesEvents);

@@ -1,8 +1,8 @@
 /** Takes tables, histories, delivery logs and activity out of service in one step, and removes them in many short ones afterwards. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import type { Database } from '../../../openSqlite.js';
 import { LIVE } from '../ddl.js';
 import { dropStatement, type OwnObject, ownObjects } from '../ownTables.js';
 import { RECORD_EVENTS } from '../recordEvents.js';
@@ -25,7 +25,7 @@ export const isDiscardable = (projection: string): projection is RebuildScope['p
   Object.hasOwn(LISTS, projection);
 
 /** Marks the served rows of the scope as discarded (their `copy` becomes `-id`). Part of the caller's transaction. */
-export function discardLive(db: Database.Database, { projection, tenant, table }: RebuildScope): void {
+export function discardLive(db: Database, { projection, tenant, table }: RebuildScope): void {
   const ofTable = projection === 'records' ? 'AND name = ifnull(@table, name)' : '';
   db.prepare(
     `UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ${LIVE} AND tenant = ifnull(@tenant, tenant) ${ofTable}`,
@@ -33,7 +33,7 @@ export function discardLive(db: Database.Database, { projection, tenant, table }
 }
 
 /** Ends a rebuild: its copy is served from now on, or discarded. Part of the caller's transaction. */
-export function endRebuild(db: Database.Database, copy: number, outcome: 'served' | 'discarded'): void {
+export function endRebuild(db: Database, copy: number, outcome: 'served' | 'discarded'): void {
   const copyAfter = outcome === 'served' ? LIVE : '-id';
   for (const list of Object.values(LISTS))
     db.prepare(`UPDATE ${list} SET copy = ${copyAfter} WHERE copy = ?`).run(copy);
@@ -42,7 +42,7 @@ export function endRebuild(db: Database.Database, copy: number, outcome: 'served
 
 /** Marks a tenant's rows in a copy as discarded. Part of the caller's transaction. */
 export function discardTenant(
-  db: Database.Database,
+  db: Database,
   copy: number,
   { projection, tenant }: { readonly projection: RebuildScope['projection']; readonly tenant: string },
 ): void {
@@ -50,12 +50,12 @@ export function discardTenant(
 }
 
 /** Removes all that is discarded, in many short transactions, each of which leaves the file consistent. */
-export async function clearDiscarded(db: Database.Database): Promise<void> {
+export async function clearDiscarded(db: Database): Promise<void> {
   while (await clearSome(db)) await delay(PAUSE_MS);
 }
 
 /** One such transaction. @returns whether anything was discarded */
-export async function clearSome(db: Database.Database): Promise<boolean> {
+export async function clearSome(db: Database): Promise<boolean> {
   const table = db
     .prepare<[], { id: number; layout: string }>('SELECT id, layout FROM catalog WHERE copy < 0 ORDER BY id LIMIT 1')
     .get();
@@ -81,7 +81,7 @@ export async function clearSome(db: Database.Database): Promise<boolean> {
 }
 
 /** Asks the schema in memory: `sqlite_master` lists the tables of all tenants, and a search through it is slow. */
-const isThere = (db: Database.Database, { kind, name }: OwnObject): boolean =>
+const isThere = (db: Database, { kind, name }: OwnObject): boolean =>
   Array.from(db.prepare(`PRAGMA ${kind.toLowerCase()}_info(${name})`).all()).length > 0;
 
 /** The statements that remove some entries of a discarded row of each list. */

@@ -1,10 +1,10 @@
 /** A second copy of read models: it is filled beside the served one, and takes its place in one step. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type Database from 'better-sqlite3';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../../ports/readModelWriter.js';
+import type { Database, Statement } from '../../../openSqlite.js';
 import { openConnection } from '../connections.js';
 import { forgetProgress, isAnyOutOfOrder } from '../progress.js';
 import { SqliteProof } from '../proof/proof.js';
@@ -39,13 +39,13 @@ export async function beginRebuild(
 }
 
 /** Whether a copy is being filled, which must reach one position with the served one. */
-export function isRebuilding(db: Database.Database): boolean {
+export function isRebuilding(db: Database): boolean {
   const touchedAfter = Date.now() - ABANDONED_AFTER_MS;
   const count = db.prepare<[number], number>('SELECT count(*) FROM rebuilds WHERE touched_at > ?').pluck();
   return (count.get(touchedAfter) ?? 0) > 0;
 }
 
-function registerRebuild(db: Database.Database, scope: RebuildScope): number {
+function registerRebuild(db: Database, scope: RebuildScope): number {
   const others = db.prepare<[], { id: number; touched_at: number }>('SELECT id, touched_at FROM rebuilds').all();
   for (const { id, touched_at } of others) {
     if (touched_at > Date.now() - ABANDONED_AFTER_MS) throw new RebuildInProgressError();
@@ -61,11 +61,11 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   readonly writer: ReadModelRebuild['writer'] = this;
   readonly #scope: RebuildScope;
   readonly #copy: number;
-  readonly #touch: Database.Statement<[number, number, number]>;
+  readonly #touch: Statement<[number, number, number]>;
   readonly proof: ReadModelProof;
   #position: Position = 0;
 
-  constructor(db: Database.Database, scope: RebuildScope, copy: number, smallRows: number) {
+  constructor(db: Database, scope: RebuildScope, copy: number, smallRows: number) {
     super(db, copy, smallRows);
     this.#scope = scope;
     this.#copy = copy;

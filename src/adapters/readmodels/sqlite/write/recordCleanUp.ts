@@ -1,7 +1,8 @@
 /** Deletes the records that a clean-up does not keep, and stores a copy of them (docs/decisions/0022, 0026). */
-import type Database from 'better-sqlite3';
+
 import { forgottenBefore } from '../../../../domain/referenceTable/deletionHistory.js';
 import type { AppliedEvent } from '../../../../ports/readModelWriter.js';
+import type { Database, Statement } from '../../../openSqlite.js';
 import type { TableLayout } from '../layout.js';
 import { dropStatements, tableStatements, trigramTable } from '../ownTables.js';
 import type { Cell } from '../read/readConnection.js';
@@ -34,17 +35,17 @@ const KEPT = ['u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
 export type CleanUp = Pick<AppliedEvent, 'revision' | 'at' | 'noted'>;
 
 export class RecordCleanUp {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #id: number;
   readonly #layout: TableLayout;
   readonly #parts: TableStorage;
   readonly #cleanedUp: StorageTable;
   readonly #recordEvents: RecordEvents | undefined;
   readonly #removeRow: (row: number) => void;
-  readonly #outside: Database.Statement<[number, number, number], { readonly row: number; readonly bytes: number }>;
+  readonly #outside: Statement<[number, number, number], { readonly row: number; readonly bytes: number }>;
 
   constructor(
-    db: Database.Database,
+    db: Database,
     { id, layout }: StoredTable,
     recordEvents: RecordEvents | undefined,
     removeRow: (row: number) => void,

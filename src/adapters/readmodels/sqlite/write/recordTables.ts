@@ -1,11 +1,12 @@
 /** Writes the tables of records of one copy: the served one, or the one that a rebuild fills. */
-import type Database from 'better-sqlite3';
+
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../../ports/eventStore.js';
 import type { TableRef } from '../../../../ports/readModels.js';
 import type { AppliedEvent, StepwiseWriter } from '../../../../ports/readModelWriter.js';
+import type { Database, Statement } from '../../../openSqlite.js';
 import { SMALL_BYTES } from '../../shared/smallTables.js';
 import { LIVE, NO_BATCH } from '../ddl.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
@@ -40,7 +41,7 @@ type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow
   };
 
 export class RecordTables {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #copy: number;
   readonly #smallRows: number;
   /** Each holds prepared statements, which take memory; an evicted table is opened again when needed. */
@@ -49,11 +50,11 @@ export class RecordTables {
   readonly #changedRows: ChangedRows;
   /** Undefined if this copy answers no questions about the history of records. */
   readonly #recordEvents: RecordEvents | undefined;
-  readonly #smallBytes: Database.Statement<[number], number>;
-  readonly #setState: Database.Statement<[number, number, Revision, string, number, number, number]>;
+  readonly #smallBytes: Statement<[number], number>;
+  readonly #setState: Statement<[number, number, Revision, string, number, number, number]>;
 
   /** @param notesEvents whether it notes which events concern a record */
-  constructor(db: Database.Database, copy: number, smallRows: number, notesEvents: boolean) {
+  constructor(db: Database, copy: number, smallRows: number, notesEvents: boolean) {
     this.#db = db;
     this.#recordEvents = notesEvents ? new RecordEvents(db) : undefined;
     this.#copy = copy;
@@ -242,11 +243,11 @@ export class RecordTables {
 
 /** Batch ids as the numbers that stand for them. Successive changes are mostly of one batch. */
 class BatchNumbers {
-  readonly #find: Database.Statement<[string], number>;
-  readonly #add: Database.Statement<[string]>;
+  readonly #find: Statement<[string], number>;
+  readonly #add: Statement<[string]>;
   #last: { readonly batchId: string; readonly number: number } | undefined;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#find = db.prepare<[string], number>('SELECT id FROM batches WHERE batch = ?').pluck();
     this.#add = db.prepare('INSERT INTO batches (batch) VALUES (?)');
   }

@@ -1,8 +1,7 @@
 /** Writes the rows of one table of records. */
-import type Database from 'better-sqlite3';
 import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
-import { codeOf } from '../../../openSqlite.js';
+import { codeOf, type Database, type Statement } from '../../../openSqlite.js';
 import { RecordText } from '../../shared/recordText.js';
 import type { TableLayout } from '../layout.js';
 import { type CellValue, cellColumns, cellsOf } from '../layout.js';
@@ -20,8 +19,8 @@ import {
 } from '../tableStorage.js';
 import { type CleanUp, RecordCleanUp } from './recordCleanUp.js';
 
-type Statement = Database.Statement<Cell[]>;
-type TrigramIndex = { readonly insert: Statement; readonly remove: Statement };
+type OfCells = Statement<Cell[]>;
+type TrigramIndex = { readonly insert: OfCells; readonly remove: OfCells };
 type WriterDeps = {
   readonly batchNumber: (batchId: string | null) => number;
   /** Called with each row before it is changed or deleted. */
@@ -62,7 +61,7 @@ function storing<Result>(id: string, write: () => Result): Result {
 }
 
 export class RecordWriter {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   readonly #id: number;
   readonly #layout: TableLayout;
   readonly #text: RecordText;
@@ -72,11 +71,11 @@ export class RecordWriter {
   readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
   readonly #trigramPositions: readonly (readonly number[])[];
-  readonly #updates = new Map<string, Statement>();
+  readonly #updates = new Map<string, OfCells>();
   readonly #by: WriterDeps;
   readonly #recordCleanUp: RecordCleanUp;
 
-  constructor(db: Database.Database, table: StoredTable, by: WriterDeps) {
+  constructor(db: Database, table: StoredTable, by: WriterDeps) {
     const { id, layout } = table;
     this.#db = db;
     this.#id = id;
@@ -181,7 +180,7 @@ export class RecordWriter {
   }
 
   /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
-  #update(changed: readonly number[]): Statement {
+  #update(changed: readonly number[]): OfCells {
     const key = changed.join();
     let statement = this.#updates.get(key);
     if (statement === undefined) {
@@ -230,7 +229,7 @@ export class RecordWriter {
   }
 }
 
-function prepare(db: Database.Database, parts: TableStorage, ownColumns: readonly string[]) {
+function prepare(db: Database, parts: TableStorage, ownColumns: readonly string[]) {
   const { records, docs, docColumns, batches, column } = parts;
   const columns = ['row', ...HEAD_COLUMNS, ...ownColumns.map(column)];
   const updated = ['width', 'doc', 'updated_at'].filter((name) => docColumns.includes(name));

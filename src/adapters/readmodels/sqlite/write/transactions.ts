@@ -1,8 +1,7 @@
 /** Write transactions on a file that other connections and processes write as well. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../../ports/readModels.js';
-import { codeOf } from '../../../openSqlite.js';
+import { codeOf, type Database } from '../../../openSqlite.js';
 
 /** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
 const GIVE_UP_AFTER_MS = 120_000;
@@ -11,7 +10,7 @@ const RETRY_MS = 2;
 const LONGEST_HOLD_MS = 100;
 
 /** Connections without a busy timeout: this module waits for them. */
-const withoutTimeout = new WeakSet<Database.Database>();
+const withoutTimeout = new WeakSet<Database>();
 
 const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
 
@@ -22,7 +21,7 @@ const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUS
  * @returns whether another writer held the file
  * @throws ReadModelsUnavailableError when another writer holds the file for two minutes
  */
-export async function beginImmediate(db: Database.Database): Promise<'free' | 'held'> {
+export async function beginImmediate(db: Database): Promise<'free' | 'held'> {
   const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
   if (!withoutTimeout.has(db)) {
     db.pragma('busy_timeout = 0');
@@ -47,13 +46,13 @@ export async function beginImmediate(db: Database.Database): Promise<'free' | 'h
  * So the file is left free every `LONGEST_HOLD_MS`, and after each transaction while others write.
  */
 export class FairTransactions {
-  readonly #db: Database.Database;
+  readonly #db: Database;
   /** By the clock of `performance`, as `#heldSince`. */
   #endedAt = Number.NEGATIVE_INFINITY;
   #heldSince = Number.NEGATIVE_INFINITY;
   #othersWrite = false;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#db = db;
   }
 
@@ -72,7 +71,7 @@ export class FairTransactions {
 }
 
 /** Does `work` in a transaction of its own. */
-export async function inTransaction<Result>(db: Database.Database, work: () => Result): Promise<Result> {
+export async function inTransaction<Result>(db: Database, work: () => Result): Promise<Result> {
   await beginImmediate(db);
   try {
     const result = work();

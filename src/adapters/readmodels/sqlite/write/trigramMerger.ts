@@ -2,7 +2,7 @@
  * Merges the segments of trigram indexes. FTS5 writes a segment for each transaction, and by itself merges only segments of
  * one size: a table filled by a thousand batches is left with some ten, and each filter reads all of them.
  */
-import type Database from 'better-sqlite3';
+import type { Database, Statement } from '../../../openSqlite.js';
 import { LIVE } from '../ddl.js';
 import type { TableLayout } from '../layout.js';
 import { trigramTable } from '../ownTables.js';
@@ -24,10 +24,10 @@ type Table = { readonly id: number; readonly layout: string };
 type Merging = { readonly id: number; readonly index: string };
 
 export class TrigramMerger {
-  readonly #db: Database.Database;
-  readonly #tables: Database.Statement<[number, number], Table>;
-  readonly #isServed: Database.Statement<[number], number>;
-  readonly #changes: Database.Statement<[], number>;
+  readonly #db: Database;
+  readonly #tables: Statement<[number, number], Table>;
+  readonly #isServed: Statement<[number], number>;
+  readonly #changes: Statement<[], number>;
   /** Id of the last table that this round has checked. */
   #checkedUpTo = 0;
   /** Pages of each index in the round before, and in this one. */
@@ -35,7 +35,7 @@ export class TrigramMerger {
   #now = new Map<string, number>();
   #merging: Merging | undefined;
 
-  constructor(db: Database.Database) {
+  constructor(db: Database) {
     this.#db = db;
     this.#tables = db.prepare(
       `SELECT id, layout FROM catalog WHERE copy = ${LIVE} AND made = 1 AND small = 0 AND id > ? ORDER BY id LIMIT ?`,
@@ -104,7 +104,7 @@ const SEGMENT_BITS = 37;
 const PAGE_BITS = 31;
 
 /** Pages of each segment, about: the distance between its first and its last one. */
-export function segmentSizes(db: Database.Database, index: string): readonly number[] {
+export function segmentSizes(db: Database, index: string): readonly number[] {
   const page = (which: 'min' | 'max'): string =>
     `(SELECT ${which}(d.id) FROM ${index}_data AS d
       WHERE d.id BETWEEN (segment.id << ${SEGMENT_BITS}) AND (segment.id << ${SEGMENT_BITS}) + (1 << ${PAGE_BITS}) - 1)`;

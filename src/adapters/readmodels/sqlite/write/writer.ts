@@ -1,11 +1,11 @@
 /** The write side of the embedded read models, for one projector thread. */
 
 import type { BroadcastChannel } from 'node:worker_threads';
-import type Database from 'better-sqlite3';
 import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
 import type { OutOfOrder, Parked } from '../../../../ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
+import type { Database, Statement } from '../../../openSqlite.js';
 import { SMALL_ROWS } from '../../shared/smallTables.js';
 import { openConnection, ReadModelsDamagedError } from '../connections.js';
 import { LIVE } from '../ddl.js';
@@ -51,7 +51,7 @@ export async function openSqliteReadModelWriter({
     if (aside !== undefined) onSetAside?.(aside);
     return open();
   };
-  let db: Database.Database;
+  let db: Database;
   try {
     db = onSetAside !== undefined && isMarkedDamaged(file) ? openAnother() : open();
   } catch (error) {
@@ -77,7 +77,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #walCopier: WalCopier;
   readonly #trigramMerger: TrigramMerger;
   /** Changes with each commit of another connection. */
-  readonly #dataVersion: Database.Statement<[], number>;
+  readonly #dataVersion: Statement<[], number>;
   #lastVersion: number | undefined;
   /** True at first: an earlier process may have left discarded rows. */
   #mayHoldDropped = true;
@@ -87,11 +87,11 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   #stored: Stored | undefined;
   /** Applied by the open transaction. */
   #appliedOutOfOrder: OutOfOrder[] = [];
-  readonly #checkpoints: Database.Statement<[], [string, Position]>;
-  readonly #setCheckpoint: Database.Statement<[string, number]>;
-  readonly #setAnchor: Database.Statement<[string | null, number, string | null]>;
+  readonly #checkpoints: Statement<[], [string, Position]>;
+  readonly #setCheckpoint: Statement<[string, number]>;
+  readonly #setAnchor: Statement<[string | null, number, string | null]>;
 
-  constructor(options: Options, db: Database.Database, channel: BroadcastChannel) {
+  constructor(options: Options, db: Database, channel: BroadcastChannel) {
     super(db, LIVE, options.smallRows);
     this.#options = options;
     this.#channel = channel;
@@ -250,7 +250,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
 /** Finds tables that were laid out for an earlier version of their asset types. */
 const NEXT_TENANT = `SELECT min(tenant) FROM catalog WHERE copy = ${LIVE} AND tenant > ?`;
 
-export const nextTenant = (db: Database.Database, after = ''): string | undefined =>
+export const nextTenant = (db: Database, after = ''): string | undefined =>
   db.prepare<[string], string | null>(NEXT_TENANT).pluck().get(after) ?? undefined;
 
 type Row = { readonly name: string; readonly assetType: string; readonly layout: string };
@@ -259,7 +259,7 @@ type Row = { readonly name: string; readonly assetType: string; readonly layout:
 const TABLES = `SELECT name, asset_type AS assetType, layout FROM catalog
   WHERE tenant = ? AND copy = ${LIVE} AND made = 1 ORDER BY name`;
 
-export const outdatedTables = (db: Database.Database, tenant: string): readonly string[] =>
+export const outdatedTables = (db: Database, tenant: string): readonly string[] =>
   db
     .prepare<[string], Row>(TABLES)
     .all(tenant)
