@@ -5,7 +5,7 @@ COPY package.json package-lock.json tsconfig.json tsconfig.build.json build.mjs 
 COPY src ./src
 COPY docs ./docs
 COPY console ./console
-# What is optional serves the build, and other versions of Node.
+# What is optional serves the build.
 RUN npm ci && npm prune --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-bookworm-slim
