@@ -1,5 +1,4 @@
 /** Composition root: builds a running service from its parts. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -46,8 +45,8 @@ import { StartProgress } from './service/startProgress.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
 import { openTokens } from './service/tokens.js';
 import { startTracing, traceAppends } from './service/tracing.js';
+import { openTransport, unlessHeld } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
-import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
 import { relayedAnchor } from './webhooks/relayCheckpoint.js';
 import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
@@ -222,18 +221,14 @@ async function openParts(
   const names = () => Array.from(directory.tenants(), ({ name }) => name);
   metrics = new ServiceMetrics(() => watch.lag(), { names, limit: config.METRICS_TENANTS });
   if (broker !== undefined) {
-    const transport = opened(
-      createHttpsTransport({
-        policy,
-        totalTimeoutMs: config.WEBHOOK_TIMEOUT_MS,
-        ...(config.WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
-      }),
-      (each) => each.close(),
-    );
+    const transport = opened(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
     const around = { logger: log, metrics: deliveryMetrics, tracer, acceptLog: config.acceptLog };
     const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
-    opened(startWebhooks(deps), (each) => each.stop());
+    opened(
+      unlessHeld(config, log, () => startWebhooks(deps)),
+      (each) => each.stop(),
+    );
   }
 
   const isApi = roles.has('api');

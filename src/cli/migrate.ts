@@ -8,6 +8,7 @@ import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent }
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
+import { heldWebhooks, holdWebhooks } from '../service/webhooks.js';
 import { endedBefore } from './endedOrders.js';
 import { sealErased, withErasedRemoved } from './erasedCopy.js';
 import { CliError, UsageError } from './errors.js';
@@ -76,6 +77,7 @@ async function migrate({ from, to, without = [], before, archive, erase, ...outp
     source = await open(from);
     if (erase) source = await withErasedRemoved(source, true);
     const isCopied = await allBut(source, without);
+    keepHeld(from, to);
     if (time === undefined || archive === undefined) {
       const report = await copyInto(source, to, isCopied, erase);
       printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
@@ -89,6 +91,13 @@ async function migrate({ from, to, without = [], before, archive, erase, ...outp
     await source?.close();
     for (const use of uses) use.release();
   }
+}
+
+/** A copy of a copy whose webhooks are held holds them as well. */
+function keepHeld(from: string, to: string): void {
+  if (isUrl(from) || isUrl(to)) return;
+  const held = heldWebhooks({ DATA_DIR: from });
+  if (held !== undefined) holdWebhooks({ DATA_DIR: to }, held.why);
 }
 
 /** An Idempotency-Key may name an order for so long. */

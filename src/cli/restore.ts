@@ -5,9 +5,10 @@ import { Command } from 'commander';
 import { storedIdentity } from '../adapters/eventstore/everyStore.js';
 import { holdAlone } from '../adapters/sqliteInUse.js';
 import { type Config, readConfig } from '../config.js';
-import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../service/dataDirectory.js';
+import { HELD_WEBHOOKS, isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../service/dataDirectory.js';
 import { DirectoryInUseError, type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
+import { HOW_TO_RESUME, holdWebhooks } from '../service/webhooks.js';
 import {
   copyKeysAndId,
   copyPrivately,
@@ -24,19 +25,20 @@ import { CliError, UsageError } from './errors.js';
 import type { LogProof } from './logProof.js';
 import { type JsonOption, printResult, withJson } from './output.js';
 
-type RestoreOptions = JsonOption & { readonly replace?: true };
+type RestoreOptions = JsonOption & { readonly replace?: true; readonly resumeWebhooks?: true };
 
 export function restoreCommand(): Command {
   const definition = new Command('restore')
     .description(
-      'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made again from the log at the next start.',
+      'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made again from the log at the next start. Webhooks are held until "webhook resume": a copy must not call the receivers of the original.',
     )
     .argument('<directory>', 'what "backup" has made')
-    .option('--replace', 'replace the contents of the data directory, which are kept in a directory inside it');
+    .option('--replace', 'replace the contents of the data directory, which are kept in a directory inside it')
+    .option('--resume-webhooks', 'send webhooks from the next start on, those that are open first');
   return withJson(definition, 'DATA_DIR=data dynamic-assets restore backup/2026-11-22').action(restore);
 }
 
-async function restore(given: string, { replace, ...output }: RestoreOptions): Promise<void> {
+async function restore(given: string, { replace, resumeWebhooks, ...output }: RestoreOptions): Promise<void> {
   const config = readConfig(process.env);
   const directory = resolve(given);
   const { DATA_DIR } = config;
@@ -50,7 +52,7 @@ async function restore(given: string, { replace, ...output }: RestoreOptions): P
   }
   const use = await useAlone(DATA_DIR, held);
   try {
-    await replaceBy(directory, DATA_DIR, held, output);
+    await replaceBy({ directory, dataDir: DATA_DIR, held, isSending: resumeWebhooks === true }, output);
   } finally {
     use.release();
   }
@@ -67,7 +69,16 @@ async function useAlone(dataDir: string, held: readonly string[]): Promise<Direc
   }
 }
 
-async function replaceBy(directory: string, dataDir: string, held: readonly string[], output: JsonOption) {
+type Replacing = {
+  readonly directory: string;
+  readonly dataDir: string;
+  /** Names of what is there now. */
+  readonly held: readonly string[];
+  /** Whether webhooks are sent from the copy. */
+  readonly isSending: boolean;
+};
+
+async function replaceBy({ directory, dataDir, held, isSending }: Replacing, output: JsonOption) {
   const release = holdDatabases(dataDir, held);
   const draft = join(dataDir, DRAFT);
   let proof: LogProof | undefined;
@@ -75,6 +86,7 @@ async function replaceBy(directory: string, dataDir: string, held: readonly stri
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { mode: 0o700 });
     proof = await copyInto(draft, directory);
+    if (!isSending) holdWebhooks({ DATA_DIR: draft }, `restored from ${directory}`);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     throw error;
@@ -82,9 +94,11 @@ async function replaceBy(directory: string, dataDir: string, held: readonly stri
     release();
   }
   const aside = await putInPlace(dataDir, draft, held);
-  printResult(output, { data_dir: dataDir, log: proof ?? null, replaced: aside ?? null }, [
+  const outcome = { data_dir: dataDir, log: proof ?? null, replaced: aside ?? null, webhooks_held: !isSending };
+  printResult(output, outcome, [
     `${directory} is in place in ${dataDir}.`,
     ...(proof === undefined ? [] : logLines(proof)),
+    ...(isSending ? [] : [`Its webhooks are held: nothing is sent. ${HOW_TO_RESUME}`]),
     ...(aside === undefined ? [] : [`The earlier contents are in ${aside}; remove them when you no longer need them.`]),
   ]);
 }
@@ -173,7 +187,8 @@ async function putInPlace(dataDir: string, draft: string, held: readonly string[
     const isThere = name !== LOG_ID_FILE && existsSync(join(dataDir, name));
     if (aside !== undefined && isThere) await rename(join(dataDir, name), join(aside, name));
   }
-  for (const name of [KEYS, LOG_FILE])
+  // No start may find the log and send.
+  for (const name of [HELD_WEBHOOKS, KEYS, LOG_FILE])
     if (existsSync(join(draft, name))) await rename(join(draft, name), join(dataDir, name));
   await rm(draft, { recursive: true });
   await sync(dataDir);

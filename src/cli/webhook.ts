@@ -1,5 +1,4 @@
 /** The commands `webhook`: settings, secrets, a test, and the list of deliveries. */
-import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { HttpError } from '../api/errors.js';
 import { parseJson } from '../api/jsonText.js';
@@ -22,7 +21,14 @@ import { exampleBody } from '../domain/webhook/catalogue/example.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../domain/webhook/events.js';
 import type { DeliveryLogEntry, DeliveryState } from '../ports/deliveryLog.js';
-import { createHttpsTransport } from '../webhooks/httpsTransport.js';
+import {
+  HOW_TO_RESUME,
+  heldSentence,
+  heldWebhooks,
+  holdWebhooks,
+  openTransport,
+  resumeWebhooks,
+} from '../service/webhooks.js';
 import { addressPolicy } from '../webhooks/targetAddress.js';
 import { signedRequest } from '../webhooks/webhookRequest.js';
 import { CliError, UsageError } from './errors.js';
@@ -59,6 +65,20 @@ export function webhookCommand(): Command {
     .addCommand(disable.option('--reason <text>', 'the reason that others are shown').action(disableOne))
     .addCommand(testCommand())
     .addCommand(deliveriesCommand())
+    .addCommand(
+      switchCommand(
+        'hold',
+        'Send nothing to any webhook of this installation until "webhook resume", as in a restored copy: deliveries wait, those that people ask for as well.',
+        hold,
+      ),
+    )
+    .addCommand(
+      switchCommand(
+        'resume',
+        'Send webhooks again, those that waited first, after "webhook hold" or "restore".',
+        resume,
+      ),
+    )
     .addCommand(resealCommand());
 }
 
@@ -237,9 +257,11 @@ function testCommand(): Command {
   ).action(test);
 }
 
-/** @throws CliError if the receiver did not accept it */
+/** @throws CliError if the receiver did not accept it, or webhooks are held */
 async function test({ tenant: name, id, event, ...output }: TestOptions): Promise<void> {
   const config = readConfig(process.env);
+  const held = heldWebhooks(config);
+  if (held !== undefined) throw new CliError(`${heldSentence(held)} ${HOW_TO_RESUME}`);
   const { request, webhook } = await withTenant(name, async ({ commands }) => {
     const tenant = await tenantNow(commands, name, webhooksStream(name));
     const webhook = webhookOf(tenant, id);
@@ -248,11 +270,8 @@ async function test({ tenant: name, id, event, ...output }: TestOptions): Promis
     const parts = { secretBox: commands.secretBox, now };
     return { webhook, request: await signedRequest(parts, webhook, { subject, messageId: newId(), body }, version()) };
   });
-  const transport = createHttpsTransport({
-    policy: addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS),
-    totalTimeoutMs: config.WEBHOOK_TIMEOUT_MS,
-    ...(config.WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
-  });
+  const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
+  const transport = openTransport(config, policy);
   const result = await transport.post(request).finally(() => transport.close());
   const { ok, status, durationMs, responseBody } = result;
   const reason = reasonOf(result);
@@ -274,6 +293,20 @@ function webhookOf({ webhooks }: Tenant, id: string): Webhook {
   const webhook = webhooks.get(id);
   if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
   return webhook;
+}
+
+const switchCommand = (name: string, description: string, act: (output: JsonOption) => void): Command =>
+  withJson(new Command(name).description(description), `dynamic-assets webhook ${name}`).action(act);
+
+function hold(output: JsonOption): void {
+  const config = readConfig(process.env);
+  if (heldWebhooks(config) === undefined) holdWebhooks(config, 'by "dynamic-assets webhook hold"');
+  printResult(output, { held: true }, ['Webhooks are held. A running service stops sending within a second.']);
+}
+
+function resume(output: JsonOption): void {
+  resumeWebhooks(readConfig(process.env));
+  printResult(output, { held: false }, ['Webhooks are sent. A running service begins within a second.']);
 }
 
 function deliveriesCommand(): Command {

@@ -9,6 +9,7 @@ import { readModelFile } from './engines.js';
 import { knownInstallationKeys } from './secretBox.js';
 import { earlierKeys } from './signingKeys.js';
 import { treeDirectory } from './treeFiles.js';
+import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
 /** A problem that a check has found. */
 export type Finding = {
@@ -46,6 +47,7 @@ export const settingsCheck = (config: Config): Promise<Checked> => checked('sett
 export const machineChecks = async (config: Config): Promise<readonly Checked[]> => [
   await checked('keys', 'Put it back from a backup.', () => keys(config)),
   await checked('disk', LOOK, () => disk(config)),
+  await checked('webhooks', LOOK, () => webhooks(config)),
   await checked('checkpoints', LOOK, () => checkpoint(config)),
 ];
 
@@ -61,6 +63,12 @@ async function keys(config: Config): Promise<Looked> {
   const sealing =
     config.SECRETS_KEY !== undefined ? 'SECRETS_KEY' : found === undefined ? 'none yet' : 'keys/secrets.key';
   return { detail: `the key that seals secrets can be read (${sealing})`, findings: [] };
+}
+
+async function webhooks(config: Config): Promise<Looked> {
+  const held = heldWebhooks(config);
+  if (held === undefined) return { detail: 'they are sent', findings: [] };
+  return { detail: '', findings: [{ problem: heldSentence(held), remedy: HOW_TO_RESUME }] };
 }
 
 /** How old the last signed checkpoint of the log is. */

@@ -9,6 +9,8 @@ export const LOG_ID_FILE = 'log-id';
 export const IN_USE = 'in-use';
 /** When the directory was last backed up (ISO 8601). */
 export const LAST_BACKUP_FILE = 'last-backup';
+/** While it is there, no webhooks are sent (`webhooks.ts`). */
+export const HELD_WEBHOOKS = 'webhooks-held';
 /** What each tenant has in the log (`logUsage.ts`). */
 export const USAGE_FILE = 'usage.json';
 /** Copies of tables as they were (`pastTables.ts`); nothing in it outlives the processes that use it. */
@@ -23,7 +25,7 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, USAGE_FILE, KEYS, AUDIT].includes(name);
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, USAGE_FILE, KEYS, AUDIT].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {

@@ -22,6 +22,7 @@ import { freeBytes } from './diskReserve.js';
 import { diskBytes, logFileBytes } from './engineHealth.js';
 import { openBroker } from './engines.js';
 import { OperatorJobs } from './projectionJobs.js';
+import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
 const ANSWER_MS = 3_000;
@@ -157,5 +158,11 @@ async function machineOf(config: Config) {
     EVENTSTORE_URL === undefined ? logFileBytes(DATA_DIR) : null,
     lastBackupAt(DATA_DIR),
   ]);
-  return { free, size, log, lastBackupAt: backup === undefined ? null : new Date(backup).toISOString() };
+  return {
+    free,
+    size,
+    log,
+    webhooksHeld: heldWebhooks(config)?.since,
+    lastBackupAt: backup === undefined ? null : new Date(backup).toISOString(),
+  };
 }

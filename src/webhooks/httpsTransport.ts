@@ -1,11 +1,12 @@
 /** Makes one attempt at a receiver: verified TLS, checked address, limits on time and size, no redirects. */
 
 import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import tls, { createSecureContext, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
 import { cutText } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
@@ -88,7 +89,25 @@ function trust(caPem: string | undefined): SecureContext {
   if (caPem === undefined) return createSecureContext();
   // A text without any certificate would be accepted silently.
   new X509Certificate(caPem);
-  return createSecureContext({ ca: [...rootCertificates, caPem] });
+  return createSecureContext({ ca: [...trustedByNode(), caPem] });
+}
+
+type Trusting = {
+  readonly rootCertificates: readonly string[];
+  readonly getCACertificates?: (type: 'default') => readonly string[];
+};
+
+/** What Node trusts where nothing else is named: `ca` replaces it. */
+function trustedByNode(): readonly string[] {
+  // From Node 22.15 on also those of the system, where Node was told to use them.
+  const known: Trusting = tls;
+  const { NODE_EXTRA_CA_CERTS: extra } = process.env;
+  // Node only warns of a file that cannot be read.
+  const isThere = extra !== undefined && existsSync(extra);
+  return [
+    ...(known.getCACertificates?.('default') ?? known.rootCertificates),
+    ...(isThere ? [readFileSync(extra, 'utf8')] : []),
+  ];
 }
 
 /** Closes a connection as soon as unrequested data arrives: it would be read as the start of the next answer. */

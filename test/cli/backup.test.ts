@@ -33,7 +33,7 @@ it('is made while records are written; put back, it holds what was there at its 
   expect(readdirSync(within('one')).sort()).toEqual(['backup.json', 'events.db', 'keys', 'log-id']);
 
   const restored = await workplace.json(['restore', 'one'], { DATA_DIR: 'elsewhere' });
-  expect(restored).toEqual({ data_dir: within('elsewhere'), log: LOG_PROOF, replaced: null });
+  expect(restored).toEqual({ data_dir: within('elsewhere'), log: LOG_PROOF, replaced: null, webhooks_held: true });
   const described = JSON.parse(await readFile(within('one', 'backup.json'), 'utf8'));
   expect(described).toMatchObject({ format: 1, log: at(restored, 'log') });
   const elsewhere = await workplace.start({ DATA_DIR: 'elsewhere' });

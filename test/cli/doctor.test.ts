@@ -19,6 +19,7 @@ const ALL = [
   'files',
   'keys',
   'disk',
+  'webhooks',
   'checkpoints',
   'event log',
   'event types and secrets',

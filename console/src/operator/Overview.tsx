@@ -19,6 +19,7 @@ const PAGES: { readonly [kind in Need['kind']]: LinkProps['to'] } = {
   disk: '/operator/installation',
   dead_letters: '/operator/queues',
   behind: '/operator/projections',
+  held: '/operator/queues',
   backup: '/operator/installation',
   quota: '/operator/tenants',
   receivers: '/operator/queues',
@@ -98,7 +99,7 @@ function NeedAlert({ need: { kind, count, names } }: { readonly need: Need }) {
 
 function Name({ kind, name }: { readonly kind: Need['kind']; readonly name: string }) {
   const size = useSize();
-  if (kind === 'backup') return <When at={name} />;
+  if (kind === 'backup' || kind === 'held') return <When at={name} />;
   if (kind === 'disk') return <>{size(Number(name))}</>;
   if (kind === 'parked' || kind === 'behind' || kind === 'quota') {
     return (

@@ -41,6 +41,7 @@ export const en = {
       disk: 'The disk is nearly full',
       dead_letters: 'Webhook jobs are dead letters',
       behind: 'Reads of tenants lack writes',
+      held: 'No webhooks are sent from this copy: “dynamic-assets webhook resume” ends that. Held since',
       backup: 'The last backup is older than a day and a half, or there is none',
       quota: 'Tenants have nearly used their quota of the log',
       receivers: 'Webhooks were disabled, as their receivers fail',

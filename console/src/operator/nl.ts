@@ -43,6 +43,7 @@ export const nl: typeof en = {
       disk: 'De schijf is bijna vol',
       dead_letters: 'Webhooktaken zijn onbestelbaar',
       behind: 'Bij het lezen van tenants ontbreken wijzigingen',
+      held: 'Deze kopie verstuurt geen webhooks, tot “dynamic-assets webhook resume”. Sinds',
       backup: 'De laatste back-up is ouder dan anderhalve dag, of er is er geen',
       quota: 'Tenants hebben hun quotum van het log bijna verbruikt',
       receivers: 'Webhooks zijn uitgeschakeld omdat hun ontvangers falen',

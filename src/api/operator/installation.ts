@@ -13,7 +13,7 @@ const NEARLY_FULL_SHARE = 0.1;
 const NEARLY_USED = 0.9;
 
 /** What needs an operator, the worst first. */
-const NEEDS = ['engine', 'parked', 'disk', 'dead_letters', 'behind', 'backup', 'quota', 'receivers'] as const;
+const NEEDS = ['engine', 'parked', 'disk', 'dead_letters', 'behind', 'held', 'backup', 'quota', 'receivers'] as const;
 type Need = { readonly kind: (typeof NEEDS)[number]; readonly count: number; readonly names: readonly string[] };
 
 const readinessCheck = json.closedObject({ name: json.text, ok: json.truth, detail: json.nullableText });
@@ -78,7 +78,7 @@ async function overview(api: Api) {
       each.disabled === undefined || each.disabled.cause === 'admin' ? [] : [`${name}: ${each.name}`],
     ),
   );
-  const { free, size, lastBackupAt } = machine;
+  const { free, size, lastBackupAt, webhooksHeld } = machine;
   const isLate = lastBackupAt === null || Date.now() - Date.parse(lastBackupAt) > BACKUP_OVERDUE_MS;
   const checks = Object.entries(readiness.checks).map(([name, { ok, detail }]) => ({
     name,
@@ -91,6 +91,7 @@ async function overview(api: Api) {
     disk: free < Math.max(api.disk.reserve, NEARLY_FULL_SHARE * size) ? [String(free)] : [],
     dead_letters: (queues ?? []).filter(({ dead }) => dead > 0).map(({ name, dead }) => `${name}: ${dead}`),
     behind: behind?.names ?? [],
+    held: webhooksHeld === undefined ? [] : [webhooksHeld],
     backup: isLate ? [lastBackupAt ?? ''] : [],
     quota: tenants.filter(isNearlyUsed).map(({ name }) => name),
     receivers: disabled,

@@ -32,6 +32,8 @@ export type MachineView = {
   readonly log: number | null;
   /** ISO 8601. */
   readonly lastBackupAt: string | null;
+  /** Since when no webhooks are sent (ISO 8601); undefined: they are. */
+  readonly webhooksHeld: string | undefined;
 };
 
 /** `findings`: what is wrong, and what to do. */

@@ -142,6 +142,13 @@ describe('what the operator sees', () => {
   it('what needs them, and the tenants by name, part of a name and page', async () => {
     expect(await operator.data('/overview')).toMatchObject({ ready: true, tenants: 2 });
     expect((await operator.data('/overview')).needs).toContainEqual({ kind: 'backup', count: 1, names: [''] });
+    await service.cli('webhook', 'hold');
+    expect((await operator.data('/overview')).needs).toContainEqual({
+      kind: 'held',
+      count: 1,
+      names: [expect.any(String)],
+    });
+    await service.cli('webhook', 'resume');
     const all = await operator.data('/tenants');
     expect(all.map(({ name }: { name: string }) => name)).toEqual(['acme', 'hauler']);
     expect(all[0]).toMatchObject({ records: 1, parked: [], behind_seconds: 0, log_bytes: expect.any(Number) });
@@ -167,7 +174,13 @@ describe('what the operator sees', () => {
     const settings = await operator.data('/settings');
     expect(settings).toContainEqual(expect.objectContaining({ name: 'BASE_HOST', value: 'localhost' }));
     const checks = await operator.data('/checks');
-    expect(checks.map(({ check }: { check: string }) => check)).toEqual(['settings', 'keys', 'disk', 'checkpoints']);
+    expect(checks.map(({ check }: { check: string }) => check)).toEqual([
+      'settings',
+      'keys',
+      'disk',
+      'webhooks',
+      'checkpoints',
+    ]);
   });
 
   it('the log, the latest first, by stream, tenant, kind and time, page by page, without secrets', async () => {
