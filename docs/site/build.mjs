@@ -1,68 +1,87 @@
 /**
- * Makes dist/site, which the service serves at /docs: the guides by VitePress, and the reference with Scalar's component.
- * All of it is compressed too. What lies below assets/ has a hash of its contents in its name.
+ * Makes dist/site, which the service serves at /docs: the repository's Markdown, and the reference with Swagger UI. All of it
+ * is compressed too. What lies below assets/ has a hash of its contents in its name.
+ *
+ * @throws Error where a link leads to nothing, or a page is in no group of the navigation
  */
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import { build } from 'vitepress';
+import { FIRST, NOT_FOUND, pageOf } from './layout.mjs';
+import { render } from './markdown.mjs';
+import { pages } from './pages.mjs';
 
-const HERE = fileURLToPath(new URL('.', import.meta.url));
-const SITE = fileURLToPath(new URL('../../dist/site', import.meta.url));
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const REPOSITORY = at('../../');
+const SITE = at('../../dist/site');
 
-const hashOf = (contents) => createHash('sha256').update(contents).digest('hex').slice(0, 10);
-
-/** @returns the address of a file with these contents, below /docs/ */
+/** @returns the address of a file with these contents */
 function asset(name, contents) {
-  const path = `assets/${name.replace(/(\.\w+)$/, `.${hashOf(contents)}$1`)}`;
+  const hash = createHash('sha256').update(contents).digest('hex').slice(0, 10);
+  const path = `assets/${name.replace(/(\.\w+)$/, `.${hash}$1`)}`;
   writeFileSync(join(SITE, path), contents);
-  return path;
+  return `/docs/${path}`;
 }
 
-/** The policy of the pages allows scripts by their files alone. */
-function withoutInlineScripts() {
-  for (const name of filesBelow(SITE).filter((each) => each.endsWith('.html'))) {
-    const html = readFileSync(name, 'utf8').replace(
-      /<script(?: id="[\w-]+")?>([^<]+)<\/script>/g,
-      (_, code) => `<script src="/docs/${asset('inline.js', code)}"></script>`,
-    );
-    writeFileSync(name, html);
-  }
-}
+const write = (name, text) => {
+  mkdirSync(join(SITE, name, '..'), { recursive: true });
+  writeFileSync(join(SITE, name), text);
+};
 
-/** VitePress writes this page in the browser alone. */
-function withText404() {
-  const file = join(SITE, '404.html');
-  const text = '<noscript><p>There is no such page. <a href="/docs">To the first page</a></p></noscript>';
-  writeFileSync(file, readFileSync(file, 'utf8').replace('<div id="app">', `${text}$&`));
-}
+/** @returns the address of a copy of this file */
+const file = (name, from = at(name)) => asset(name, readFileSync(from));
 
-/** The component's modules are copied as they are: they name each other. */
-function reference() {
-  const from = fileURLToPath(new URL('browser/', import.meta.resolve('@scalar/api-reference/style.css')));
-  const hash = hashOf(readFileSync(join(from, 'standalone.esm.js')));
-  const folder = `assets/scalar.${hash}`;
-  const isModule = (path) => !/\.map$|standalone\.js$/.test(path);
-  cpSync(from, join(SITE, folder), { recursive: true, filter: isModule });
-  const values = {
-    component: `${folder}/standalone.esm.js`,
-    style: asset('reference.css', readFileSync(join(HERE, 'reference.css'))),
-    script: asset('reference.js', readFileSync(join(HERE, 'reference.js'))),
-  };
-  const page = readFileSync(join(HERE, 'reference.html'), 'utf8');
-  writeFileSync(
-    join(SITE, 'reference.html'),
-    page.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]),
+function makePages() {
+  const assets = { styles: [file('site.css')], scripts: [file('site.js')] };
+  const imageAt = (path) => file(path.slice(path.lastIndexOf('/') + 1), join(REPOSITORY, path));
+  const byFile = new Map(pages.map((page) => [page.file, page]));
+  const rendered = pages.map((page) => ({ page, ...render(page, byFile, imageAt) }));
+  checkLinks(rendered);
+  for (const { page, html, headings } of rendered)
+    write(`${page.address.replace('/docs/', '')}.html`, pageOf(page, assets, { kind: 'text', main: html, headings }));
+  write('index.html', pageOf({ title: 'Dynamic Assets', address: '/docs' }, assets, { kind: 'plain', main: FIRST }));
+  write('404.html', pageOf({ title: 'There is no such page' }, assets, { kind: 'plain', main: NOT_FOUND }));
+  const sections = rendered.flatMap(({ page, sections: found }) =>
+    found.map(({ id, text, level, body }) => [
+      level === 1 ? page.address : `${page.address}#${id}`,
+      page.title,
+      level === 1 ? '' : text,
+      body.replace(/\s+/g, ' ').trim(),
+    ]),
   );
+  write('search.json', JSON.stringify(sections));
 }
 
-const filesBelow = (folder) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((each) => each.isFile())
-    .map((each) => join(each.parentPath, each.name));
+function checkLinks(rendered) {
+  const others = ['/docs', '/docs/reference', '/console'];
+  const known = new Set(
+    rendered.flatMap(({ page: { address }, headings }) => [address, ...headings.map(({ id }) => `${address}#${id}`)]),
+  );
+  const dead = rendered.flatMap(({ page, links }) =>
+    links.filter((link) => !known.has(link) && !others.includes(link)).map((link) => `${page.file} links to ${link}`),
+  );
+  const files = readdirSync(join(REPOSITORY, 'docs'), { recursive: true }).map((name) => `docs/${name}`);
+  const isPage = (file) => file.endsWith('.md') && !file.startsWith('docs/decisions/');
+  const lost = files
+    .filter((file) => isPage(file) && pages.every((page) => page.file !== file))
+    .map((file) => `${file} is not in pages.mjs`);
+  if (dead.length + lost.length > 0) throw new Error([...dead, ...lost].join('\n'));
+}
+
+function makeReference() {
+  const component = (name) => fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`));
+  const assets = {
+    styles: [file('site.css'), file('swagger-ui.css', component('swagger-ui.css')), file('reference.css')],
+    scripts: [file('site.js'), file('swagger-ui.js', component('swagger-ui-bundle.js')), file('reference.js')],
+  };
+  const main = readFileSync(at('reference.html'), 'utf8');
+  const page = { title: 'API reference', address: '/docs/reference' };
+  write('reference.html', pageOf(page, assets, { kind: 'reference', main, beside: '' }));
+  copyFileSync(component('LICENSE'), join(SITE, 'LICENSE-swagger-ui'));
+}
 
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)];
 const BROTLI = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9 } };
@@ -76,14 +95,8 @@ async function compress(file) {
 }
 
 rmSync(SITE, { recursive: true, force: true });
-mkdirSync(SITE, { recursive: true });
-await build(HERE, { outDir: SITE, onAfterConfigResolve() {} });
-withoutInlineScripts();
-withText404();
-reference();
-const licenceOf = (name) => readFileSync(new URL('LICENSE', import.meta.resolve(`${name}/package.json`)), 'utf8');
-writeFileSync(
-  join(SITE, 'LICENSES.md'),
-  `VitePress: ${licenceOf('vitepress')}\nVue: ${licenceOf('vue')}\nScalar API Reference: MIT, Scalar (https://github.com/scalar)\n`,
-);
-await Promise.all(filesBelow(SITE).map(compress));
+mkdirSync(join(SITE, 'assets'), { recursive: true });
+makePages();
+makeReference();
+const files = readdirSync(SITE, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+await Promise.all(files.map(({ parentPath, name }) => compress(join(parentPath, name))));

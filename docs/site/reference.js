@@ -1,5 +1,4 @@
 /** Shows the tenant's own description of the API, and makes calls as an API client, as a person, or as both. */
-const { component } = document.querySelector('script[data-component]').dataset;
 const [state, problem, dialog, clientForm, personForm, passwordForm] = [
   '#state',
   '#problem',
@@ -45,67 +44,127 @@ const withoutTags = (key, value) =>
     ? value.replaceAll('<', '‹').replaceAll('>', '›')
     : value;
 
-/** The description in a form that the component can use. */
+/** The component would send the example of each parameter, and an empty one of its own for a filter. */
+function withExampleInText(parameter) {
+  const { example, style, required } = parameter;
+  if (required === true) return;
+  if (example !== undefined) {
+    const text = typeof example === 'string' ? example : JSON.stringify(example);
+    parameter.description = `${parameter.description ?? ''} Such as \`${text}\`.`;
+    delete parameter.example;
+  }
+  if (style === 'deepObject') parameter.example = {};
+}
+
+/** The description in a form that the component can use: who may call is in the texts, as sign-in is this page's own. */
 function shown(description) {
   description.servers = [{ url: location.origin }];
-  const { securitySchemes } = description.components;
-  securitySchemes.oauth2.flows.clientCredentials['x-scalar-credentials-location'] = 'body';
-  // A script cannot set the session cookie.
-  delete securitySchemes.session;
-  for (const operation of Object.values(description.paths).flatMap((path) => Object.values(path)))
-    operation.security = operation.security?.filter((scheme) => scheme.session === undefined);
+  const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
+  const parameters = [
+    ...operations.flatMap((operation) => operation.parameters ?? []),
+    ...Object.values(description.components.parameters),
+  ];
+  for (const parameter of parameters) withExampleInText(parameter);
+  for (const operation of operations) {
+    const scopes = (operation.security ?? []).flatMap(({ oauth2 }) => oauth2 ?? []);
+    const needs = scopes.length === 0 ? '' : `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`;
+    operation.description = [operation.description, needs].filter(Boolean).join('\n\n');
+    delete operation.security;
+  }
+  delete description.components.securitySchemes;
   return description;
 }
 
-/** Calls of the platform are a person's, all others a client's. The component has one caller for all. */
-function fetchAsCaller(request, options) {
-  const sent = new Request(request, { ...options, credentials: 'omit' });
-  const token = new URL(sent.url).pathname.startsWith('/api/v1/platform/') ? tokens.platform : tokens.oauth2;
-  if (token !== undefined) sent.headers.set('Authorization', `Bearer ${token}`);
-  return fetch(sent);
+/** Calls of the platform are a person's, all others a client's. */
+function asCaller(request) {
+  const token = new URL(request.url).pathname.startsWith('/api/v1/platform/') ? tokens.platform : tokens.oauth2;
+  if (token !== undefined) request.headers.Authorization = `Bearer ${token}`;
+  request.credentials = 'omit';
+  return request;
 }
 
-/** Nothing of it comes from another host or is sent to one. */
-const SETTINGS = {
-  telemetry: false,
-  withDefaultFonts: false,
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-  agent: { disabled: true, hideAddApi: true },
-  mcp: { disabled: true },
-  persistAuth: false,
-  proxyUrl: '',
-  defaultOpenFirstTag: false,
-  expandAllParameters: false,
-  documentDownloadType: 'none',
-  customFetch: fetchAsCaller,
+/** The component reads each description as YAML, which takes seconds. */
+const readAsJson = {
+  statePlugins: {
+    spec: {
+      actions: {
+        parseToJson:
+          (text) =>
+          ({ specActions }) =>
+            specActions.updateJsonSpec(JSON.parse(text)),
+      },
+    },
+  },
 };
 
-const loading = import(component);
 let reference;
 
 /** @param scheme whose token shows the description; undefined for the public one */
 async function show(scheme) {
-  const [text, { createApiReference }] = await Promise.all([
-    answerOf('/openapi.json', { token: tokens[scheme] }),
-    loading,
-  ]);
-  const description = shown(JSON.parse(text, withoutTags));
-  const configuration = {
-    ...SETTINGS,
-    content: description,
-    authentication: {
-      preferredSecurityScheme: scheme ?? null,
-      securitySchemes: {
-        oauth2: { flows: { clientCredentials: { token: tokens.oauth2 ?? '' } } },
-        platform: { token: tokens.platform ?? '' },
-      },
-    },
-  };
-  if (reference === undefined) reference = createApiReference('#reference', configuration);
-  else reference.updateConfiguration(configuration);
+  const description = shown(JSON.parse(await answerOf('/openapi.json', { token: tokens[scheme] }), withoutTags));
+  if (reference === undefined)
+    reference = SwaggerUIBundle({
+      spec: description,
+      domNode: document.querySelector('#reference'),
+      deepLinking: true,
+      docExpansion: 'none',
+      defaultModelsExpandDepth: -1,
+      tryItOutEnabled: true,
+      displayRequestDuration: true,
+      validatorUrl: null,
+      requestInterceptor: asCaller,
+      plugins: [readAsJson],
+    });
+  else reference.specActions.updateSpec(JSON.stringify(description));
+  listOperations(description);
   const callers = Object.values(names);
   state.textContent = callers.length === 0 ? 'Sign in to make calls.' : `Calls are made as ${callers.join(', and ')}.`;
+}
+
+const make = (tag, properties, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+/** All operations beside the text, by their tags, with a field that narrows the list. */
+function listOperations({ paths, tags }) {
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  const named = new Set([...tags.map(({ name }) => name), ...operations.flatMap((operation) => operation.tags ?? [])]);
+  const groups = [...named].map((name) => {
+    const items = operations
+      .filter((operation) => operation.tags?.includes(name))
+      .map(({ operationId, summary }) => {
+        const link = make('a', { href: `#/${encodeURIComponent(name)}/${operationId}` }, summary);
+        link.addEventListener('click', (event) => {
+          event.preventDefault();
+          open(name, operationId);
+        });
+        return make('li', {}, link);
+      });
+    return make('details', {}, make('summary', {}, name), make('ul', {}, ...items));
+  });
+  const field = make('input', { type: 'search', placeholder: 'Find an operation', ariaLabel: 'Find an operation' });
+  field.addEventListener('input', () => {
+    const text = field.value.trim().toLowerCase();
+    for (const group of groups) {
+      const isWhole = group.firstChild.textContent.toLowerCase().includes(text);
+      const items = [...group.querySelectorAll('li')];
+      for (const item of items) item.hidden = !isWhole && !item.textContent.toLowerCase().includes(text);
+      group.hidden = items.every((item) => item.hidden);
+      group.open = text !== '' && !group.hidden;
+    }
+  });
+  document.querySelector('#pages').replaceChildren(field, ...groups);
+}
+
+/** Unfolds an operation and moves it into view. */
+function open(tag, operationId) {
+  const { layoutActions } = reference;
+  layoutActions.show(['operations-tag', tag], true);
+  layoutActions.show(['operations', tag, operationId], true);
+  document.body.classList.remove('with-pages');
+  requestAnimationFrame(() => document.querySelector(`[id$="-${operationId}"].opblock`)?.scrollIntoView());
 }
 
 async function use(scheme, token, name) {

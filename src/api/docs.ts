@@ -6,8 +6,7 @@ import * as json from './openapi/schema.js';
 import { contentSecurityPolicy, htmlAnswer, PageFiles } from './pageFiles.js';
 import { pathText, type Reply, type Resource } from './routes/operation.js';
 
-/** Highlighted code has its colours in attributes. */
-const GUIDES = contentSecurityPolicy({ 'style-src-attr': "'unsafe-inline'", 'img-src': "'self' data:" });
+const GUIDES = contentSecurityPolicy({ 'img-src': "'self' data:" });
 /** The reference component writes styles into the page. */
 const REFERENCE = contentSecurityPolicy({ 'style-src': "'self' 'unsafe-inline'", 'img-src': "'self' data:" });
 

@@ -46,13 +46,15 @@ const INSTALL_SCRIPTS: { readonly [name: string]: string } = {
   '@rocicorp/zero-sqlite3': 'not allowed to run; looks for the binary that the package brings',
   '@swc/core': 'checks that the binary for this machine is there; development only',
   '@parcel/watcher': 'not allowed to run; its optional package brings the binary; development only',
-  'vue-demi':
-    'not allowed to run; chooses a version of Vue for itself, of what the bundle of /docs was made from; development only',
   protobufjs: 'not allowed to run; prints a warning only',
 };
 
 /** Of what is shipped; each lets it be used in a closed product. */
 const LICENCES = ['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0'];
+
+it('no package reports its installation: a small one that is installed anyway is in the place of the one that does', () => {
+  expect(packages.map(nameOf)).not.toContain('@scarf/scarf');
+});
 
 it('every package that is shipped, or installed on Linux x64, has a SHA-512 of what it must be', () => {
   expect(lock.lockfileVersion).toBe(3);
