@@ -193,7 +193,7 @@ class Mirror {
 }
 
 it('a reader that is killed at random ends with an exact mirror of the table', async () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+  const seed = Number(process.env.SEED ?? 44);
   const random = seeded(seed);
   const table = 'dyn_item';
   await acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent: null } });
