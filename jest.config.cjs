@@ -38,7 +38,7 @@ const overBuilt = (displayName, files, except = [], more = {}) => ({
 /** What `npm test` has of folders that are otherwise for `test:all`. */
 const QUICK = ['faults/kill', 'cli/start', 'cli/backup'];
 /** What it does not have of its own folders, since it takes an engine that has to be installed. */
-const ON_ENGINES = ['/acceptance/everyOperation\\.', '\\.(mongodb|rabbitmq|eventstoredb)\\.test\\.'];
+const ON_ENGINES = ['\\.(mongodb|rabbitmq|eventstoredb)\\.test\\.'];
 const except = QUICK.map((file) => `/${file}\\.`);
 
 /** Why the tests of a project cannot run here, by project. REQUIRE_ENGINES names those that must. */
@@ -59,7 +59,11 @@ module.exports = {
     },
     overBuilt('service', ['{acceptance,contract,webhooks}/**/*', ...QUICK], ON_ENGINES),
     overBuilt('faults', ['{faults,outages,projections,commands}/**/*'], except),
-    overBuilt('engines', ['adapters/**/*', 'contract/*.{mongodb,rabbitmq,eventstoredb}', 'acceptance/everyOperation']),
+    overBuilt('engines', [
+      'adapters/**/*',
+      'contract/*.{mongodb,rabbitmq,eventstoredb}',
+      'onProductionEngines/everyOperation',
+    ]),
     // What is tried on the embedded engines above, once more on MongoDB and RabbitMQ.
     overBuilt(
       'repeated',
@@ -71,7 +75,7 @@ module.exports = {
         'projections/{parked,poison}',
         'property/writtenValues',
       ],
-      [],
+      ['/onProductionEngines/everyOperation\\.'],
       { setupFiles: ['<rootDir>/test/onProductionEngines/repeated.cjs'] },
     ),
     overBuilt('attacks', ['{attacks,fuzz,property}/**/*']),

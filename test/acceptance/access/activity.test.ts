@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Answer } from '../http.js';
+import { checkpointed } from '../operator.js';
 import { addPerson, askSession, type Person } from '../people.js';
 import { ASSETS, PLATFORM, type Query, type TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -323,9 +324,7 @@ describe('a proof of an event', () => {
     const auditor = await addPerson(acme(), 'cleo', ['auditor']);
     const clerk = await addPerson(acme(), 'dora', ['validator']);
     const prove = (event: string, by: Person = auditor) => by.call('GET', `/audit/proof?event=${event}`);
-    // The tree, and the first checkpoint, are made some seconds after the start.
-    let answer = await prove(own);
-    for (; answer.status === 503 || answer.status === 409; answer = await prove(own)) await wait(100);
+    const answer = await checkpointed(run.service, () => prove(own));
     const { data } = z.object({ data: z.object({ leaf: z.string(), proof: z.string() }) }).parse(answer.body);
     expect(JSON.parse(data.leaf)).toMatchObject({ id: own, type: 'TenantCreated', data: { name: acme().name } });
     expect(data.proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nindex \d+\n/);
