@@ -1,0 +1,200 @@
+/** What is over is over at once, for good, and after a crash as well: tokens of secrets, clients, sessions, users and tenants (spec §5). */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { addWebhook, approve, quickDelivery, validatedOrder } from '../export.js';
+import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
+import { Receiver } from '../receiver.js';
+import { expectRefused } from '../refusals.js';
+import { PLATFORM, type RequestOptions } from '../tenant.js';
+import { useService } from '../useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  const env = { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '0,50,3000,3000,3000' };
+  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order', gone: 'dyn_stock_order' }, env };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const credentials = z.looseObject({ client_id: z.string(), client_secret: z.string() });
+type Credentials = z.output<typeof credentials>;
+const post = async (path: string) => credentials.parse(await acme().platformData('POST', path, { name: 'ERP' }));
+const renew = async (path: string) => credentials.parse(await acme().platformData('POST', path, {}));
+async function tokenOf({ client_id, client_secret }: Credentials): Promise<string> {
+  const answer = await acme().requestToken({ grant_type: 'client_credentials', client_id, client_secret });
+  return z.looseObject({ access_token: z.string() }).parse(answer.body).access_token;
+}
+const list = (token: string) => acme().getList('dyn_item', '', { token });
+const me = (options: RequestOptions) => acme().send('GET', `${PLATFORM}/session`, { token: null, ...options });
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const cookie = (token: string) => ({ cookie: `da_session=${token}` });
+
+/** Checked once more after the crash. */
+const endedTokens: string[] = [];
+const goodTokens: string[] = [];
+const endedSessions: string[] = [];
+const goodSessions: string[] = [];
+
+async function expectEnded(...tokens: readonly string[]): Promise<void> {
+  for (const token of tokens) {
+    const answer = await expectRefused(run.service, 401, () => list(token));
+    expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
+  }
+  endedTokens.push(...tokens);
+}
+
+describe("a client's token", () => {
+  it('ends when the secret is regenerated, also one that was used before; the old secret gets none, the new one does', async () => {
+    const client = await post('/api-clients');
+    const [used, unused] = [await tokenOf(client), await tokenOf(client)];
+    expect((await list(used)).status).toBe(200);
+    const renewed = await renew(`/api-clients/${client.client_id}/secret`);
+    await expectEnded(used, unused);
+    expect((await acme().requestToken({ grant_type: 'client_credentials', ...client })).status).toBe(401);
+    const token = await tokenOf(renewed);
+    expect((await list(token)).status).toBe(200);
+    goodTokens.push(token);
+  });
+
+  it('ends with the secret that it was given for, when a rotation ends; while it lasts, both are good', async () => {
+    const old = await post('/api-clients');
+    const secret = (path: string) => `/api-clients/${old.client_id}/secret/${path}`;
+    const first = await tokenOf(old);
+    const staged = await renew(secret('rotate'));
+    await expectRefused(run.service, 409, () => acme().platform('POST', secret('rotate'), { body: {} }));
+    const second = await tokenOf(staged);
+    for (const token of [first, await tokenOf(old), second]) expect((await list(token)).status).toBe(200);
+    const shown = await acme().platformData('POST', secret('promote'), {});
+    expect(shown).toMatchObject({ client_id: old.client_id, rotation: null });
+    await expectEnded(first);
+    expect((await list(second)).status).toBe(200);
+    await expectRefused(run.service, 409, () => acme().platform('POST', secret('promote'), { body: {} }));
+    const third = await tokenOf(await renew(secret('rotate')));
+    expect((await acme().platform('DELETE', secret('staged'))).status).toBe(204);
+    await expectEnded(third);
+    expect((await list(second)).status).toBe(200);
+    goodTokens.push(second);
+  });
+
+  it('ends with the client', async () => {
+    const client = await post('/api-clients');
+    const token = await tokenOf(client);
+    expect((await list(token)).status).toBe(200);
+    expect((await acme().platform('DELETE', `/api-clients/${client.client_id}`)).status).toBe(204);
+    await expectEnded(token);
+  });
+});
+
+describe("a session's token", () => {
+  let person: Person;
+  const another = async (): Promise<string> =>
+    dataOf(z.looseObject({ token: z.string() }), await askSession(acme(), person.email, PASSWORD)).token;
+  const signOut = async (headers: { readonly [name: string]: string }) =>
+    (await acme().send('DELETE', `${PLATFORM}/session`, { token: null, headers })).status;
+  const expectOver = async (token: string) => {
+    await expectRefused(run.service, 401, () => me({ token }));
+    await expectRefused(run.service, 401, () => me({ headers: cookie(token) }));
+    endedSessions.push(token);
+  };
+  beforeAll(async () => {
+    person = await addPerson(acme(), 'anna', ['admin']);
+    goodSessions.push(person.token);
+  });
+
+  it.each([
+    ['bearer token', bearer],
+    ['cookie', cookie],
+  ])('ends with the sign-out by %s; other sessions go on', async (_how, headers) => {
+    const token = await another();
+    expect(await signOut(headers(token))).toBe(204);
+    await expectOver(token);
+    expect((await me({ token: person.token })).status).toBe(200);
+  });
+
+  it('is ended once: signing out again, or with a token that is not good, stores nothing', async () => {
+    const foreign = await run.tenant('other').signIn();
+    const before = await run.service.logHead();
+    for (const each of [...endedSessions, 'nonsense', foreign, await acme().token()])
+      expect(await signOut(bearer(each))).toBe(204);
+    expect(await signOut({})).toBe(204);
+    expect(await run.service.logHead()).toBe(before);
+    expect((await run.tenant('other').platform('GET', '/session', { token: foreign })).status).toBe(200);
+  });
+
+  it('ends with a new password and with the user', async () => {
+    const leaver = await addPerson(acme(), 'leaver', ['validator']);
+    const mover = await addPerson(acme(), 'mover', ['validator']);
+    expect((await person.call('PUT', `/users/${mover.id}`, { password: 'another long password' })).status).toBe(200);
+    expect((await person.call('DELETE', `/users/${leaver.id}`)).status).toBe(204);
+    for (const { token } of [leaver, mover]) await expectOver(token);
+  });
+});
+
+describe('a tenant that is deleted', () => {
+  const gone = () => run.tenant('gone');
+  const cli = (...args: string[]) => run.service.cli('tenant', ...args);
+
+  it('ends its tokens, sessions and webhooks at once, and nothing of another', async () => {
+    receiver.reply('/gone', () => ({ status: 500 }));
+    await addWebhook(gone(), receiver.url('/gone'));
+    await addWebhook(acme(), receiver.url('/stays'));
+    const { order } = await validatedOrder(gone());
+    await approve(gone(), order.id);
+    await receiver.received('/gone', 2);
+    const [token, session] = [await gone().token(), await gone().signIn()];
+    const seen = async () => (await gone().platform('GET', '/session', { token: session })).status;
+
+    const wrong = 'Nothing was deleted: that is not the name gone.\n';
+    expect(await cli('delete', 'gone', '--confirm', 'acme')).toMatchObject({ code: 2, stderr: wrong });
+    expect(await cli('delete', 'gone')).toMatchObject({ code: 2, stderr: 'Confirm the name: --confirm gone\n' });
+    expect(await seen()).toBe(200);
+    const deleted = await cli('delete', 'gone', '--confirm', 'gone', '--json');
+    expect(deleted).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(deleted.stdout)).toEqual({ tenant: 'gone', deleted: true });
+
+    while ((await seen()) !== 404) await wait(20);
+    expect((await gone().getList('dyn_item', '', { token })).status).toBe(404);
+    expect((await gone().requestToken({ grant_type: 'client_credentials', ...gone().client })).status).toBe(404);
+    expect((await list(token)).status).toBe(401);
+    const stays = await validatedOrder(acme());
+    await approve(acme(), stays.order.id);
+    await receiver.received('/stays', 1);
+  });
+
+  it('is not known to the command line, and its name is not given again', async () => {
+    expect(await run.service.cli('client', 'list', '--tenant', 'gone')).toMatchObject({
+      code: 2,
+      stderr: 'There is no tenant gone. There is: acme, other.\n',
+    });
+    expect(await cli('create', 'gone', '--order-model', 'dyn_stock_order')).toMatchObject({
+      code: 1,
+      stderr: 'Tenant gone was deleted; its name is not given again.\n',
+    });
+  });
+});
+
+describe('after a crash', () => {
+  /** How many jobs of the tenants wait, or are dead. */
+  async function jobs(state: string): Promise<number> {
+    const { text } = await run.service.send({ method: 'GET', path: '/metrics' });
+    const lines = text.split('\n').filter((line) => /^queue_messages\{/.test(line) && line.includes(`"${state}"`));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  }
+
+  it('all that ended is over, and all else goes on', async () => {
+    const token = await run.tenant('gone').token();
+    const calls = receiver.calls('/gone').length;
+    await run.service.restart('kill');
+    for (const each of endedTokens) expect((await list(each)).status).toBe(401);
+    for (const each of endedSessions) expect((await me({ token: each })).status).toBe(401);
+    for (const each of goodTokens) expect((await list(each)).status).toBe(200);
+    for (const each of goodSessions) expect((await me({ token: each })).status).toBe(200);
+    expect((await run.tenant('gone').getList('dyn_item', '', { token })).status).toBe(404);
+    expect((await acme().list('dyn_stock_order')).meta.total).toBe(1);
+    // The job of the tenant that is gone is dropped when it is due, and is no dead letter.
+    while ((await jobs('delayed')) + (await jobs('ready')) + (await jobs('in_work')) > 0) await wait(50);
+    expect(await jobs('dead')).toBe(0);
+    expect(receiver.calls('/gone')).toHaveLength(calls);
+  });
+});
