@@ -61,9 +61,8 @@ it('refused sign-ins and token requests are counted by tenant, kind and reason',
   const refused = (kind: string, reason: string) =>
     value(`sign_ins_refused_total{tenant="${acme().name}",kind="${kind}",reason="${reason}"}`);
   expect(await refused('user', 'wrong_credentials')).toBe(0);
-  for (let n = 0; n < 12; n += 1) await askSession(acme(), 'nobody@example.com', `wrong ${n}`);
-  expect(await refused('user', 'wrong_credentials')).toBe(10);
-  expect(await refused('user', 'too_many_wrong')).toBe(2);
+  for (let n = 0; n < 2; n += 1) await askSession(acme(), 'nobody@example.com', `wrong ${n}`);
+  expect(await refused('user', 'wrong_credentials')).toBe(2);
   const body = { grant_type: 'client_credentials', client_id: acme().client.client_id, client_secret: 'wrong' };
   expect((await acme().send('POST', '/oauth/token', { token: null, body })).status).toBe(401);
   expect(await refused('client', 'wrong_credentials')).toBe(1);
