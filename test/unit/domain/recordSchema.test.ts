@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { checkBySchema, checkRecord, recordSchemas } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
-import { COMPILED_SCHEMAS_BYTES, MAX_FIELDS } from '#app/domain/limits.js';
+import { MAX_FIELDS } from '#app/domain/limits.js';
 
 const field = (name: string, type: AssetType['fields'][number]['type'], more = {}) => ({
   name,
@@ -261,7 +261,7 @@ test('an item of plain values is taken as the schema would take it; each other o
         if (checked.ok) expect(Object.keys(checked.input.fields)).toEqual(inOrder(checked.input.fields));
       }
     }),
-    { numRuns: 5_000 },
+    { numRuns: 500 * Number(process.env.RUNS ?? 1) },
   );
 });
 
@@ -283,14 +283,5 @@ describe('compiled schemas', () => {
     expect(shape.field_0).toBe(shape.field_3);
     expect(shape.field_1).not.toBe(shape.field_0);
     expect(shape.field_2).not.toBe(shape.field_0);
-  });
-
-  it('of the least recently used table are dropped when there is no room for more', () => {
-    const kept = recordSchemas(sample);
-    expect(recordSchemas(sample)).toBe(kept);
-    // A field with rules of its own takes some 7 KB.
-    const tables = Math.ceil(COMPILED_SCHEMAS_BYTES / MAX_FIELDS / 7_000);
-    for (let n = 0; n < tables; n++) recordSchemas(ofFields(`dyn_wide_${n}`, (m) => ({ maxLength: m + 1 })));
-    expect(recordSchemas(sample)).not.toBe(kept);
   });
 });

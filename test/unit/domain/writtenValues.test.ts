@@ -76,9 +76,9 @@ describe('a Decimal', () => {
         }
         seen['shown' in result ? 'taken' : 'refused'] += 1;
       }),
-      { numRuns: 1_000 },
+      { numRuns: 150 * Number(process.env.RUNS ?? 1) },
     );
-    expect(Math.min(seen.taken, seen.refused)).toBeGreaterThan(30);
+    expect(Math.min(seen.taken, seen.refused)).toBeGreaterThan(5);
   });
 
   it.each([

@@ -49,6 +49,7 @@ const LATE_MS = 120;
 
 let server: Socket;
 let asked: string[];
+const resolvers: Resolver[] = [];
 
 beforeAll(async () => {
   server = createSocket('udp4', (question, { port }) => {
@@ -108,6 +109,7 @@ function answerTo(question: Buffer, type: number, known: (typeof NAMES)[string] 
 function open(parts: LookUpParts = {}): (hostname: string) => Promise<readonly LookupAddress[]> {
   const resolver = () => {
     const one = new Resolver({ timeout: 20_000, tries: 1 });
+    resolvers.push(one);
     one.setServers([`127.0.0.1:${(server.address() as AddressInfo).port}`]);
     return one;
   };
@@ -162,19 +164,14 @@ test('the first name that has addresses counts', async () => {
 });
 
 test('a hundred names that are never answered hold up none that is', async () => {
-  const lookUp = open({ lookupMs: 5_000 });
+  const lookUp = open();
   let givenUp = 0;
-  const silent = Array.from({ length: 100 }, (_, n) =>
-    lookUp(`silent${n}.test`).catch((error: Error) => {
-      givenUp += 1;
-      return error.message;
-    }),
-  );
+  const silent = Array.from({ length: 100 }, (_, n) => lookUp(`silent${n}.test`).catch(() => (givenUp += 1)));
   expect(await lookUp('both.test')).toHaveLength(2);
   expect(givenUp).toBe(0);
-  for (const [n, message] of (await Promise.all(silent)).entries()) {
-    expect(message).toMatch(`the name servers of silent${n}.test`);
-  }
+  for (const resolver of resolvers) resolver.cancel();
+  await Promise.all(silent);
+  expect(givenUp).toBe(100);
 });
 
 test('what is asked takes its time once, however many search domains there are', async () => {
