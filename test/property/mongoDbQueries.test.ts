@@ -7,6 +7,7 @@ import { recordsOn } from '../contract/readModelsFixture.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { NaiveTable } from './naiveTable.js';
+import { runsOf, SEED } from './runs.js';
 import {
   allFields,
   assetType,
@@ -20,7 +21,7 @@ import {
 } from './tableHistories.js';
 
 const query = queryOf(allFields.filter(({ sortable }) => sortable).map(({ name }) => name));
-const runs = Number(process.env.FC_RUNS ?? 20);
+const runs = runsOf(20);
 
 describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(), () => {
   let mongoDb: AnyMongoDb;
@@ -83,7 +84,7 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
             await check(url, await fill(url, steps, perSlice, smallRows), queries);
           },
         ),
-        { numRuns: runs },
+        { numRuns: runs, seed: SEED },
       ),
     120_000 + runs * 5_000,
   );

@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { fieldErrors } from '../acceptance/refusals.js';
 import type { AssetRecord, Fields, RecordList } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
+import { runsOf, SEED } from './runs.js';
 
-const SEED = Number(process.env.SEED ?? 20_261_122);
-const RUNS = Number(process.env.RUNS ?? 12);
+const RUNS = runsOf(12);
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
@@ -18,60 +18,10 @@ const RESERVED = ['constructor', 'prototype'];
 const SYSTEM = ['id', 'created_at', 'updated_at', '_batch_id'];
 
 const WORDS = [
-  ...[
-    'then',
-    'length',
-    'name',
-    'value',
-    'keys',
-    'type',
-    'data',
-    'arguments',
-    'caller',
-    'null',
-    'undefined',
-    'nan',
-    'eval',
-  ],
-  ...['select', 'from', 'where', 'order', 'group', 'table', 'index', 'rowid', 'oid', 'null', 'default', 'and', 'like'],
-  ...[
-    'row',
-    'u',
-    'k',
-    'g',
-    'r',
-    'w',
-    'd',
-    'b',
-    'c0',
-    'm0',
-    'f0',
-    'tc0',
-    'doc',
-    'width',
-    'batch',
-    'rank',
-    'match',
-    'c1',
-    'f1',
-  ],
-  ...[
-    'fields',
-    'items',
-    'body',
-    'errors',
-    'message',
-    'set',
-    'filter',
-    'sort',
-    'page',
-    'links',
-    'meta',
-    'n1',
-    'a_',
-    'z9',
-  ],
-];
+  'then length name value keys type data arguments caller null undefined nan eval select from where order',
+  'group table index rowid oid null default and like row u k g r w d b c0 m0 f0 tc0 doc width batch rank',
+  'match c1 f1 fields items body errors message set filter sort page links meta n1 a_ z9',
+].flatMap((words) => words.split(' '));
 const REFUSED_WORDS = [
   ...Object.getOwnPropertyNames(Object.prototype),
   ...RESERVED,

@@ -10,6 +10,7 @@ import { type OpenPastTables, openPastTables } from '#app/service/pastTables.js'
 import { gate } from '../contract/recordingConsumer.js';
 import { scaled } from '../engines/timeScale.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
+import { random, SEED } from './runs.js';
 import { ALL, apply, type Shown, step, type Table, tableIn } from './tableSteps.js';
 
 let inside: Inside;
@@ -56,7 +57,7 @@ const differences = (before: Table, after: Table): Map<string, string> => {
   return found;
 };
 
-it('shows at each moment what the table showed then, and between two what differs', async () => {
+it(`shows at each moment what the table showed then, and between two what differs (seed ${SEED})`, async () => {
   const history = fc.tuple(fc.array(step, { minLength: 2, maxLength: 14 }), fc.infiniteStream(fc.nat()));
   await fc.assert(
     fc.asyncProperty(history, async ([steps, numbers]) => {
@@ -101,7 +102,7 @@ it('shows at each moment what the table showed then, and between two what differ
         deleted: count('deleted'),
       });
     }),
-    { numRuns: Number(process.env.RUNS ?? 4) },
+    random(4),
   );
 });
 

@@ -8,6 +8,7 @@ import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnect
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { NaiveTable } from './naiveTable.js';
+import { runsOf, SEED } from './runs.js';
 import {
   allFields,
   assetType,
@@ -64,7 +65,7 @@ describe('the query engine of the embedded read models', () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  const runs = Number(process.env.FC_RUNS ?? 150);
+  const runs = runsOf(40);
   let run = 0;
 
   test(
@@ -115,7 +116,7 @@ describe('the query engine of the embedded read models', () => {
             connection.close();
           }
         }),
-        { numRuns: runs },
+        { numRuns: runs, seed: SEED },
       );
     },
     60_000 + runs * 500,

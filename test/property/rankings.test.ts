@@ -11,6 +11,7 @@ import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnect
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { NaiveTable } from './naiveTable.js';
+import { runsOf, SEED } from './runs.js';
 import { allFields, assetType, firstFields, history, places, queryOf } from './tableHistories.js';
 
 /** A page goes by a ranking wherever it can, and each one that does not wants one. */
@@ -34,7 +35,7 @@ describe('rankings of the embedded read models', () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  const runs = Number(process.env.FC_RUNS ?? 150);
+  const runs = runsOf(40);
 
   test(
     'give the pages that a naive list of records has, through every change of the table',
@@ -92,7 +93,7 @@ describe('rankings of the embedded read models', () => {
             await writer.close();
           }
         }),
-        { numRuns: runs },
+        { numRuns: runs, seed: SEED },
       );
       const found = pages.mock.results.filter(({ value }) => value !== undefined).length;
       expect(found).toBeGreaterThan(run);

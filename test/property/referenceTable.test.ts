@@ -6,6 +6,7 @@ import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchro
 import { undoOperation } from '#app/commands/referenceTables/undo.js';
 import { recordsOn } from '../contract/readModelsFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
+import { random, SEED } from './runs.js';
 
 type Row = { key: string; name: string; city: string | null; batchId: string | null };
 type Item = { external_id: string; name: string; city_name?: string | null; _batch_id?: string | null };
@@ -209,7 +210,7 @@ function undoInModel(batch: readonly Replaced[], model: Map<string, Row>, ids: R
 
 type Shown = { id: string; external_id: string; name: string; city_name: string | null };
 
-it('shows what a naive model holds, and refuses what it refuses, over random commands', async () => {
+it(`shows what a naive model holds, and refuses what it refuses, over random commands (seed ${SEED})`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
       tenants += 1;
@@ -256,6 +257,6 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
       const rows = new Map([...model].map(([k, { batchId: _, ...row }]) => [k, row]));
       expect(new Map([...records].map(([k, { row }]) => [k, row]))).toEqual(rows);
     }),
-    { numRuns: Number(process.env.RUNS ?? 30) },
+    random(30),
   );
 });

@@ -2,13 +2,7 @@
 
 import { openApplication } from '#app/commands/application.js';
 import { type Commands, ValidationError } from '#app/commands/context.js';
-import {
-  checkItems,
-  itemsOf,
-  namedAsSent,
-  requireNamed,
-  upsertBatch,
-} from '#app/commands/referenceTables/synchronize.js';
+import { checkItems, namedAsSent, requireNamed, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { MAX_BATCH_ITEMS, MAX_ERRORS } from '#app/domain/limits.js';
@@ -86,44 +80,16 @@ test('an item that a check made another one of is not written', () => {
   expect(() => requireNamed(item, checked('a'), { keys: ['A'], ids: [] })).toThrow('names another record');
 });
 
-describe('the items of a body', () => {
-  const many = (count: number) => ({ items: Array.from({ length: count }, () => ({})) });
-
-  test.each([1, MAX_BATCH_ITEMS])('%i are taken', (count) => expect(itemsOf(many(count))).toHaveLength(count));
-
-  test.each<[unknown, string]>([
-    [undefined, 'items'],
-    [null, 'items'],
-    ['items', 'items'],
-    [[{}], 'items'],
-    [{}, 'items'],
-    [{ items: {} }, 'items'],
-    [{ items: null }, 'items'],
-    [{ items: [] }, 'items'],
-    [many(MAX_BATCH_ITEMS + 1), 'items'],
-    [{ ...many(1), colour: 'red' }, 'colour'],
-  ])('%#: refused and named', (body, field) => {
-    expect(() => itemsOf(body)).toThrow(expect.objectContaining({ errors: { [field]: [expect.any(String)] } }));
-  });
-
-  test('each that is no object is named, and not more than anybody reads', async () => {
-    const good = { external_id: 'A', name: 'Tea' };
-    const refused = async (items: readonly unknown[]) => {
-      const error = await checkItems(item, items).catch((reason: unknown) => reason);
-      if (!(error instanceof ValidationError)) throw new Error('not refused');
-      return error;
-    };
-    const { errors } = await refused([null, good, [], 'A', 7, undefined]);
-    expect(Object.keys(errors)).toEqual(['items.0', 'items.2', 'items.3', 'items.4', 'items.5']);
-    const all = await refused(Array.from({ length: MAX_BATCH_ITEMS }, () => null));
-    expect(Object.keys(all.errors)).toHaveLength(MAX_ERRORS);
-    expect(all.message).toContain('(At least 1 more errors are not listed here.)');
-  });
-});
-
-test('an item whose id was not asked for is not written', () => {
-  const checked = (...ids: string[]) =>
-    ids.map((id) => ({ id, fields: { external_id: 'A' } })) as unknown as readonly RecordInput[];
-  expect(() => requireNamed(item, checked('one'), { keys: ['A'], ids: ['one'] })).not.toThrow();
-  expect(() => requireNamed(item, checked('one', 'two'), { keys: ['A'], ids: ['one'] })).toThrow('names another');
+test('each item that is no object is named, and not more than anybody reads', async () => {
+  const good = { external_id: 'A', name: 'Tea' };
+  const refused = async (items: readonly unknown[]) => {
+    const error = await checkItems(item, items).catch((reason: unknown) => reason);
+    if (!(error instanceof ValidationError)) throw new Error('not refused');
+    return error;
+  };
+  const { errors } = await refused([null, good, [], 'A', 7, undefined]);
+  expect(Object.keys(errors)).toEqual(['items.0', 'items.2', 'items.3', 'items.4', 'items.5']);
+  const all = await refused(Array.from({ length: MAX_BATCH_ITEMS }, () => null));
+  expect(Object.keys(all.errors)).toHaveLength(MAX_ERRORS);
+  expect(all.message).toContain('(At least 1 more errors are not listed here.)');
 });

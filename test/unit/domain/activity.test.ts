@@ -68,11 +68,6 @@ test('a change of a record names it, and its fields without their values', () =>
   });
 });
 
-test('of very many changed fields the first are named', () => {
-  const set = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`f${n}`, n]));
-  expect(told('table-acme.dyn_item', 'RecordChanged', { id: RECORD, set })?.fields).toHaveLength(20);
-});
-
 test('a batch counts its records; one that brings records back is an undo', () => {
   const data = { batchId: 'b1', created: [{}, {}], changed: [{}], seen: '' };
   const counts = { created: 2, updated: 1, seen: 0, deleted: 0 };
@@ -92,14 +87,6 @@ test('a commit tells of itself only if it has no clean-up, which tells of it', (
   const data = { id: 'sync-session-1', deleted: 0 };
   expect(told('sync-acme.dyn_item', 'SyncCommitted', data)?.kind).toBe('sync.committed');
   expect(told('sync-acme.dyn_item', 'SyncCommitted', { ...data, operationId: '7' })).toBeUndefined();
-});
-
-test('an export names the order', () => {
-  expect(told('access-acme', 'OrderExported', { orderId: ORDER }, 'user')).toEqual({
-    kind: 'order.exported',
-    table: 'dyn_stock_order',
-    orderId: ORDER,
-  });
 });
 
 test('an order names its statuses, a part of it itself', () => {

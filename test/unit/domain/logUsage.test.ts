@@ -44,14 +44,6 @@ test('events at or before the position are not counted again, however slices are
   expect(shown(tallied(log.map((event) => [event])))).toEqual(once);
 });
 
-test('a stored tally that goes on is equal to one that counted everything', () => {
-  const before = tallied([log.slice(0, 4)]);
-  const stored = JSON.parse(JSON.stringify([...before.entries()]));
-  const later = LogTally.from(before.position, stored);
-  later.add(log, 8);
-  expect(shown(later)).toEqual(shown(tallied([log])));
-});
-
 test('settings and replays count for an hour, by the time of the event', () => {
   const tally = tallied([log]);
   expect(tally.inLastHour('acme', AT)).toEqual({ bytes: 5_500, settings: 2, replays: 1 });
@@ -63,16 +55,6 @@ test('settings and replays count for an hour, by the time of the event', () => {
   expect(tally.inLastHour('acme', AT + minutes(65))).toEqual({ bytes: 100, settings: 1, replays: 0 });
   expect(tally.inLastHour('acme', AT + minutes(100)).settings).toBe(0);
   expect(tally.of('acme').events).toBe(8);
-});
-
-test('of an old log only the last hour is kept by time', () => {
-  const tally = new LogTally();
-  for (let hour = 0; hour < 100; hour += 1) {
-    const occurredAt = new Date(AT + minutes(60 * hour)).toISOString();
-    tally.add([counted(hour + 1, 'table-acme.dyn_item', { occurredAt })], hour + 1);
-  }
-  expect([...tally.entries()][0]?.[1].recent).toHaveLength(1);
-  expect(tally.of('acme')).toEqual({ bytes: 10_000, events: 100 });
 });
 
 test('the largest grower is the tenant whose log grew most in the last hour', () => {

@@ -39,14 +39,6 @@ describe('the circuit of a webhook', () => {
     expect(circuits.waitMs('b')).toBe(0);
   });
 
-  test('stays closed in a burst of failures, however many', () => {
-    for (let i = 0; i < 100; i++) {
-      attempt('failed');
-      now += 9;
-    }
-    expect(circuits.waitMs('a')).toBe(0);
-  });
-
   test('stays closed while some attempts succeed', () => {
     for (let i = 0; i < 100; i++) {
       attempt(i % 3 === 2 ? 'succeeded' : 'failed');
@@ -83,13 +75,6 @@ describe('the circuit of a webhook', () => {
       attempt('failed');
     }
     expect(changes).toEqual([['a', true]]);
-  });
-
-  test('a probe that is not made after all leaves it to the next', () => {
-    open();
-    now += 500;
-    attempt('unused');
-    expect(circuits.permit('a')).toBeDefined();
   });
 
   test('one can be closed from outside', () => {

@@ -1,4 +1,3 @@
-import { DOCUMENT_CACHE_BYTES } from '#app/domain/limits.js';
 import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
@@ -26,25 +25,6 @@ it('an event that many webhooks get is read once, whether they ask at the same t
   const found = [...(await Promise.all([read(), read(), read()])), await read()];
   expect(found.map((event) => event?.id)).toEqual(['1', '1', '1', '1']);
   expect(log.reads).toEqual(['order-acme.1 1']);
-});
-
-it('an event that was at hand is not read at all', async () => {
-  const log = openLog();
-  const place = { stream: 'order-acme.1', revision: 1 };
-  const cache = new DeliveryCache(log);
-  cache.keepEvent({ id: 'given', type: 'OrderApproved', data: {}, metadata, ...place, position: 9 });
-  expect((await cache.event(place))?.id).toBe('given');
-  expect(log.reads).toEqual([]);
-});
-
-it('each stream and revision has its own, and each log', async () => {
-  const [log, other] = [openLog(), openLog()];
-  const cache = new DeliveryCache(log);
-  await cache.event({ stream: 'order-acme.1', revision: 1 });
-  expect((await cache.event({ stream: 'order-acme.1', revision: 2 }))?.revision).toBe(2);
-  expect((await cache.event({ stream: 'order-acme.2', revision: 1 }))?.stream).toBe('order-acme.2');
-  await new DeliveryCache(other).event({ stream: 'order-acme.1', revision: 1 });
-  expect(other.reads).toHaveLength(1);
 });
 
 it('what is not there is looked for again, and so is what could not be read', async () => {
@@ -104,21 +84,6 @@ describe('a document', () => {
     const { made, make } = maker(1_000);
     const asked = await Promise.all(Array.from({ length: 40 }, () => cache.document('approved 1', make)));
     expect(new Set([...asked, await cache.document('approved 1', make)]).size).toBe(1);
-    expect(made.count).toBe(1);
-  });
-
-  it('that does not fit any more is made again', async () => {
-    const cache = new DeliveryCache(openLog());
-    const { made, make } = maker(DOCUMENT_CACHE_BYTES / 2);
-    for (const key of ['1', '2', '1']) await cache.document(key, make);
-    expect(made.count).toBe(3);
-  });
-
-  it('that could not be made is made when the next one asks', async () => {
-    const cache = new DeliveryCache(openLog());
-    const { made, make } = maker(1);
-    await expect(cache.document('1', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
-    await cache.document('1', make);
     expect(made.count).toBe(1);
   });
 });

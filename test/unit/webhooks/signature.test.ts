@@ -98,14 +98,6 @@ describe('signed headers (Standard Webhooks 1.0.0)', () => {
 describe('secret box', () => {
   const box = createSecretBox(randomBytes(32));
 
-  test('opens what it sealed, and never seals the same way twice', () => {
-    const sealed = box.seal('whsec_żółć');
-    expect(sealed).not.toContain('whsec');
-    expect(box.seal('whsec_żółć')).not.toBe(sealed);
-    expect(box.open(sealed)).toBe('whsec_żółć');
-    expect(box.open(box.seal(''))).toBe('');
-  });
-
   test('refuses another key, a change, a cut, and what it never made', () => {
     const sealed = box.seal('whsec_secret');
     const changed = sealed.slice(0, -2) + (sealed.endsWith('AA') ? 'BB' : 'AA');
