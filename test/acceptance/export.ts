@@ -86,7 +86,10 @@ export async function validatedOrder(tenant: TenantClient): Promise<StockOrder> 
 }
 
 export async function approve(tenant: TenantClient, orderId: string): Promise<void> {
-  await tenant.platformData('POST', `/orders/${orderId}/approve`, {});
+  await tenant.platformData('POST', `/orders/${orderId}/approve`, {
+    override: true,
+    reason: 'What is missing follows.',
+  });
 }
 
 const POLL_MS = 20;

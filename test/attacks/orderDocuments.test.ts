@@ -61,5 +61,6 @@ it('an order that would be too large with the records it names is 413 to look at
   expectErrorBody(refused);
 
   await acme().update('dyn_item', item.id, Object.fromEntries(STORIES.map((name) => [name, null])));
-  expect((await acme().platform('POST', `/orders/${order.id}/approve`)).status).toBe(200);
+  const override = { override: true, reason: 'What is missing follows.' };
+  expect((await acme().platform('POST', `/orders/${order.id}/approve`, { body: override })).status).toBe(200);
 });

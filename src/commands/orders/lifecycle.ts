@@ -6,12 +6,11 @@ import {
   approvalWarnings,
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
-  missingForExport,
 } from '../../domain/order/approval.js';
 import type { OrderEvent, Repeat } from '../../domain/order/events.js';
 import { approverOf, OrderDocumentTooLargeError, orderText } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
-import { problemsOf } from '../../domain/order/problems.js';
+import { errorsOf, missingOf, type Problem, problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
 import { orderStream } from '../../domain/streams.js';
@@ -24,7 +23,7 @@ import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
 import { orderUpdate } from './orderRecords.js';
-import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
+import { exportSnapshot, orderView, snapshotOf, type WrittenOrder, writeOrder } from './orderWriter.js';
 
 export type SavedOrder = WrittenRecord & { readonly order: Order };
 
@@ -107,12 +106,18 @@ export async function saveOrder(
     }
     const decision = await decide(order, { ...input.fields, processing_status: status });
     if (status === 'validated' && decision.kind === 'accepted') {
-      const missing = missingForExport(afterDecision(order, decision.events, at));
-      if (Object.keys(missing).length > 0) throw new ValidationError(missing);
+      const missing = await missingIn(tenant, orderId, afterDecision(order, decision.events, at));
+      if (missing.length > 0) throw new ValidationError(errorsOf(missing));
     }
     return decision;
   });
   return { ...written(saved), order: saved.order };
+}
+
+/** The problems of an order that need no other table to be seen. */
+async function missingIn({ assetTypes }: Tenant, id: string, order: Order): Promise<readonly Problem[]> {
+  const snapshot = await snapshotOf({ assetTypes, find: async () => [] }, id, order);
+  return missingOf(snapshot, assetTypes);
 }
 
 const afterDecision = (order: Order, events: readonly OrderEvent[], at: string): Order =>

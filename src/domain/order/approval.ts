@@ -1,6 +1,4 @@
 /** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold, late delivery, warnings. Pure. */
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { ownValue } from '../assetTypes/fieldTypes.js';
 import { type Webhook, wantedAfter } from '../identity/directory.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
 import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
@@ -125,33 +123,6 @@ function undeliveredOf(order: Order, approvalEventId: string): readonly string[]
 
 const errorReasonsOf = ({ fields }: Order): readonly string[] =>
   Array.isArray(fields.error_reason) ? fields.error_reason : [];
-
-/** The fields and parts that an export needs ("all required fields filled", spec §3). */
-const NEEDED: {
-  readonly [orderModel: string]: { readonly fields: readonly string[]; readonly part: string; readonly label: string };
-} = {
-  dyn_stock_order: {
-    fields: ['buyer_customer_party_id', 'delivery_date'],
-    part: 'dyn_order_line',
-    label: 'order line',
-  },
-  dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', label: 'consignment' },
-};
-
-/** Errors by missing field; empty when the order is complete. */
-export function missingForExport(order: Order): FieldErrors {
-  const needed = NEEDED[order.table];
-  if (needed === undefined) return {};
-  const errors: Record<string, readonly string[]> = {};
-  for (const field of needed.fields) {
-    if ((ownValue(order.fields, field) ?? '') === '')
-      errors[field] = [`The ${field} field is needed before the order can be validated.`];
-  }
-  if (![...order.parts.values()].some((part) => part.table === needed.part)) {
-    errors[needed.part] = [`The order needs at least one ${needed.label} before it can be validated.`];
-  }
-  return errors;
-}
 
 const KIND = 'order.approved';
 

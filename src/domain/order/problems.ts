@@ -1,17 +1,35 @@
-/** Problems of an order that would spoil its export: references to missing records, and impossible values. Pure. */
+/** Problems of an order that would spoil its export: what it lacks, references to missing records, impossible values. Pure. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_ERRORS } from '../limits.js';
 import { childrenIn, type ExportSnapshot, isUnresolved, type SnapshotPart } from './snapshot.js';
 
-export const PROBLEM_CODES = ['unknown_reference', 'not_positive', 'impossible_time', 'impossible_date'] as const;
+export const PROBLEM_CODES = [
+  'missing',
+  'unknown_reference',
+  'not_positive',
+  'impossible_time',
+  'impossible_date',
+] as const;
 
 export type Problem = {
   /** Path of the field in the order as the API shows it, such as `lines.0.item_id`. */
   readonly field: string;
   readonly code: (typeof PROBLEM_CODES)[number];
   readonly message: string;
+};
+
+/** The fields and lists of parts that an export needs ("all required fields filled", spec §3), by table. */
+const NEEDED: {
+  readonly [table: string]: {
+    readonly fields: readonly string[];
+    readonly parts?: readonly [list: string, one: string];
+  };
+} = {
+  dyn_stock_order: { fields: ['buyer_customer_party_id', 'delivery_date'], parts: ['lines', 'order line'] },
+  dyn_order_line: { fields: ['item_id', 'unit_code_id'] },
+  dyn_transport_order: { fields: ['buyer_customer_party_id'], parts: ['consignments', 'consignment'] },
 };
 
 const QUANTITY = 'quantity';
@@ -28,13 +46,28 @@ const IN_ORDER = [
 ] as const;
 
 /** The first MAX_ERRORS problems of an order and its parts. */
-export function problemsOf(snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] {
+export const problemsOf = (snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] =>
+  problemsIn(snapshot, assetTypes, true);
+
+/** The first MAX_ERRORS of them that say what the order lacks: all that an order needs to be `validated` by a person. */
+export const missingOf = (snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] =>
+  problemsIn(snapshot, assetTypes, false);
+
+function problemsIn(
+  snapshot: ExportSnapshot,
+  assetTypes: ReadonlyMap<string, AssetType>,
+  isComplete: boolean,
+): readonly Problem[] {
   const problems: Problem[] = [];
   const children = childrenIn(snapshot.parts);
   const look = ({ table, record }: SnapshotPart, prefix: string): void => {
+    for (const field of NEEDED[table]?.fields ?? []) {
+      if (isEmpty(ownValue(record, field) ?? null))
+        problems.push({ field: `${prefix}${field}`, code: 'missing', message: `The ${field} field is needed.` });
+    }
     for (const relation of assetTypes.get(table)?.relationships ?? []) {
       if (problems.length >= MAX_ERRORS) return;
-      if (isUnresolved(snapshot, assetTypes, relation, record)) {
+      if (isComplete && isUnresolved(snapshot, assetTypes, relation, record)) {
         problems.push({
           field: `${prefix}${relation.field}`,
           code: 'unknown_reference',
@@ -42,10 +75,15 @@ export function problemsOf(snapshot: ExportSnapshot, assetTypes: ReadonlyMap<str
         });
       }
     }
-    for (const { field, ...problem } of wrongValues(record)) problems.push({ field: `${prefix}${field}`, ...problem });
+    for (const { field, ...problem } of isComplete ? wrongValues(record) : [])
+      problems.push({ field: `${prefix}${field}`, ...problem });
     for (const relation of assetTypes.get(table)?.relationships ?? []) {
       if (relation.kind !== 'has_many') continue;
-      for (const [index, part] of children(relation, record.id).entries()) {
+      const parts = children(relation, record.id);
+      const [list, one] = NEEDED[table]?.parts ?? [];
+      if (relation.name === list && parts.length === 0)
+        problems.push({ field: list, code: 'missing', message: `The order needs at least one ${one}.` });
+      for (const [index, part] of parts.entries()) {
         if (problems.length >= MAX_ERRORS) return;
         look(part, `${prefix}${relation.name}.${index}.`);
       }

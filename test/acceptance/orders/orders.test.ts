@@ -16,6 +16,8 @@ beforeAll(async () => {
   await acme().create('dyn_party', party('C1'));
 });
 
+let goods: Promise<Fields> | undefined;
+
 /** An order that lacks nothing for its export. */
 async function orderWithLine(fields: Fields = {}): Promise<AssetRecord> {
   const order = await acme().create('dyn_stock_order', {
@@ -23,7 +25,11 @@ async function orderWithLine(fields: Fields = {}): Promise<AssetRecord> {
     delivery_date: '2026-12-01',
     ...fields,
   });
-  await acme().create('dyn_order_line', { order_id: order.id, quantity: 2 });
+  goods ??= (async () => {
+    const { id: unit_code_id } = await acme().create('dyn_unit_code', { code: 'PCE', value: 'Piece' });
+    return { unit_code_id, item_id: (await acme().create('dyn_item', { external_id: 'TEA', name: 'Tea' })).id };
+  })();
+  await acme().create('dyn_order_line', { order_id: order.id, quantity: 2, ...(await goods) });
   return order;
 }
 const status = async (id: string) => (await acme().get('dyn_stock_order', id)).processing_status;
@@ -214,7 +220,7 @@ describe('parts of an order', () => {
 
 describe('approval', () => {
   const approve = (id: string, tenant: TenantClient = acme()) =>
-    tenant.platform('POST', `/orders/${id}/approve`, { body: {} });
+    tenant.platform('POST', `/orders/${id}/approve`, { body: { override: true, reason: 'What is missing follows.' } });
   const queue = async (name: string) => {
     const answer = await acme().platform('GET', '/orders', { query: { queue: name, perPage: '1000' } });
     return answer.text;
@@ -260,7 +266,7 @@ describe('approval', () => {
   it('§3: a person saves, validates and rejects orders; what is missing is named', async () => {
     const empty = await acme().create('dyn_stock_order', {});
     const save = (id: string, body: Fields) => acme().platform('PUT', `/orders/${id}`, { body });
-    await expectInvalid(run.service, ['buyer_customer_party_id', 'delivery_date', 'dyn_order_line'], () =>
+    await expectInvalid(run.service, ['buyer_customer_party_id', 'delivery_date', 'lines'], () =>
       save(empty.id, { processing_status: 'validated' }),
     );
     expect(await save(empty.id, { notes: 'x' })).toMatchObject({
@@ -287,7 +293,8 @@ describe('approval', () => {
     const client = await acme().token();
     await expectRefused(run.service, 401, () => acme().platform('POST', path, { body: {}, token: client }));
     await expectRefused(run.service, 401, () => acme().platform('POST', path, { body: {}, token: null }));
-    expect((await acme().platform('POST', path, { body: {}, token: validator })).status).toBe(200);
+    const override = { override: true, reason: 'The party follows.' };
+    expect((await acme().platform('POST', path, { body: override, token: validator })).status).toBe(200);
     await expectRefused(run.service, 404, () => approve(UNKNOWN));
   });
 });

@@ -229,9 +229,13 @@ describe('an order with its parts in one request', () => {
   it('is validated by a person together with what they change in its lines', async () => {
     const order = await place({ buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' });
     const save = (body: Fields) => acme().platform('PUT', `/orders/${order.id}`, { body });
-    await expectInvalid(run.service, ['dyn_order_line'], () => save({ processing_status: 'validated', lines: [] }));
-    const saved = whole(await save({ processing_status: 'validated', lines: [line(1)] }), 200);
-    expect(saved).toMatchObject({ processing_status: 'validated', lines: [line(1)] });
+    await expectInvalid(run.service, ['lines'], () => save({ processing_status: 'validated', lines: [] }));
+    await expectInvalid(run.service, ['lines.0.item_id', 'lines.0.unit_code_id'], () =>
+      save({ processing_status: 'validated', lines: [line(1)] }),
+    );
+    const lines = [line(1, { item_id: randomUUID(), unit_code_id: randomUUID() })];
+    const saved = whole(await save({ processing_status: 'validated', lines }), 200);
+    expect(saved).toMatchObject({ processing_status: 'validated', lines });
   });
 });
 

@@ -126,12 +126,17 @@ describe('one order', () => {
     await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
     const { problems } = Object((await auditor.call('GET', `/orders/${id}`)).body).data;
     expect(problems).toEqual([
+      { field: 'lines.1.unit_code_id', code: 'missing', message: expect.any(String) },
       { field: 'lines.1.item_id', code: 'unknown_reference', message: expect.stringContaining(unknown) },
       { field: 'lines.1.quantity', code: 'not_positive', message: expect.any(String) },
     ]);
     const approve = (body?: unknown) => validator.call('POST', `/orders/${id}/approve`, body);
-    const refused = await expectInvalid(run.service, ['lines.1.item_id', 'lines.1.quantity'], () => approve());
-    expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[0].message]);
+    const refused = await expectInvalid(
+      run.service,
+      problems.map(({ field }: { field: string }) => field),
+      () => approve(),
+    );
+    expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[1].message]);
     await expectInvalid(run.service, ['reason'], () => approve({ override: true }));
     await expectInvalid(run.service, ['reason'], () => approve({ reason: 'Because.' }));
     expect((await approve({ override: true, reason: 'The item follows.' })).status).toBe(200);
@@ -353,16 +358,17 @@ describe('approving and rejecting', () => {
 
   it('many are approved in one request, each answered by itself', async () => {
     const [sound, open, unsound] = [await validatedOrder(), await newOrder(), await validatedOrder()];
-    await acme().create('dyn_order_line', { order_id: unsound, quantity: 0 });
+    await acme().create('dyn_order_line', { order_id: unsound, quantity: 1 });
     await acme().update('dyn_stock_order', unsound, { processing_status: 'validated' });
     const unknown = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
     const approve = (ids: unknown) => validator.call('POST', '/orders/approve', { ids });
     const answer = await approve([sound, open, unsound, unknown]);
     expect(answer).toMatchObject({ status: 200 });
+    const missing = { 'lines.1.item_id': [expect.any(String)], 'lines.1.unit_code_id': [expect.any(String)] };
     expect(dataOf(z.array(z.unknown()), answer)).toEqual([
       { id: sound, status: 200, warnings: [expect.objectContaining({ code: 'no_webhook' })] },
       { id: open, status: 409, message: expect.any(String), error: expect.any(String) },
-      { id: unsound, status: 422, message: expect.any(String), errors: { 'lines.1.quantity': [expect.any(String)] } },
+      { id: unsound, status: 422, message: expect.any(String), errors: missing },
       { id: unknown, status: 404, message: expect.any(String), error: expect.any(String) },
     ]);
     expect(await idsOf({ queue: 'archive' })).toContain(sound);

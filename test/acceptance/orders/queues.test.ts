@@ -40,15 +40,16 @@ const refused = (query: string) =>
 
 describe('include=summary', () => {
   it('shows the customer, and as many lines and problems as the order itself has, in both queues', async () => {
-    const sound = await newOrder({ customer_reference: 'S 1', buyer_customer_party_id: 'C-1', lines: [line()] });
+    const delivered = { buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' };
+    const sound = await newOrder({ customer_reference: 'S 1', ...delivered, lines: [line()] });
     const wrong = [line({ quantity: 0 }), line({ item_id: UNKNOWN }), line()];
     const unsound = await newOrder({ customer_reference: 'S 2', buyer_customer_party_id: 'none', lines: wrong });
     const empty = await newOrder({ customer_reference: 'S 3' });
     const page = await orders({ include: 'summary', 'filter[customer_reference]': 'S ' });
     expect(page.data.map(({ id, summary }) => ({ id, summary }))).toEqual([
       { id: sound, summary: { customer: 'Bakkerij De Molen', lines: 1, problems: 0, first_problem: null } },
-      { id: unsound, summary: { customer: null, lines: 3, problems: 3, first_problem: expect.any(String) } },
-      { id: empty, summary: { customer: null, lines: 0, problems: 0, first_problem: null } },
+      { id: unsound, summary: { customer: null, lines: 3, problems: 4, first_problem: expect.any(String) } },
+      { id: empty, summary: { customer: null, lines: 0, problems: 3, first_problem: expect.any(String) } },
     ]);
     const problem = z.looseObject({ message: z.string() });
     const { problems } = dataOf(
@@ -68,13 +69,17 @@ describe('include=summary', () => {
     const goods = [{ quantity: 1 }, { quantity: -1 }];
     await hauler.create('dyn_transport_order', { consignments: [{ goods }, {}], transport_reference: 'T-77' });
     const page = await orders({ include: 'summary', search: 't-77' }, hauler, person);
-    expect(page.data).toMatchObject([{ summary: { customer: null, lines: 2, problems: 1 } }]);
+    expect(page.data).toMatchObject([{ summary: { customer: null, lines: 2, problems: 2 } }]);
   });
 
   it('with problems=only lists and counts those with problems alone, page by page', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 130; n++) {
-      const id = await newOrder({ customer_reference: `Q ${n}`, lines: [line({ quantity: n % 4 === 0 ? 0 : 1 })] });
+      // No delivery date, no line, a line without item or unit: each is a problem by itself.
+      const delivery = n % 4 === 0 && n % 3 === 0 ? {} : { delivery_date: '2026-12-01' };
+      const lines = n % 4 === 0 && n % 3 === 1 ? [] : [line(n % 4 === 0 && n % 3 === 2 ? { item_id: null } : {})];
+      const head = { customer_reference: `Q ${n}`, buyer_customer_party_id: 'C-1', ...delivery };
+      const id = await newOrder({ ...head, lines });
       if (n % 4 === 0) ids.push(id);
     }
     const query = { include: 'summary', problems: 'only', 'filter[customer_reference]': 'Q ' };

@@ -62,11 +62,16 @@ test('a page of 100 orders with lines takes one query of their lines and one of 
   const { source, asked } = openSource(() => 2);
   const shown = await summaries(source, 100);
   expect(asked).toEqual(['dyn_order_line of 100', 'dyn_party by 3 external_id', 'dyn_item by 1 id']);
-  // A line of quantity 0, and two lines with an item that there is not.
+  // A line of quantity 0, two lines with an item that there is not and without unit, no delivery date.
   expect(shown[4]).toMatchObject({
     id: id(4),
     customer_reference: 'PO',
-    summary: { customer: 'Name of C-1', lines: 2, problems: 3, first_problem: expect.stringContaining('dyn_item') },
+    summary: {
+      customer: 'Name of C-1',
+      lines: 2,
+      problems: 6,
+      first_problem: expect.stringContaining('delivery_date'),
+    },
   });
 });
 
