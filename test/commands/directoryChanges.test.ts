@@ -99,13 +99,6 @@ it('a change reads two events, after any number of changes and after a restart',
   expect(one.directory.tenant('acme')?.webhooks.get(id)?.name).toBe('after the restart');
 });
 
-it('a hundred changes at once are made one after the other: none is decided again', async () => {
-  const id = await one.createWebhook();
-  await Promise.all(Array.from({ length: 100 }, (_, n) => one.rename(id, `name ${n}`)));
-  expect(one.conflicts).toBe(0);
-  expect(await eventStore.readStream(webhooksStream('acme'))).toHaveLength(101);
-});
-
 describe('a process whose directory is behind', () => {
   /** Commands on the directory as it is now. */
   function behind(change: (known: KnownTenant) => KnownTenant = (known) => known): Application {

@@ -59,52 +59,10 @@ test('every type of event is activity, or is known to be none', () => {
   expect(untold.sort()).toEqual([...UNTOLD].sort());
 });
 
-test('a change of a record names it, and its fields without their values', () => {
-  expect(told('table-acme.dyn_item', 'RecordChanged', { id: RECORD, set: { name: 'Secret', size: 1 } })).toEqual({
-    kind: 'record.changed',
-    table: 'dyn_item',
-    subject: { kind: 'record', id: RECORD },
-    fields: ['name', 'size'],
-  });
-});
-
-test('a batch counts its records; one that brings records back is an undo', () => {
-  const data = { batchId: 'b1', created: [{}, {}], changed: [{}], seen: '' };
-  const counts = { created: 2, updated: 1, seen: 0, deleted: 0 };
-  expect(told('table-acme.dyn_item', 'BatchUpserted', data)).toEqual({
-    kind: 'table.batch',
-    table: 'dyn_item',
-    counts,
-    details: { batch_ids: ['b1'] },
-  });
-  expect(told('table-acme.dyn_item', 'BatchUpserted', { ...data, undoes: 7 })).toMatchObject({
-    kind: 'table.undo',
-    details: { batch_ids: ['b1'], undoes: '7' },
-  });
-});
-
 test('a commit tells of itself only if it has no clean-up, which tells of it', () => {
   const data = { id: 'sync-session-1', deleted: 0 };
   expect(told('sync-acme.dyn_item', 'SyncCommitted', data)?.kind).toBe('sync.committed');
   expect(told('sync-acme.dyn_item', 'SyncCommitted', { ...data, operationId: '7' })).toBeUndefined();
-});
-
-test('an order names its statuses, a part of it itself', () => {
-  const status = { from: 'saved', to: 'validated' };
-  expect(told(`order-acme.${ORDER}`, 'OrderApproved', { status, snapshot: {} }, 'user')).toEqual({
-    kind: 'order.approved',
-    table: 'dyn_stock_order',
-    orderId: ORDER,
-    details: { status_from: 'saved', status_to: 'validated' },
-  });
-  const part = { status, table: 'dyn_order_line', id: RECORD, changes: { quantity: { from: 1, to: 2 } } };
-  expect(told(`order-acme.${ORDER}`, 'OrderPartChanged', part, 'user')).toEqual({
-    kind: 'order.part_changed',
-    table: 'dyn_order_line',
-    orderId: ORDER,
-    subject: { kind: 'record', id: RECORD },
-    fields: ['quantity'],
-  });
 });
 
 test('a delivery is activity if somebody asked for it, not if its event or a backfill caused it', () => {

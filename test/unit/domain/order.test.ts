@@ -100,11 +100,6 @@ describe('§3, §4.9 an update', () => {
     expect(events(update(order, fields))).toEqual(expected);
   });
 
-  test('of fields with a status ends with that', () => {
-    const both = update(given(created()), { notes: 'new', processing_status: 'validated' });
-    expect(given(created(), ...accepted(both)).status).toBe('validated');
-  });
-
   test('takes no status away, and no id but its own', () => {
     const order = given(created());
     expect(update(order, { processing_status: null })).toMatchObject(invalid('processing_status'));
@@ -278,8 +273,8 @@ describe('§3 approval', () => {
 
   test('a rejection has a reason', () => {
     expect(rejectOrder(given(created('saved')), [])).toMatchObject(invalid('reasons'));
-    const rejected = { type: 'OrderRejected', data: { reasons: ['double'] } };
-    expect(events(rejectOrder(given(created('saved')), ['double']))).toMatchObject([rejected]);
+    const [event] = accepted(rejectOrder(given(created('saved')), ['double']));
+    expect(event).toMatchObject({ type: 'OrderRejected', data: { reasons: ['double'] } });
   });
 });
 
