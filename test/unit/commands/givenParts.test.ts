@@ -1,9 +1,8 @@
 /** The parts that the body of an order gives: how many there may be, and the ids that clients choose for them (§2.1). */
 import { type Commands, ValidationError } from '#app/commands/context.js';
-import { givesParts, takePartIds, takeParts } from '#app/commands/orders/givenParts.js';
+import { takePartIds, takeParts } from '#app/commands/orders/givenParts.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { MAX_REQUEST_PARTS } from '#app/domain/limits.js';
 import { partIdStream } from '#app/domain/streams.js';
 import type { StoredRecord, TableRef } from '#app/ports/readModels.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
@@ -43,40 +42,6 @@ describe('taking the parts out of a body', () => {
       { table: 'dyn_consignment', parentId: 'the order' },
       { table: 'dyn_goods', parentId: 'new 1' },
     ]);
-  });
-
-  test.each<[string, unknown, boolean]>([
-    ['a list', { consignments: [] }, true],
-    ['one of several lists', { allowance_charges: [] }, true],
-    ['no list', { notes: 'x' }, false],
-    ['nothing', null, false],
-    ['an array', [{ consignments: [] }], false],
-    ['a text', 'consignments', false],
-  ])('a body with %s gives parts: %#', (_what, body, gives) => {
-    expect(givesParts(ORDER, body)).toBe(gives);
-  });
-
-  test('reference data has no parts, whatever it names', () => {
-    expect(givesParts(typeOf('dyn_party'), { consignments: [] })).toBe(false);
-  });
-
-  test.each([
-    ['consignments', { consignments: {} }],
-    ['consignments.1', { consignments: [{}, null] }],
-    ['consignments.0', { consignments: [[]] }],
-    ['consignments.0.goods', { consignments: [{ goods: 'two' }] }],
-  ])('what is no list, or no object, is named: %s', (path, body) => {
-    expect(() => taken(body)).toThrow(invalid(path));
-  });
-
-  test('a request has so many parts at most: in one list, and in all', () => {
-    const many = (count: number) => Array.from({ length: count }, () => ({}));
-    expect(taken({ consignments: many(MAX_REQUEST_PARTS) }).given.parts).toHaveLength(MAX_REQUEST_PARTS);
-    expect(() => taken({ consignments: many(MAX_REQUEST_PARTS + 1) })).toThrow(invalid('consignments'));
-    const full = [{ goods: many(MAX_REQUEST_PARTS - 2) }];
-    expect(taken({ consignments: [...full, {}] }).given.parts).toHaveLength(MAX_REQUEST_PARTS);
-    expect(() => taken({ consignments: [...full, {}, {}] })).toThrow(invalid('consignments.2'));
-    expect(() => taken({ consignments: [...full, { goods: [{}] }] })).toThrow(invalid('consignments.1.goods.0'));
   });
 });
 

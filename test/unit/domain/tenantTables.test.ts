@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { tenantFrom, tenantJson } from '#app/directory/storedDirectory.js';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
@@ -65,34 +64,6 @@ it('where a release brings a name that the tenant has given, the tenant’s own 
   const grades = tenant.assetTypes.get('dyn_item')?.fields.filter(({ name }) => name === 'grade');
   expect(grades).toEqual([textField('grade', { type: 'Integer', custom: true })]);
   expect(fieldsOf(tenant, 'dyn_dock')).toEqual(['code', 'gate']);
-});
-
-it('a tenant that an earlier release stored is the one that is evolved from the log', () => {
-  const json = tenantJson(evolved());
-  const later = (now: AssetType): AssetType => ({ ...now, fields: [textField('origin'), ...now.fields] });
-  const added = [{ ...ownTable('dyn_lane'), custom: undefined } as unknown as AssetType];
-  inRelease(later, added, () => {
-    const { tenant } = tenantFrom(json);
-    expect([...tenant.assetTypes]).toEqual([...evolved().assetTypes]);
-    expect(fieldsOf(tenant, 'dyn_item')).toEqual(['origin', ...fieldsOf(tenantFrom(json).tenant, 'dyn_item').slice(1)]);
-    expect(fieldsOf(tenant, 'dyn_lane')).toEqual(['code']);
-  });
-});
-
-it('a standard field is as this release has it, also where an earlier one stored it otherwise', () => {
-  const json = tenantJson(evolved());
-  const relabelled = (now: AssetType): AssetType => ({
-    ...now,
-    fields: now.fields.map((field) => ({ ...field, label: `New ${field.label}` })),
-  });
-  inRelease(relabelled, [], () => {
-    const labels =
-      tenantFrom(json)
-        .tenant.assetTypes.get('dyn_item')
-        ?.fields.map(({ label }) => label.startsWith('New ')) ?? [];
-    expect(labels.slice(0, -1)).not.toContain(false);
-    expect(labels.at(-1)).toBe(false);
-  });
 });
 
 it('no release takes back a standard table or field, or what kind of value it has', () => {
