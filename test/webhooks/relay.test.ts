@@ -1,16 +1,9 @@
 import { v5 } from 'uuid';
 import { newId } from '#app/commands/clock.js';
-import {
-  changeWebhook,
-  createWebhook,
-  disableWebhook,
-  enableWebhook,
-  removeWebhook,
-} from '#app/commands/webhooks/settings.js';
+import { changeWebhook, createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import {
   approved,
@@ -22,7 +15,6 @@ import {
   exportFailed,
   type Happened,
   Logged,
-  OTHER,
   saved,
   TENANT,
 } from './logged.js';
@@ -105,24 +97,6 @@ describe('the relay', () => {
     });
   });
 
-  test('a webhook gets what it subscribes to, of its own tenant only, and each its own sequence', async () => {
-    const approvals = await logged.webhook(['order.approved']);
-    const updates = await logged.webhook(['order.updated']);
-    const foreign = await logged.webhook(['order.approved'], OTHER);
-    const [, first, , second] = await logged.append(logged.newOrder(), created, changed, approved, changed, approved);
-    logged.relay();
-    const requests = await logged.requested(4);
-    expect(requests.map(({ webhookId }) => webhookId)).not.toContain(foreign);
-    const [one, other] = requests.filter(({ webhookId }) => webhookId === approvals);
-    expect([one?.after, other?.after]).toEqual([undefined, one?.deliveryId]);
-    expect(
-      requests.filter(({ webhookId }) => webhookId === updates).map((each) => [each.sourceEventId, each.after]),
-    ).toEqual([
-      [first?.id, undefined],
-      [second?.id, requests.find(({ sourceEventId }) => sourceEventId === first?.id)?.deliveryId],
-    ]);
-  });
-
   test('a relay that starts anew goes on with the sequence where the one before left it', async () => {
     await logged.webhook(['order.created', 'order.status_changed', 'order.approved']);
     const order = logged.newOrder();
@@ -136,16 +110,6 @@ describe('the relay', () => {
     logged.relay();
     const after = await logged.requested(4);
     expect(after[3]).toMatchObject({ kind: 'order.status_changed', after: before[2]?.deliveryId });
-  });
-
-  test('a tenant with many webhooks and events holds up no other tenant', async () => {
-    for (let n = 0; n < 20; n++) await logged.webhook(['order.updated']);
-    const theirs = await logged.webhook(['order.created'], OTHER);
-    await logged.append(logged.newOrder(), created, ...Array.from({ length: 150 }, () => changed));
-    await logged.append(logged.newOrder(OTHER), created);
-    logged.relay();
-    const requests = await logged.requested(3_001);
-    expect(requests.findIndex(({ webhookId }) => webhookId === theirs)).toBeLessThan(1_000);
   });
 
   describe('on a log that lacks what it had relayed', () => {
@@ -237,26 +201,6 @@ describe('the relay', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('what happened before a webhook was disabled is requested, and nothing that happened since', async () => {
-    const id = await logged.webhook(['order.approved']);
-    const [, before] = await logged.append(logged.newOrder(), created, approved);
-    await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'moving' });
-    await logged.append(logged.newOrder(), created, approved);
-    logged.relay();
-    await logged.relayed();
-    expect(await logged.requested(1)).toMatchObject([{ sourceEventId: before?.id }]);
-  });
-
-  test('a removed webhook is told of nothing more', async () => {
-    const gone = await logged.webhook(['order.approved']);
-    const stays = await logged.webhook(['order.approved']);
-    await logged.append(logged.newOrder(), created, approved);
-    await removeWebhook(logged.commands, caller, gone);
-    logged.relay();
-    await logged.relayed();
-    expect((await logged.requested(1)).map(({ webhookId }) => webhookId)).toEqual([stays]);
-  });
-
   describe('streams that nobody subscribes to', () => {
     /** The log with a record of the subscribed streams; holds back the first slice of each relay until `open`. */
     function watched(): { eventStore: EventStore; prefixes: string[][]; open: () => void } {
@@ -282,16 +226,6 @@ describe('the relay', () => {
     }
 
     const ALWAYS = ['delivery-', 'webhooks-'];
-
-    test('are not read', async () => {
-      const { eventStore, prefixes, open } = watched();
-      open();
-      logged.relay({ eventStore });
-      await logged.append(logged.table(), batch);
-      await logged.append(logged.newOrder(), created, approved);
-      await logged.relayed();
-      expect(prefixes).toEqual([ALWAYS]);
-    });
 
     test.each<[string, readonly Happened[], 'reference.batch_upserted' | 'order.created']>([
       ['table-', [batch], 'reference.batch_upserted'],
@@ -323,58 +257,5 @@ describe('the relay', () => {
       while (prefixes.length < 3) await new Promise(setImmediate);
       expect(prefixes).toEqual([[...ALWAYS, 'order-'].sort(), [...ALWAYS, 'table-'].sort(), ALWAYS]);
     });
-  });
-
-  test('a replay that was recorded in the log gets its message; nothing gets two', async () => {
-    const webhookId = await logged.webhook(['order.approved']);
-    const published: Message[] = [];
-    const publishWithCheckpoint: MessageBroker['publishWithCheckpoint'] = (queue, messages, checkpoint) => {
-      published.push(...messages);
-      return logged.broker.publishWithCheckpoint(queue, messages, checkpoint);
-    };
-    const checkpoint = (name: string) => logged.broker.checkpoint(name);
-    logged.relay({
-      broker: Object.create(logged.broker, {
-        publishWithCheckpoint: { value: publishWithCheckpoint },
-        checkpoint: { value: checkpoint },
-      }),
-    });
-    const deliveryId = logged.commands.newId();
-    const event = { kind: 'order.approved', orderId: '', sourceEventId: '', sourceRevision: 0 };
-    await logged.append(deliveryStream(TENANT, deliveryId), {
-      type: 'DeliveryRequested',
-      data: { webhookId, ...event, purpose: 'test' },
-    });
-    await logged.append(logged.newOrder(), created, approved);
-    const requests = await logged.requested(2);
-    await logged.relayed();
-    expect(requests.map((each) => each.deliveryId)).toContain(deliveryId);
-    expect(published).toHaveLength(2);
-    expect(published).toEqual(expect.arrayContaining(messagesOf(requests)));
-  });
-
-  test('a webhook that is enabled again gets what has waited, by messages that the queue does not hold yet', async () => {
-    const id = await logged.webhook(['order.approved']);
-    const other = await logged.webhook(['order.approved']);
-    logged.relay();
-    for (let orders = 0; orders < 3; orders++) await logged.append(logged.newOrder(), created, approved);
-    const requests = await logged.requested(6);
-    await logged.relayed();
-    const [over, ...waiting] = requests.filter(({ webhookId }) => webhookId === id);
-    await logged.end(String(over?.deliveryId), 'DeliverySucceeded');
-    expect(requests.filter(({ webhookId }) => webhookId === other)).toHaveLength(3);
-
-    await disableWebhook(logged.commands, caller, id, { cause: 'gone', reason: 'HTTP 410' });
-    await enableWebhook(logged.commands, caller, id);
-    const enabled = (await logged.commands.eventStore.readStream(`webhooks-${TENANT}`)).at(-1);
-    await logged.projections();
-    logged.replays();
-    const messages = await logged.taken(8);
-    expect(messages.slice(6)).toEqual(
-      messagesOf(waiting).map(({ id: deliveryId, body }) => ({
-        id: `${deliveryId}.${enabled?.id}`,
-        body: { ...body, enabledAt: enabled?.position },
-      })),
-    );
   });
 });

@@ -36,15 +36,6 @@ it('§2.1: of several lines at once with the same id in different orders, at mos
   expect(after.headers['projection-pending']).toBeUndefined();
 });
 
-it('hundreds of changes of one order at once are all made, one after the other', async () => {
-  const acme = run.tenant('acme');
-  const order = await acme.create('dyn_stock_order', {});
-  const lines = await Promise.all(
-    Array.from({ length: 500 }, (_, n) => acme.postRecord('dyn_order_line', { order_id: order.id, quantity: n + 1 })),
-  );
-  expect(lines.map(({ status }) => status).filter((status) => status !== 201)).toEqual([]);
-});
-
 it('§2.1: goods of one transport cannot take the id of goods of another', async () => {
   const hauler = run.tenant('hauler');
   const consignments = [];

@@ -106,90 +106,43 @@ describe('info', () => {
       const names = info.fields.map(({ name }) => name);
       expect(new Set(names).size).toBe(names.length);
       for (const { kind, field } of info.relationships) if (kind === 'belongs_to') expect(names).toContain(field);
+      // §2.1: it is hidden.
+      expect(names).not.toContain('_batch_id');
+
+      // Decision: the same as JSON Schema. An order may be sent with the lists of its parts.
+      const { fields, relationships, json_schema } = info;
+      const lists = relationships.filter(({ kind }) => table.endsWith('_order') && kind === 'has_many');
+      const required = fields.filter((field) => field.required).map(({ name }) => name);
+      expect([...(json_schema.required ?? [])].sort()).toEqual(required.sort());
+      const properties = z.record(z.string(), z.unknown()).parse(json_schema.properties);
+      expect(Object.keys(properties).sort()).toEqual([...names, ...lists.map(({ name }) => name)].sort());
+      expect(json_schema.additionalProperties).toBe(false);
     },
   );
-
-  itOfRequests.each(ALL)('decision: info of %s %s shows the same as JSON Schema', async (tenant, table) => {
-    const { fields, relationships, json_schema } = await infoOf(run.tenant(tenant), table);
-    // An order may be sent with the lists of its parts.
-    const isOrder = table.endsWith('_order');
-    const lists = relationships.filter(({ kind }) => isOrder && kind === 'has_many').map(({ name }) => name);
-    const required = fields.filter((field) => field.required).map(({ name }) => name);
-    expect([...(json_schema.required ?? [])].sort()).toEqual(required.sort());
-    const properties = z.record(z.string(), z.unknown()).parse(json_schema.properties);
-    expect(Object.keys(properties).sort()).toEqual([...fields.map(({ name }) => name), ...lists].sort());
-    expect(json_schema.additionalProperties).toBe(false);
-  });
-
-  itOfRequests.each(ALL)('§2.1: _batch_id is hidden from the info of %s %s', async (tenant, table) => {
-    const { fields } = await infoOf(run.tenant(tenant), table);
-    expect(fields.map(({ name }) => name)).not.toContain('_batch_id');
-  });
 
   itOfRequests.each([
     [
       'acme',
       'dyn_stock_order',
-      [
-        'sales_order_id',
-        'processing_status',
-        'issue_date',
-        'issue_time',
-        'delivery_date',
-        'notes',
-        'customer_reference',
-        'accuracy',
-        'order_inquiry_id',
-        'buyer_customer_party_id',
-        'accounting_customer_party_id',
-        'error_reason',
-        'approved_at',
-        'approved_by',
-      ],
+      'sales_order_id processing_status issue_date issue_time delivery_date notes customer_reference ' +
+        'accuracy order_inquiry_id buyer_customer_party_id accounting_customer_party_id error_reason ' +
+        'approved_at approved_by',
     ],
-    ['acme', 'dyn_order_line', ['quantity', 'item_id', 'order_id', 'unit_code_id']],
-    [
-      'acme',
-      'dyn_item',
-      [
-        'name',
-        'description',
-        'brand_name',
-        'sku',
-        'ean',
-        'external_id',
-        'base_unit_code_id',
-        'category_id',
-        'product_id',
-      ],
-    ],
+    ['acme', 'dyn_order_line', 'quantity item_id order_id unit_code_id'],
+    ['acme', 'dyn_item', 'name description brand_name sku ean external_id base_unit_code_id category_id product_id'],
     [
       'acme',
       'dyn_party',
-      [
-        'account_id',
-        'name',
-        'language',
-        'website_uri',
-        'street_name',
-        'additional_street_name',
-        'city_name',
-        'postal_zone',
-        'country',
-        'contact_name',
-        'contact_telephone',
-        'contact_email',
-        'external_id',
-        'address_number',
-      ],
+      'account_id name language website_uri street_name additional_street_name city_name postal_zone ' +
+        'country contact_name contact_telephone contact_email external_id address_number',
     ],
-    ['hauler', 'dyn_party', ['name', 'street', 'city', 'external_id', 'country']],
-    ['acme', 'dyn_unit_code', ['code', 'value']],
+    ['hauler', 'dyn_party', 'name street city external_id country'],
+    ['acme', 'dyn_unit_code', 'code value'],
   ])(
     '§2.3: %s %s has every field that the order payload or the examples of §2.1 show',
     async (tenant, table, wanted) => {
       const { fields } = await infoOf(run.tenant(tenant), table);
-      expect(fields.map(({ name }) => name)).toEqual(expect.arrayContaining(wanted));
+      expect(fields.map(({ name }) => name)).toEqual(expect.arrayContaining(wanted.split(' ')));
     },
   );
 });

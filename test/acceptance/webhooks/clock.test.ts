@@ -1,4 +1,4 @@
-/** A clock that was ahead, and is put back between two starts: what comes before what is decided by the log, not by times. */
+/** A clock that was ahead, and is put back between two starts: what comes before what is decided by the log; and time that passes. */
 
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -53,4 +53,18 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   const range = { from: '2020-01-01T00:00:00Z' };
   await acme().platformData('POST', `/webhooks/${tried.id}/backfill`, range);
   await receiver.received('/tried', 5);
+});
+
+it('an Idempotency-Key stands for its first request for 24 hours, then for a new one', async () => {
+  const send = (token: string) =>
+    acme().postRecord('dyn_stock_order', { notes: 'once' }, { token, headers: { 'idempotency-key': 'k' } });
+  const token = await acme().token();
+  const [first, again] = [await send(token), await send(token)];
+  expect([again.text, again.headers['idempotency-replayed']]).toEqual([first.text, 'true']);
+  await putClock(25 * HOURS_MS);
+  await service.restart();
+  const later = await send(await acme().token('write:order_data'));
+  expect(later.status).toBe(201);
+  expect(later.headers['idempotency-replayed']).toBeUndefined();
+  expect(later.headers.location).not.toBe(first.headers.location);
 });

@@ -73,33 +73,7 @@ it('an attempt is signed with the secrets and the time of its own, under the id 
   expect(Number(second?.headers['webhook-timestamp'])).toBeGreaterThan(Number(first?.headers['webhook-timestamp']));
 });
 
-it('docs/webhooks.md: once SECRETS_KEY is given up as lost, deliveries wait, and go out with a regenerated secret', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
-  const withKey = (byte: number): Service =>
-    new Service(directory, { ...quickDelivery(receiver), SECRETS_KEY: Buffer.alloc(32, byte).toString('base64') });
-  const before = withKey(1);
-  const { admin, client } = await before.createTenant('acme', 'dyn_stock_order');
-  await before.start();
-  const webhook = await addWebhook(before.tenant('acme'), receiver.url('/rekeyed'));
-  await before.stop();
-
-  const service = withKey(2);
-  await expect(service.start()).rejects.toThrow('No key of this process opens the key that signs tokens');
-  expect(await service.cli('keys', 'rotate', '--lost-secrets-key')).toMatchObject({ code: 0 });
-  await service.start();
-  try {
-    const tenant = new TenantClient(service, { tenant: 'acme', admin, client }, 'dyn_stock_order');
-    const call = exported(tenant, '/rekeyed', 1);
-    while (!service.log.includes('it was sealed under another key')) await wait(POLL_MS);
-    const renewed = await secretFrom(tenant, webhook, '/secret');
-    expect(signedBy(await call, webhook.secret, renewed)).toMatchObject({ signature: [false, true], standard: [0, 1] });
-    expect(await deliveriesEnded(tenant, webhook.id, 1)).toMatchObject([{ state: 'succeeded', attempts: [{}] }]);
-  } finally {
-    await service.dispose();
-  }
-});
-
-it('docs/webhooks.md: a receiver does not notice that SECRETS_KEY is changed in the midst of a rotation', async () => {
+it('docs/webhooks.md: a change of SECRETS_KEY in the midst of a rotation is not noticed; one that is lost takes a new secret', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
   const withKeys = (...bytes: readonly number[]): Service => {
     const keys = bytes.map((byte) => Buffer.alloc(32, byte).toString('base64'));
@@ -131,7 +105,16 @@ it('docs/webhooks.md: a receiver does not notice that SECRETS_KEY is changed in 
   });
   await during(withKeys(2), async (tenant) => expect(await signed(tenant, 3)).toEqual(asBefore));
 
-  const onlyOld = withKeys(1);
-  await expect(onlyOld.start()).rejects.toThrow('No key of this process opens the key that signs tokens');
-  await onlyOld.dispose();
+  const another = withKeys(3);
+  await expect(another.start()).rejects.toThrow('No key of this process opens the key that signs tokens');
+  expect(await another.cli('keys', 'rotate', '--lost-secrets-key')).toMatchObject({ code: 0 });
+  await during(another, async (tenant) => {
+    const call = exported(tenant, '/exchanged', 4);
+    while (!another.log.includes('it was sealed under another key')) await wait(POLL_MS);
+    const renewed = await secretFrom(tenant, webhook, '/secret');
+    expect(signedBy(await call, webhook.secret, renewed)).toMatchObject({ signature: [false, true], standard: [0, 1] });
+    const [waited] = await deliveriesEnded(tenant, webhook.id, 4);
+    expect(waited).toMatchObject({ state: 'succeeded', attempts: [{}] });
+  });
+  await another.dispose();
 });
