@@ -12,7 +12,7 @@ import { CALLERS, type Caller, type Case, Requests } from './documentedRequests.
 import { KNOWN } from './fromSchema.js';
 import { casesOf, LONGEST_RUN_MS, SEED, tell } from './settings.js';
 
-const CASES = casesOf(2000, 20_000);
+const CASES = casesOf(1000, 20_000);
 const MODELS = { stock: 'dyn_stock_order', transport: 'dyn_transport_order' } as const;
 const MOST_KNOWN_IDS = 200;
 

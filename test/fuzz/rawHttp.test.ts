@@ -10,7 +10,7 @@ import { answersIn, exchange, type RawAnswer, type RawCase } from './rawConnecti
 import { rawCases } from './rawRequests.js';
 import { casesOf, LONGEST_PROBE_MS, LONGEST_RUN_MS, SEED, tell } from './settings.js';
 
-const CASES = casesOf(1500, 20_000);
+const CASES = casesOf(750, 20_000);
 const AT_ONCE = 8;
 const PART = 250;
 const MOST_MEMORY_MB = 1024;
