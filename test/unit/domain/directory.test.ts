@@ -165,3 +165,60 @@ describe('an event that does not say what it is about is not applied', () => {
     expect(evolved(undefined, [added(1)])).toBeUndefined();
   });
 });
+
+describe('quotas of a tenant', () => {
+  const changed = (data: object) => ({ type: 'QuotasChanged', data }) as DirectoryEvent;
+  test('those that a change does not name stay, and null removes one', () => {
+    expect(evolved(undefined, [created])?.quotas).toBeUndefined();
+    const set = [created, changed({ records: 10, logBytes: 1_000 }), changed({ records: 0 })];
+    expect(evolved(undefined, set)?.quotas).toEqual({ records: 0, logBytes: 1_000 });
+    expect(evolved(undefined, [...set, changed({ logBytes: null })])?.quotas).toEqual({ records: 0 });
+  });
+
+  test.each([{ coffee: 1 }, { records: 'many' }])('an event that says %j cannot be applied', (data) => {
+    expect(() => evolved(undefined, [created, changed(data)])).toThrow('QuotasChanged');
+  });
+});
+
+describe('ended sessions', () => {
+  const time = (hour: string): string =>
+    new Date(Date.UTC(2026, 10, 21, Number(hour))).toISOString().replace('Z', '000Z');
+  const ended = (userId: number, sessionId: string, expires: string): DirectoryEvent => ({
+    type: 'SessionEnded',
+    data: { userId, sessionId, expiresAt: time(expires) },
+  });
+  test.each<[string, readonly (readonly [hour: string, DirectoryEvent])[], object]>([
+    [
+      'each counts for its user',
+      [
+        ['01', ended(1, 'a', '08')],
+        ['01', ended(2, 'b', '08')],
+        ['02', ended(1, 'c', '09')],
+      ],
+      { 1: ['a', 'c'], 2: ['b'] },
+    ],
+    [
+      'one that would be over by itself for a day is dropped with the next',
+      [
+        ['01', ended(1, 'a', '08')],
+        ['32', ended(1, 'b', '36')],
+      ],
+      { 1: ['b'] },
+    ],
+    [
+      'a user takes them along',
+      [
+        ['01', ended(1, 'a', '08')],
+        ['02', { type: 'UserRemoved', data: { id: 1 } }],
+      ],
+      {},
+    ],
+  ])('%s', (_rule, events, remembered) => {
+    const tenant = events.reduce(
+      (state, [hour, event]) => evolveTenant(state, event, time(hour)),
+      evolved(undefined, [created]),
+    );
+    const sessions = [...(tenant?.endedSessions ?? [])].map(([user, ids]) => [user, [...ids.keys()]]);
+    expect(Object.fromEntries(sessions)).toEqual(remembered);
+  });
+});
