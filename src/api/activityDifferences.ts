@@ -2,10 +2,13 @@
 import { z } from 'zod';
 import { NotFoundError } from '../commands/context.js';
 import { type StreamReads, streamPages } from '../commands/streamPages.js';
+import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_OPERATION_EVENTS } from '../domain/limits.js';
+import { orderDifferences } from '../domain/order/differences.js';
+import type { OrderEvent } from '../domain/order/events.js';
 import { differencesIn, type RecordDifference } from '../domain/referenceTable/differences.js';
 import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
-import { tableStream } from '../domain/streams.js';
+import { orderStream, tableStream } from '../domain/streams.js';
 import type { ActivityEntry } from '../ports/activity.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Revision } from '../ports/eventStore.js';
@@ -53,7 +56,7 @@ const query = z.strictObject({
 export const activityDifferences = {
   work: 'events',
   summary: 'What an entry did to records, field by field',
-  description: `Of changes of reference tables: records, batches, clean-ups, undos. Of a clean-up as long as its deletions are known. A page has at most ${MAX_DIFFERENCES} records. The history of an order tells of its changes.`,
+  description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. Of a clean-up as long as its deletions are known. A page has at most ${MAX_DIFFERENCES} records. An entry of another kind has none.`,
   query: parametersIn(query),
   answer: json.linkedPage('RecordDifference', MAX_DIFFERENCES),
 } as const;
@@ -72,7 +75,7 @@ export async function differencesReply(
     advice: () => 'Ask again.',
     find: async (cancellation) => {
       const entry = await entryOf(readModels, tenant.name, path.id, cancellation);
-      const from = { eventStore: commands.eventStore, readModels: commands.readModels, tenant: tenant.name };
+      const from = { eventStore: commands.eventStore, readModels: commands.readModels, tenant };
       return differencesOf(from, entry, cursor, cancellation);
     },
   });
@@ -86,54 +89,61 @@ const shown = ({ change, id, fields }: RecordDifference) => ({
   fields: Object.fromEntries(Object.entries(fields).map(([name, { from = null, to = null }]) => [name, { from, to }])),
 });
 
-/** The entry with this id, which changed a reference table. @throws NotFoundError */
+/** The entry with this id. @throws NotFoundError */
 async function entryOf(
   readModels: Api['readModels'],
   tenant: string,
   id: string,
   cancellation: Cancellation,
-): Promise<ActivityEntry & { readonly table: string }> {
+): Promise<ActivityEntry> {
   if (ENTRY.test(id)) {
     const place = placeIn(id);
     const before = { ...place, revision: place.revision + 1 };
     const { entries } = await readModels.activity(tenant, { filters: {}, before, limit: 1 }, cancellation);
     const [entry] = entries;
     const isIt = entry?.at === place.at && entry.position === place.position && entry.revision === place.revision;
-    const isOfTable = isIt && (entry.kind.startsWith('record.') || isOperation(entry));
-    if (isOfTable && entry.table !== undefined) return { ...entry, table: entry.table };
+    if (isIt) return entry;
   }
-  throw new NotFoundError(`There is no entry ${id} that changed a reference table.`);
+  throw new NotFoundError(`There is no entry ${id} of the activity.`);
 }
 
 type Source = {
   readonly eventStore: StreamReads;
   readonly readModels: Pick<DecisionReads, 'deletedRecords'>;
-  readonly tenant: string;
+  readonly tenant: Tenant;
 };
 type Page = { readonly differences: readonly RecordDifference[]; readonly next?: string | undefined };
 
 /** @param cursor revision of an event, and how many of its differences (of a clean-up: the id up to which they) are shown */
 async function differencesOf(
-  { eventStore, readModels, tenant }: Source,
-  entry: ActivityEntry & { readonly table: string },
+  { eventStore, readModels, tenant: { name: tenant, orderModel } }: Source,
+  entry: ActivityEntry,
   cursor: string | undefined,
   cancellation: Cancellation,
 ): Promise<Page> {
   const [revision = entry.revision, shownBefore = ''] = cursor?.split(/\.(.*)/) ?? [];
   const from: Revision = Math.max(entry.revision, Number(revision));
-  if (entry.kind === 'table.clean_up') return deleted(readModels, { tenant, table: entry.table }, entry, shownBefore);
+  const { orderId, table } = entry;
+  const isOfTable = table !== undefined && (entry.kind.startsWith('record.') || isOperation(entry));
+  if (orderId === undefined && !isOfTable) return { differences: [] };
+  const stream = orderId === undefined ? tableStream(tenant, table ?? '') : orderStream(tenant, orderId);
+  if (entry.kind === 'table.clean_up') return deleted(readModels, { tenant, table: table ?? '' }, entry, shownBefore);
   const differences: RecordDifference[] = [];
   let characters = 0;
   const pages = { from, to: from + MAX_OPERATION_EVENTS - 1, eventsAPage: 20, cancellation };
-  for await (const events of streamPages(eventStore, tableStream(tenant, entry.table), pages)) {
+  for await (const events of streamPages(eventStore, stream, pages)) {
     for (const event of events) {
       const isOwn = event.metadata.correlationId === entry.correlationId;
       // Others write between the pieces of an undo; all else of a request is one append.
       if (!isOwn && entry.kind !== 'table.undo') return { differences };
       if (!isOwn) continue;
-      const known = { type: event.type, data: event.data } as ReferenceTableEvent;
+      const known = { type: event.type, data: event.data };
+      const made =
+        orderId === undefined
+          ? differencesIn(known as ReferenceTableEvent)
+          : orderDifferences(known as OrderEvent, orderModel, orderId);
       const skipped = event.revision === from ? Number(shownBefore) : 0;
-      for (const [index, difference] of [...differencesIn(known)].entries()) {
+      for (const [index, difference] of [...made].entries()) {
         if (index < skipped) continue;
         characters += JSON.stringify(difference).length;
         const isFull = differences.length === MAX_DIFFERENCES || characters > MAX_DIFFERENCE_CHARACTERS;

@@ -5,10 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Transform } from 'node:stream';
 import tls, { createSecureContext, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
-import { cutText } from '../domain/shownName.js';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import { nextTurn } from '../supervision/waiting.js';
 import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
@@ -284,20 +285,54 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
  * never does not turn the answer into a failure.
  */
 async function beginningOf(body: IncomingMessage): Promise<string> {
+  const coding = String(body.headers['content-encoding'] ?? 'identity').toLowerCase();
   const kept: Uint8Array[] = [];
   let read = 0;
   try {
     for await (const chunk of body) {
       const bytes: Uint8Array = Buffer.from(chunk);
-      if (read < KEPT_ANSWER_BYTES) kept.push(bytes.subarray(0, KEPT_ANSWER_BYTES - read));
+      kept.push(bytes.subarray(0, MAX_ANSWER_BYTES - read));
       read += bytes.length;
       if (read >= MAX_ANSWER_BYTES) break;
     }
   } catch {
     // Cut off or out of time: the part that arrived is kept.
   }
+  const sent = Buffer.concat(kept);
+  const plain = coding === 'identity' ? sent.subarray(0, KEPT_ANSWER_BYTES) : await decompressed(sent, coding);
   // `stream` drops a character that the limit has cut in two.
-  return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
+  return plain === undefined
+    ? `<${shownName(coding)}, ${read} bytes>`
+    : new TextDecoder().decode(plain, { stream: true });
+}
+
+/** The content codings of RFC 9110 §8.4.1, and Brotli. */
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
+
+/** The beginning of what was compressed, also of a part of it; undefined if nothing of it can be read. */
+async function decompressed(bytes: Uint8Array, coding: string): Promise<Uint8Array | undefined> {
+  const decoder = DECODERS.get(coding)?.();
+  if (decoder === undefined) return undefined;
+  const plain: Buffer[] = [];
+  let length = 0;
+  decoder.end(bytes);
+  try {
+    for await (const chunk of decoder) {
+      plain.push(Buffer.from(chunk));
+      length += plain.at(-1)?.length ?? 0;
+      // A small answer may be gigabytes: no more is decompressed.
+      if (length >= KEPT_ANSWER_BYTES) break;
+    }
+  } catch {
+    // The rest is missing, or is no such coding.
+  }
+  decoder.destroy();
+  return length === 0 && bytes.length > 0 ? undefined : Buffer.concat(plain).subarray(0, KEPT_ANSWER_BYTES);
 }
 
 /** The reason for a status other than 2xx. */

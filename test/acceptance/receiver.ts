@@ -25,7 +25,7 @@ export type Reply = (
   | {
       readonly status: number;
       readonly headers?: { readonly [name: string]: string };
-      readonly body?: string;
+      readonly body?: string | Buffer;
       /** How long the receiver takes. */
       readonly afterMs?: number;
     }

@@ -8,7 +8,25 @@ import { Changed } from '../tables/Differences';
 
 const SHOWN = 25;
 
-export function OrderHistory({ orderId }: { readonly orderId: string }) {
+/** Names of parts by id: the number of a line, and its item. */
+export type PartNames = ReadonlyMap<string, string>;
+
+/** Of the parts that an order has now. */
+export function namesOfParts(order: object): PartNames {
+  const names = new Map<string, string>();
+  for (const list of Object.values(order)) {
+    if (!Array.isArray(list)) continue;
+    for (const [index, part] of list.entries()) {
+      const { id, line_number: number, item } = Object(part);
+      const name: unknown = Object(item).name;
+      if (typeof id === 'string')
+        names.set(id, `${number ?? index + 1}${typeof name === 'string' ? ` (${name})` : ''}`);
+    }
+  }
+  return names;
+}
+
+export function OrderHistory({ orderId, names }: { readonly orderId: string; readonly names: PartNames }) {
   const text = useText();
   const answer = async (page: number) => {
     const params = { path: { order_id: orderId }, query: { page, perPage: SHOWN } as object };
@@ -36,7 +54,7 @@ export function OrderHistory({ orderId }: { readonly orderId: string }) {
           <Stack>
             <Timeline bulletSize={12} lineWidth={2} active={entries.length}>
               {entries.map((entry) => (
-                <Entry key={entry.id} entry={entry} />
+                <Entry key={entry.id} entry={entry} orderId={orderId} names={names} />
               ))}
             </Timeline>
             <More list={read} />
@@ -51,7 +69,13 @@ export function OrderHistory({ orderId }: { readonly orderId: string }) {
 export const eventName = (event: string): string =>
   event.replace(/(?<!^)([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
 
-function Entry({ entry }: { readonly entry: Schemas['HistoryEntry'] }) {
+type EntryProps = {
+  readonly entry: Schemas['HistoryEntry'];
+  readonly orderId: string;
+  readonly names: PartNames;
+};
+
+function Entry({ entry, orderId, names }: EntryProps) {
   const text = useText();
   const { event, occurred_at: at, actor, status_from: from, status_to: to, reasons, changes } = entry;
   const states: { readonly [status: string]: string } = text.status;
@@ -74,7 +98,7 @@ function Entry({ entry }: { readonly entry: Schemas['HistoryEntry'] }) {
           {changes.map((change) => (
             <Changed
               key={`${change.table} ${change.id} ${change.field}`}
-              label={change.field}
+              label={change.id === orderId ? change.field : `${names.get(change.id) ?? change.table} · ${change.field}`}
               from={change.from}
               to={change.to}
             />

@@ -15,7 +15,7 @@ import { bodyOfDraft, type Draft, isChanged, mergeDraft, NO_DRAFT, withField, wr
 import { FieldInput } from './FieldInput';
 import { LookUp } from './LookUp';
 import { OrderDeliveries } from './OrderDeliveries';
-import { OrderHistory } from './OrderHistory';
+import { namesOfParts, OrderHistory } from './OrderHistory';
 import { orderListParameters } from './OrderList';
 import { PartsGrid } from './PartsGrid';
 import { StatusBadge } from './StatusBadge';
@@ -246,7 +246,7 @@ function OrderForm({ orderType, read }: { readonly orderType: AssetType; readonl
               <Tabs.Tab value="deliveries">{text.orders.deliveries}</Tabs.Tab>
             </Tabs.List>
             <Tabs.Panel value="history" pt="sm">
-              <OrderHistory orderId={order.id} />
+              <OrderHistory orderId={order.id} names={namesOfParts(order)} />
             </Tabs.Panel>
             <Tabs.Panel value="deliveries" pt="sm">
               <OrderDeliveries orderId={order.id} />

@@ -1,5 +1,6 @@
 /** What an event of an order tells: the status before and after, reasons, warnings, and the changed fields. Pure. */
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { RecordDifference } from '../referenceTable/differences.js';
 import { warningText } from './approval.js';
 import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
 
@@ -80,6 +81,38 @@ function changesOf(event: OrderEvent, orderModel: string, orderId: string): read
       ];
     default:
       return [];
+  }
+}
+
+/** What the event did to the order and its parts, each by itself. */
+export function orderDifferences(event: OrderEvent, orderModel: string, orderId: string): readonly RecordDifference[] {
+  const byId = new Map<string, FieldChange[]>();
+  for (const change of changesOf(event, orderModel, orderId)) {
+    const ofRecord = byId.get(change.id);
+    if (ofRecord === undefined) byId.set(change.id, [change]);
+    else ofRecord.push(change);
+  }
+  const { created, deleted } = appearing(event, orderId);
+  return [...byId].map(([id, changes]) => ({
+    change: created.has(id) ? 'create' : deleted.has(id) ? 'delete' : 'update',
+    id,
+    fields: Object.fromEntries(changes.map(({ field, from, to }) => [field, { from, to }])),
+  }));
+}
+
+function appearing(event: OrderEvent, orderId: string) {
+  const ids = (parts: readonly { readonly id: string }[]) => new Set(parts.map(({ id }) => id));
+  switch (event.type) {
+    case 'OrderCreated':
+      return { created: new Set([orderId]), deleted: ids([]) };
+    case 'OrderCreatedWithParts':
+      return { created: new Set([orderId, ...ids(event.data.parts)]), deleted: ids([]) };
+    case 'OrderPartAdded':
+      return { created: ids([event.data]), deleted: ids([]) };
+    case 'OrderPartsChanged':
+      return { created: ids(event.data.added), deleted: ids(event.data.removed) };
+    default:
+      return { created: ids([]), deleted: ids([]) };
   }
 }
 

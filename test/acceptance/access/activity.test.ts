@@ -116,6 +116,15 @@ describe('an entry', () => {
       expect([page1.data.length, new Set(found.map(({ id }) => id)).size, page2.links.next]).toEqual([100, all, null]);
       expect(found.every((each) => each.change === change)).toBe(true);
     }
+    const { id } = await acme().create('dyn_stock_order', { notes: 'New', lines: [{ quantity: 2 }] });
+    const [created] = await entries({ order_id: id });
+    if (created === undefined) throw new Error('The entry of the order is missing.');
+    expect((await differences(created)).data).toMatchObject([
+      { id, change: 'create', fields: { notes: { from: null, to: 'New' } } },
+      { change: 'create', fields: { quantity: { from: null, to: 2 } } },
+    ]);
+    const [signIn] = await entries({ kind: 'session.opened' });
+    expect(signIn && (await differences(signIn)).data).toEqual([]);
     const unknown = await acme().platform('GET', `/activity/${cleanUp.id.replace(/^2/, '3')}/differences`);
     expect(unknown.status).toBe(404);
   });

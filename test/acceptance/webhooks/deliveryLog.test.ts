@@ -1,5 +1,7 @@
 /** The delivery log of a webhook (spec §6.4): what was called when, what came back, and what became of it. */
+
 import { setTimeout as wait } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, reaches, validatedOrder, type Webhook } from '../export.js';
@@ -69,6 +71,23 @@ async function approvedOrder(tenant = acme()): Promise<string> {
   await approve(tenant, order.id);
   return order.id;
 }
+
+it.each([
+  ['gzip', gzipSync, /^Oops ☕ x{4000}/],
+  ['br', brotliCompressSync, /^Oops ☕ x{4000}/],
+  ['deflate', deflateSync, /^Oops ☕ x{4000}/],
+  ['gzip', (text: string) => Buffer.from(text), /^<gzip, 5009 bytes>$/],
+  ['zstd', gzipSync, /^<zstd, \d+ bytes>$/],
+] as const)('an answer with the content coding %s is shown as text, or by its size', async (coding, encode, shown) => {
+  const path = `/coded-${shown.source.length}-${coding}`;
+  const body = encode(`Oops ☕ ${'x'.repeat(5_000)}`);
+  receiver.reply(path, () => ({ status: 200, body, headers: { 'content-encoding': coding } }));
+  const webhook = await addWebhook(acme(), receiver.url(path), { events: ['order.approved'] });
+  await approvedOrder();
+  const [only] = await ended(webhook, 1);
+  expect(only?.attempts[0]?.response_body).toMatch(shown);
+  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+});
 
 it('§6.4: a delivery shows each attempt with its time, status, duration and the first part of the answer', async () => {
   const long = 'x'.repeat(5_000);
