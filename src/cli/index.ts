@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 /** The command line `dynamic-assets`: one file or folder for each command. */
-import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { version } from '../config.js';
+import { commit, version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
 import { auditCommand } from './audit.js';
 import { backupCommand } from './backup.js';
@@ -10,6 +9,7 @@ import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { consoleCommand } from './console.js';
 import { doctorCommand } from './doctor/command.js';
+import { loadEnvironmentFile, refuseUnknownSettings } from './environment.js';
 import { eraseCommand } from './erase.js';
 import { CliError, report, UsageError, unfitNode } from './errors.js';
 import { keysCommand } from './keys.js';
@@ -24,8 +24,7 @@ import { webhookCommand } from './webhook.js';
 
 makeFilesPrivate();
 
-// Variables of the environment override the file.
-if (existsSync('.env')) process.loadEnvFile('.env');
+loadEnvironmentFile();
 
 // A closed pipe, such as that of `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -46,13 +45,15 @@ try {
 }
 
 function program(): Command {
+  const build = commit();
   const root = new Command('dynamic-assets')
     .description('Dynamic tables over one uniform REST interface, event-sourced.')
-    .version(version())
+    .version(build === undefined ? version() : `${version()} (${build})`)
     .addHelpText(
       'after',
       '\nSettings are environment variables: see "dynamic-assets start --help" and "dynamic-assets config".',
     )
+    .hook('preAction', () => refuseUnknownSettings())
     .addCommand(startCommand())
     .addCommand(tenantCommand())
     .addCommand(clientCommand())
