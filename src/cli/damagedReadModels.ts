@@ -10,6 +10,7 @@ import { useDirectory, usersOf } from '../service/directoryUse.js';
 import { openReadModelWriter, readModelFile } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
 import { CliError } from './errors.js';
+import { refuseMissingLog } from './operator.js';
 
 /** A running projector sets a marked file aside within a second. */
 const SET_ASIDE_WITHIN_MS = 10_000;
@@ -18,6 +19,7 @@ const LOOK_MS = 100;
 /** @returns a sentence if the file was replaced. @throws CliError if a service uses it but does not project */
 export async function replaceUnreadable(config: Config = readConfig(process.env)): Promise<string | undefined> {
   if (config.MONGODB_URL !== undefined) return undefined;
+  refuseMissingLog(config);
   await prepareDataDirectory(config);
   const file = readModelFile(config);
   const users = await usersOf(config.DATA_DIR);

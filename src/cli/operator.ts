@@ -1,5 +1,7 @@
 /** Tools for operators' commands, with or without a running service. Opens only what the command needs. */
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { damageOf, isDamage } from '../adapters/damagedFiles.js';
 import { namingDamage } from '../adapters/readmodels/sqlite/connections.js';
 import { newId, now } from '../commands/clock.js';
@@ -22,7 +24,7 @@ import { type Lanes, withLanes } from '../service/projectionWork.js';
 import { openReadSide } from '../service/readSide.js';
 import { operatorsBox } from '../service/signingKeys.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
-import { UnknownNameError } from './errors.js';
+import { CliError, UnknownNameError } from './errors.js';
 
 /** The operator as the log records them. */
 export function operator(tenant: string): Caller {
@@ -52,7 +54,22 @@ export function withCommands<T>(
   work: (tools: OperatorTools) => Promise<T>,
   config: Config = readConfig(process.env),
 ): Promise<T> {
+  refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
+}
+
+/** The same; makes the data directory if there is none. */
+export function withFirstCommands<T>(work: (tools: OperatorTools) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
+}
+
+/** A command at a wrong place would make an empty log there. @throws CliError that names the place */
+export function refuseMissingLog({ DATA_DIR, EVENTSTORE_URL }: Config): void {
+  if (EVENTSTORE_URL !== undefined || existsSync(join(DATA_DIR, 'events.db'))) return;
+  throw new CliError(
+    `There is no event log in ${DATA_DIR}. Set DATA_DIR to the directory of the service; "dynamic-assets start" and "dynamic-assets tenant create" make one.`,
+  );
 }
 
 /**
@@ -61,6 +78,7 @@ export function withCommands<T>(
  */
 export function withTenant<T>(tenant: string, work: (tools: OperatorTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
+  refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => {
     await mustExist(eventStore, config, tenant).catch((error: unknown) => {
       if (!(error instanceof TenantParkedError)) throw error;
@@ -77,9 +95,16 @@ async function mustExist(eventStore: EventStore, config: Config, tenant: string)
     if (!(error instanceof NotFoundError)) throw error;
     const names = (await allTenants(eventStore, config)).tenants.map(({ name }) => name);
     const likely = nearestFirst(tenant, names);
-    throw new UnknownNameError(`tenant ${tenant}`, likely, 'Make one with "dynamic-assets tenant create".');
+    throw new UnknownNameError(
+      `tenant ${tenant}`,
+      likely,
+      `${placeOf(config)} has none; make one with "dynamic-assets tenant create".`,
+    );
   }
 }
+
+const placeOf = ({ DATA_DIR, EVENTSTORE_URL }: Config): string =>
+  EVENTSTORE_URL === undefined ? DATA_DIR : 'The event log at EVENTSTORE_URL';
 
 /**
  * Runs `work` for all tenants, sorted by name. Parked ones are as they were before the failing event.
@@ -89,6 +114,7 @@ export function withTenants<T>(
   work: (tenants: readonly Tenant[], tools: OperatorTools, parked: readonly Parked[]) => Promise<T>,
   config: Config = readConfig(process.env),
 ): Promise<T> {
+  refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => {
     const { tenants, parked } = await allTenants(eventStore, config);
     return work(tenants, await toolsOn(eventStore, config), parked);
@@ -128,6 +154,7 @@ export type ProjectionTools = {
 /** Runs `work` with the read models and the event log open. @throws ConfigError; errors of the work */
 export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
+  refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => {
     try {
       return await withLanes(config, eventStore, (lanes) =>
@@ -157,6 +184,7 @@ export function withReadModels<T>(
   { ofAnyAge = false }: { readonly ofAnyAge?: boolean } = {},
 ): Promise<T> {
   const config = readConfig(process.env);
+  refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => {
     await mustExist(eventStore, config, tenant);
     const age = ofAnyAge ? { READ_MAX_STALENESS_SECONDS: Number.MAX_SAFE_INTEGER } : {};

@@ -6,17 +6,22 @@ import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
 import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { changeCleanUpGuard, changeQuotas, createTenant, deleteTenant } from '../commands/identity/tenants.js';
+import {
+  changeCleanUpGuard,
+  changeQuotas,
+  checkTenantName,
+  createTenant,
+  deleteTenant,
+} from '../commands/identity/tenants.js';
 import { addUser, newUserBody } from '../commands/identity/users.js';
 import { readConfig } from '../config.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import type { Scope } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../domain/quotas.js';
-import { TENANT_NAME } from '../domain/streams.js';
 import { LogUsage } from '../service/logUsage.js';
 import { quotasOf } from '../service/quotas.js';
 import { UsageError } from './errors.js';
-import { operator, withCommands, withReadModels, withTenant, withTenants } from './operator.js';
+import { operator, withFirstCommands, withReadModels, withTenant, withTenants } from './operator.js';
 import { columns, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & {
@@ -48,7 +53,9 @@ function createCommand(): Command {
 
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { orderModel, displayName = name, adminEmail = placeholderEmail(name) } = options;
-  const { admin, client } = await withCommands(({ commands }) =>
+  // Before the log is made.
+  checkNewTenant(name, { orderModel, displayName, adminEmail });
+  const { admin, client } = await withFirstCommands(({ commands }) =>
     openTenant(commands, operator(name), { orderModel, displayName, adminEmail }),
   );
   printResult(options, { tenant: name, admin, client }, [
@@ -243,24 +250,30 @@ export type OpenedTenant = {
 /** The default address of the first admin. The domain is reserved (RFC 2606), so it never belongs to anybody. */
 export const placeholderEmail = (tenant: string): string => `admin@${tenant}.example`;
 
+type NewTenant = { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string };
+
+const adminOf = ({ adminEmail, displayName }: NewTenant) => ({
+  email: adminEmail.toLowerCase(),
+  password: newPassword(),
+  first_name: 'Admin',
+  last_name: displayName,
+  roles: ['admin', 'validator'],
+});
+
+/** @throws ValidationError (name, e-mail address) */
+function checkNewTenant(name: string, input: NewTenant): void {
+  checkTenantName(name);
+  parseBody(newUserBody, adminOf(input));
+}
+
 /**
  * Creates a tenant, its first admin, and an API client with all scopes.
  * @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); then nothing was created
  */
-export async function openTenant(
-  commands: DirectoryCommands,
-  caller: Caller,
-  input: { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string },
-): Promise<OpenedTenant> {
-  const admin = {
-    email: input.adminEmail.toLowerCase(),
-    password: newPassword(),
-    first_name: 'Admin',
-    last_name: input.displayName,
-    roles: ['admin', 'validator'],
-  };
-  // Checked first: a wrong address must not leave a tenant without an admin. `createTenant` checks the name.
-  if (TENANT_NAME.test(caller.tenant)) parseBody(newUserBody, admin);
+export async function openTenant(commands: DirectoryCommands, caller: Caller, input: NewTenant): Promise<OpenedTenant> {
+  const admin = adminOf(input);
+  // A wrong address must not leave a tenant without an admin.
+  checkNewTenant(caller.tenant, input);
   await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
   await addUser(commands, caller, admin);
   const client = await createClient(commands, caller, { name: 'First API client' });

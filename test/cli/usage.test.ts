@@ -1,6 +1,10 @@
 /** What every command does: help, wrong usage, wrong settings. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { settings } from '#app/config.js';
-import { Workplace } from './cli.js';
+import { REPOSITORY, Workplace } from './cli.js';
 
 let workplace: Workplace;
 beforeAll(async () => {
@@ -79,4 +83,65 @@ it('config shows each setting with its value, where that comes from and its mean
   expect(stdout).toContain('MONGODB_URL=mongodb://service:********@127.0.0.1:27017/assets');
   expect(stdout).not.toContain(key);
   expect(stdout).not.toContain('hush');
+});
+
+describe('a name that is no setting', () => {
+  it.each([
+    ['DURABILTY', 'Did you mean DURABILITY?'],
+    ['data_dir', 'Did you mean DATA_DIR?'],
+    ['MONGODB_URI', 'Did you mean MONGODB_URL?'],
+    ['WEBHOOK_TIMEOUT', 'Did you mean WEBHOOK_TIMEOUT_MS?'],
+    ['QUOTA_ELEPHANTS', '"dynamic-assets config" lists all settings.'],
+  ])('of the environment that is nearly ours, or begins as ours do, ends every command: %s', async (name, advice) => {
+    for (const command of [['start'], ['doctor'], ['tenant', 'list']])
+      expect(await workplace.run(command, { [name]: 'x' })).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `${name} is no setting. ${advice}\n`,
+      });
+  });
+
+  const OTHERS = `HOSTNAME LOGNAME USER TERM MAIL PATHS HOSTS PORTS OTEL_SERVICE_NAME NODE_EXTRA_CA_CERTS HTTPS_PROXY
+    RABBITMQ_SERVICE_HOST RABBITMQ_PORT_5672_TCP_ADDR WEBHOOK_SERVICE_PORT_HTTPS WEBHOOK_PORT XDG_DATA_DIRS LOG_FORMAT`;
+
+  it('of other programs is nobody else’s concern', async () => {
+    const environment = Object.fromEntries(OTHERS.split(/\s+/).map((name) => [name, '/nowhere']));
+    expect(await workplace.run(['config'], environment)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('in .env ends every command, and help is there all the same', async () => {
+    const file = join(workplace.directory, '.env');
+    await writeFile(file, 'PORT=8080\nCOLOUR=red\nOTEL_SERVICE_NAME=assets\n');
+    const stderr = 'COLOUR in .env is no setting. "dynamic-assets config" lists all settings.\n';
+    expect(await workplace.run(['config'])).toEqual({ code: 1, stdout: '', stderr });
+    expect(await workplace.run(['start', '--help'])).toMatchObject({ code: 0 });
+    await rm(file);
+  });
+});
+
+it.each([
+  ['tenant list', 'There is no event log in '],
+  ['client list --tenant acme', 'There is no event log in '],
+  ['projections rebuild', 'There is no event log in '],
+  ['doctor', ''],
+  ['tenant create Acme! --order-model dyn_stock_order', 'The name must be 1 to 40 lower-case letters'],
+  ['tenant create acme --order-model dyn_stock_order --admin-email x', 'The email field must be'],
+])('a refused command makes no data directory, and names the one that it looked into: %s', async (command, message) => {
+  const { code, stdout, stderr } = await workplace.run(command.split(' '), { DATA_DIR: 'nowhere' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+  const directory = join(workplace.directory, 'nowhere');
+  if (!command.startsWith('tenant create')) expect(stdout + stderr).toContain(directory);
+  expect(existsSync(directory)).toBe(false);
+});
+
+it('the version is the same everywhere: of the package, the command, the changelog and a backup', async () => {
+  const read = (...path: string[]): string => readFileSync(join(...path), 'utf8');
+  const { version } = JSON.parse(read(REPOSITORY, 'package.json'));
+  const { stdout } = await workplace.run(['-V']);
+  expect(/^(\S+)( \([0-9a-f]{7,40}\))?\n$/.exec(stdout)?.[1]).toBe(version);
+  const releases = [...read(REPOSITORY, 'CHANGELOG.md').matchAll(/^## (\S+)/gm)].map(([, release]) => release);
+  expect(releases[0]).toBe(version);
+  await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  await workplace.json(['backup', 'kept']);
+  expect(JSON.parse(read(workplace.directory, 'kept', 'backup.json'))).toMatchObject({ version });
 });

@@ -41,11 +41,12 @@ async function examine({ pageSeconds, ...output }: DoctorOptions): Promise<void>
   if (!ok) process.exitCode = EXIT_FAILURE;
 }
 
-/** The check of files makes a directory that is missing, so it comes before those that look into it. */
+/** What is missing is not made: it may be looked for at the wrong place. */
 const ofMachine = async (config: Config, pageSeconds: number): Promise<Checked[]> => [
   await settingsCheck(config),
-  await checked('files', LOOK, () => files(config, pageSeconds)),
-  ...(await machineChecks(config)),
+  ...(existsSync(config.DATA_DIR)
+    ? [await checked('files', LOOK, () => files(config, pageSeconds)), ...(await machineChecks(config))]
+    : []),
 ];
 
 /** A missing or damaged log is not opened: that would create a new one. */

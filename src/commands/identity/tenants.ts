@@ -7,6 +7,14 @@ import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
+/** @throws ValidationError for a name that is no host label */
+export function checkTenantName(name: string): void {
+  if (TENANT_NAME.test(name)) return;
+  throw new ValidationError({
+    name: ['The name must be 1 to 40 lower-case letters, digits and single hyphens: it becomes part of a host name.'],
+  });
+}
+
 /**
  * Its clean-ups are guarded from the beginning (decision 0025).
  * @throws ValidationError for a name that is no host label or an unknown order model
@@ -18,11 +26,7 @@ export async function createTenant(
   input: { readonly displayName?: string; readonly orderModel: string },
 ): Promise<DirectoryChange> {
   const name = caller.tenant;
-  if (!TENANT_NAME.test(name)) {
-    throw new ValidationError({
-      name: ['The name must be 1 to 40 lower-case letters, digits and single hyphens: it becomes part of a host name.'],
-    });
-  }
+  checkTenantName(name);
   const orderModel = ORDER_MODELS.find((model) => model === input.orderModel);
   if (orderModel === undefined) {
     throw new ValidationError({ order_model: [`The order model must be one of ${ORDER_MODELS.join(', ')}.`] });
