@@ -1,7 +1,7 @@
 /**
  * Webhooks to receivers that fail in every way, while the service (and its broker) is killed at random moments:
  * every approval is delivered at least once or fails for good after exactly five attempts (spec §6.4).
- * `npm run test:long`, or `DELIVERIES=10000 npx jest faults/deliveries`, does more; `KILLS=…` and `SEED=…` vary and repeat a run.
+ * `npm run test:long`, or `DELIVERIES=10000 npx jest faults/deliveries`, does more; `KILLS=…` and `SEED=…` make other runs.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { addWebhook } from '../acceptance/export.js';
@@ -16,9 +16,9 @@ import { DeliveryWork } from './deliveryWork.js';
 import { seeded } from './seeded.js';
 import { type UnreliablePath, UnreliableReceiver } from './unreliableReceiver.js';
 
-const DELIVERIES = Number(process.env.DELIVERIES ?? 300);
+const DELIVERIES = Number(process.env.DELIVERIES ?? 200);
 const KILLS = Number(process.env.KILLS ?? Math.ceil(DELIVERIES / 75));
-const SEED = Number(process.env.SEED ?? 44);
+const SEED = Number(process.env.SEED ?? 1);
 const LONGEST_WAIT_MS = 150;
 const SETTLE_MS = 120_000;
 
