@@ -1,7 +1,13 @@
-/** The trace collector is away, slow or hanging: the service works as usual. */
+/** What is sent to the collector, of one service and of several, and that a collector that hangs holds up nothing. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { type Service, startService } from '../acceptance/service.js';
-import { TraceCollector } from '../acceptance/traceCollector.js';
+import { addWebhook, quickDelivery, validatedOrder } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { Service, startService } from '../service.js';
+import { TenantClient } from '../tenant.js';
+import { callersTrace, TraceCollector } from '../traceCollector.js';
 
 const line = z.looseObject({ msg: z.string(), level: z.int(), reason: z.string().optional() });
 const linesOf = ({ log }: Service, text: string) =>
@@ -11,7 +17,6 @@ const linesOf = ({ log }: Service, text: string) =>
     .map((each) => line.parse(JSON.parse(each)));
 const CANNOT = 'traces cannot be sent';
 const AGAIN = 'traces are sent again';
-const DROPPED = 'spans because maxQueueSize';
 const WARN = 40;
 
 let collector: TraceCollector;
@@ -61,27 +66,6 @@ it('hangs: requests are answered, and that spans are lost is told once; they com
   expect(service.loggedErrors).toEqual([]);
 });
 
-it('takes less than there is: what does not fit is dropped, which is told once', async () => {
-  collector.manner = 'hangs';
-  const endless = { OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' };
-  await start({ ...endless, OTEL_BSP_MAX_QUEUE_SIZE: '20', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10' });
-  for (const times of [1, 2]) {
-    collector.manner = 'hangs';
-    await create(20);
-    // The first ten, which hung, are sent again, then the twenty that waited.
-    const before = collector.spans.length;
-    collector.manner = 'takes';
-    collector.cut();
-    await collector.until(
-      () => true,
-      (found) => found.length >= before + 21,
-    );
-    await createUntilLogged(DROPPED);
-    expect(collector.spans.length).toBeLessThan(times * 80);
-  }
-  expect(linesOf(service, DROPPED)).toMatchObject([{ level: WARN }]);
-});
-
 it('hangs when the service stops: that waits for it no longer than two seconds', async () => {
   collector.manner = 'hangs';
   // Without a limit of its own, the stop would take as long as these settings say.
@@ -102,11 +86,38 @@ it('is well when the service stops: it is sent what waits', async () => {
   expect(collector.spans.filter(({ name }) => name === 'project')).toHaveLength(10);
 });
 
-it('refuses them: that is told once, without its answer', async () => {
-  collector.manner = 'refuses';
-  await start();
-  await createUntilLogged(CANNOT);
-  const { calls } = collector;
-  while (collector.calls < calls + 2) await create(1);
-  expect(linesOf(service, CANNOT)).toMatchObject([{ level: WARN, reason: 'Bad Request (400)' }]);
+it('an approval in one process, projected by another, delivered by a third that starts only later, is one trace', async () => {
+  const receiver = await Receiver.start();
+  const dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const common = { ...collector.env, ...quickDelivery(receiver) };
+  const process = (role: string) =>
+    new Service(dataDir, { ...common, OTEL_SERVICE_NAME: `assets-${role}` }, ['--role', role]);
+  const [api, projector, webhooks] = [process('api'), process('projector'), process('webhooks')];
+  service = api;
+  try {
+    const { admin, client } = await api.createTenant('acme', 'dyn_stock_order');
+    await Promise.all([api.start(), projector.start()]);
+    const acme = new TenantClient(api, { tenant: 'acme', admin, client }, 'dyn_stock_order');
+    await addWebhook(acme, receiver.url('/orders'));
+    const { order } = await validatedOrder(acme);
+    const { traceId, headers } = callersTrace();
+    await acme.platform('POST', `/orders/${order.id}/approve`, { body: {}, headers });
+    await webhooks.start();
+    const expected = {
+      'POST /api/v1/platform/orders/:id/approve': 'assets-api',
+      'append order': 'assets-api',
+      'wait until visible': 'assets-api',
+      project: 'assets-projector',
+      relay: 'assets-webhooks',
+      'append delivery': 'assets-webhooks',
+      'webhook attempt': 'assets-webhooks',
+    };
+    const spans = await collector.trace(traceId, ...Object.keys(expected));
+    const makers = new Set(spans.map(({ name, service: of }) => `${name}: ${String(of['service.name'])}`));
+    expect(makers).toEqual(new Set(Object.entries(expected).map(([name, maker]) => `${name}: ${maker}`)));
+  } finally {
+    await Promise.all([projector, webhooks].map((each) => each.stop()));
+    await receiver.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
 });
