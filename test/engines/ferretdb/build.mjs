@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -48,7 +48,8 @@ const sources = dirname(fileURLToPath(import.meta.url));
 const hash = createHash('sha256');
 for (const name of [...SOURCES, 'build.mjs']) hash.update(readFileSync(join(sources, name)));
 const version = hash.digest('hex').slice(0, 16);
-const cache = join(sources, '..', '..', '..', 'node_modules', '.cache', 'ferretdb');
+// Not below node_modules, which `npm ci` empties: it takes minutes to build.
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dynamic-assets-tests', 'ferretdb');
 const program = join(cache, version);
 
 if (!existsSync(program)) {
