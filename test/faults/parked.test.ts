@@ -96,7 +96,7 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
     await service.stop();
     const { position } = await append(service, 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
     await service.start();
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       await wait(round * 300);
       await service.restart('kill');
       await isParked(service);
