@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { Service, startService } from '../acceptance/service.js';
-import { seenBy } from './putBack.js';
+import { seenBy } from './seenBy.js';
 
 /** Of two lanes the second had `globex`, the first the others. */
 const TENANTS = ['globex', 'acme', 'umbrella'];

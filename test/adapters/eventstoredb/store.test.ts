@@ -2,12 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
-import {
-  type EventStore,
-  EventStoreUnavailableError,
-  LogReplacedError,
-  type RecordedEvent,
-} from '#app/ports/eventStore.js';
+import { type EventStore, EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
 import { describeEngine } from '../../engines/describeEngine.js';
 import { systemEvent } from '../../engines/doubleLog.js';
@@ -23,7 +18,7 @@ let store: EventStore;
 let dialect: Dialect | undefined;
 beforeEach(async () => {
   double = await EventStoreDouble.start(dialect);
-  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000, replacedAfterMs: 500 });
+  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000 });
 });
 afterEach(async () => {
   await store.close();
@@ -141,36 +136,6 @@ describe('the server is away', () => {
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
     for (const reason of refused) expect(reason).toBeInstanceOf(EventStoreUnavailableError);
     expect(refused.length).toBeGreaterThan(0);
-  });
-});
-
-describe('the server comes back with an older copy of the log', () => {
-  test('it is neither read on nor written to, and a new store takes it', async () => {
-    await store.append('order-1', events(1), 'no-stream');
-    const backup = double.log.backup();
-    const last = await store.append('order-1', events(1), 0);
-    const ending = new AbortController();
-    let seen: (() => void) | undefined;
-    const reached = new Promise<void>((resolve) => {
-      seen = resolve;
-    });
-    const reading = (async () => {
-      for await (const { position } of store.subscribe({ after: 0, signal: ending.signal })) {
-        if (position >= last.position) seen?.();
-      }
-    })();
-    const ended = expect(reading).rejects.toThrow(LogReplacedError);
-    await reached;
-    await double.kill();
-    double.log.restore(backup);
-    await double.start();
-    await ended;
-    await expect(store.append('order-2', events(1), 'no-stream')).rejects.toThrow(LogReplacedError);
-    expect(double.log.backup()).toEqual(backup);
-    const another = await openEventStoreDb({ url: double.url });
-    expect(await another.readStream('order-1')).toHaveLength(1);
-    await another.append('order-1', events(1), 0);
-    await another.close();
   });
 });
 

@@ -1,0 +1,33 @@
+/** Read models on MongoDB, and jobs on RabbitMQ, that another log made: they are refused. */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Service } from '../acceptance/service.js';
+import { ENGINE_START_MS } from '../engines/mongodb.js';
+import { describeProductionEngines, startProductionEngines } from '../engines/productionEngines.js';
+
+describeProductionEngines(() => {
+  test(
+    'what another log made is refused',
+    async () => {
+      const { env, dispose } = await startProductionEngines();
+      const ownLog = { ...env, EVENTSTORE_URL: '' };
+      const service = async (settings: { readonly [name: string]: string }) =>
+        new Service(await mkdtemp(join(tmpdir(), 'other-log-')), settings);
+      const first = await service(ownLog);
+      const acme = await first.createTenant('acme', 'dyn_stock_order');
+      await first.start();
+      await acme.create('dyn_item', { external_id: 'A', name: 'Tea' });
+      // The relay writes its checkpoint a second after it has passed something.
+      await wait(3_000);
+      await first.stop();
+      const [one, two] = [await service(ownLog), await service({ ...ownLog, MONGODB_URL: '' })];
+      await expect(one.start()).rejects.toThrow(/The read models were made of another event log/);
+      await expect(two.start()).rejects.toThrow(/The webhook jobs were made of another event log/);
+      for (const each of [first, one, two]) await each.dispose();
+      await dispose();
+    },
+    ENGINE_START_MS,
+  );
+});
