@@ -12,7 +12,6 @@ let workplace: Workplace;
 let double: EventStoreDouble;
 let service: RunningCli;
 let api: ApiClient;
-let audit: ApiClient;
 
 beforeAll(async () => {
   workplace = await Workplace.make();
@@ -25,27 +24,18 @@ beforeAll(async () => {
     clientId: String(at(made, 'client', 'client_id')),
     clientSecret: String(at(made, 'client', 'client_secret')),
   });
-  const scoped = ['client', 'create', '--tenant', 'acme', '--name', 'audit', '--scopes', 'read:audit'];
-  const auditor = await workplace.json(scoped, environment);
-  audit = new ApiClient(service.origin, 'acme.localhost');
-  await audit.useClientCredentials({
-    clientId: String(at(auditor, 'client_id')),
-    clientSecret: String(at(auditor, 'client_secret')),
-  });
 });
 afterAll(async () => {
   api.close();
-  audit.close();
   await workplace.remove();
   await double.kill();
 });
 
-const batch = (batchId: string, count: number, filler = '') =>
+const batch = (batchId: string, count: number) =>
   api.request('POST', `${ITEMS}/batch`, {
     items: Array.from({ length: count }, (_, n) => ({
       external_id: `${batchId}-${n}`,
       name: `Item ${n}`,
-      description: filler,
       _batch_id: batchId,
     })),
   });
@@ -62,24 +52,6 @@ test('a batch and a clean-up are seen by the list that follows', async () => {
   expect(await total()).toBe(10);
 });
 
-test('a batch that takes several appends is stored whole', async () => {
-  await batch('large', 1000, 'x'.repeat(2_000));
-  expect(await total()).toBe(1010);
-  const calls = double.log.records.filter(({ stream }) => stream === 'table-acme.dyn_item');
-  expect(calls.length).toBeGreaterThan(3);
-});
-
-test('while the server is away writes are refused with 503 and reads go on; when it is back, all goes on', async () => {
-  await double.kill();
-  await expect(batch('away', 1)).rejects.toThrow('answered 503');
-  expect(await total()).toBe(1010);
-  const path = '/api/v1/dynamic-assets/dyn/activity?kind=table.batch&limit=1';
-  expect(at(await audit.request('GET', path), 'data', 0, 'counts')).toMatchObject({ created: 1000 });
-  await double.start();
-  expect(at(await batch('back', 1), 'data', 'created')).toBe(1);
-  expect(await total()).toBe(1011);
-});
-
 test('a read model is rebuilt from it', async () => {
   const reports = await workplace.json(['projections', 'rebuild'], { EVENTSTORE_URL: double.url });
   expect(reports).toMatchObject([
@@ -88,7 +60,7 @@ test('a read model is rebuilt from it', async () => {
     { projection: 'deliveries' },
     { projection: 'activity' },
   ]);
-  expect(await total()).toBe(1011);
+  expect(await total()).toBe(10);
 });
 
 test('a start behind many events of others says how far it is', async () => {

@@ -14,7 +14,7 @@ const FLAT_MB = 120;
 const READ_MS = scaled(5_000);
 /** How soon writes succeed again after the engine, or another leader, is back; usually it takes a second. */
 const BACK_MS = scaled(5_000);
-const WARM_UP_MS = 1_000;
+const WARM_UP_MS = 500;
 /** Where it is repeated, a minute: memory has time to grow. */
 const HANGS_MS = isRepetition ? 60_000 : 5_000;
 
@@ -71,7 +71,7 @@ describe('one server', () => {
     const load = await underLoad();
     const before = await load.memory();
     proxy.delayAnswers(200);
-    await wait(8_000);
+    await wait(3_000);
     const grown = (await load.memory()) - before;
     proxy.delayAnswers(0);
     expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
@@ -88,7 +88,7 @@ describe('one server', () => {
     proxy.halve(true);
     for (const bytes of [10, 100, 1_000, 5_000, 20_000, 33]) {
       proxy.cutAfter(bytes);
-      await wait(1_000);
+      await wait(500);
     }
     const grown = (await load.memory()) - before;
     proxy.halve(false);
@@ -119,7 +119,7 @@ describe('a cluster', () => {
     const load = await underLoad();
     const old = cluster.leader;
     old.proxy.freeze(true);
-    await Promise.all([wait(5_000), load.hasFailed('event_store')]);
+    await Promise.all([wait(2_000), load.hasFailed('event_store')]);
     cluster.elect(cluster.followers[1], [old]);
     expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
     old.proxy.freeze(false);

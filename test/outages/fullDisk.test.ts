@@ -47,7 +47,7 @@ describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () =>
     }
     const { name: refused = '', answer } = batches.pop() ?? {};
     expect(answer?.body).toMatchObject({ error: 'The event log cannot be reached. Nothing was written.' });
-    await wait(5_000);
+    await wait(2_000);
     expect(await readiness()).toMatchObject({
       checks: { event_store: { ok: false, detail: expect.stringContaining('disk is full') } },
     });

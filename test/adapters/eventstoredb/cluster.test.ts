@@ -26,9 +26,9 @@ async function open(url: string, timeoutMs = 4_000) {
   disposals.push(() => store.close());
   return store;
 }
-async function opened() {
+async function opened(timeoutMs?: number) {
   const cluster = await startCluster();
-  return { cluster, store: await open(cluster.url) };
+  return { cluster, store: await open(cluster.url, timeoutMs) };
 }
 
 const hangs = async ({ proxy }: ClusterNode) => proxy.freeze(true);
@@ -51,12 +51,13 @@ async function electAnother(cluster: ClusterDouble, staleMs: number, electionMs:
 
 describe('under writes', () => {
   test.each(failures)('a leader %s: writes and feed are back soon after another is elected', async (_, fails) => {
-    const { cluster, store } = await opened();
+    // Shorter than what follows, so that some appends are refused.
+    const { cluster, store } = await opened(1_000);
     const traffic = new Traffic(store);
     await traffic.backAfter(Date.now());
     const old = cluster.leader;
     await fails(old);
-    const back = await traffic.backAfter(await electAnother(cluster, 2_000, 3_000));
+    const back = await traffic.backAfter(await electAnother(cluster, 500, 1_000));
     expect(Math.max(back.writes, back.feed)).toBeLessThan(SOON_MS);
     expect(traffic.refused).toBeGreaterThan(0);
     // What was sent to the one that hung is refused by it now.
@@ -105,7 +106,7 @@ test.each(failures)(
 );
 
 test('it closes in time while its leader hangs', async () => {
-  const { cluster, store } = await opened();
+  const { cluster, store } = await opened(1_000);
   await store.append('order-1', events(1), 'no-stream');
   const following = firstEvents(store, { after: 0 }, 2);
   await wait(200);
@@ -138,7 +139,7 @@ test('an idle feed notices that its leader hangs', async () => {
   const seen = firstEvents(store, { after: 0 }, 2);
   await wait(500);
   cluster.leader.proxy.freeze(true);
-  const elected = await electAnother(cluster, 1_000, 0);
+  const elected = await electAnother(cluster, 500, 0);
   const other = await open(cluster.url);
   await other.append('order-1', [second], 0);
   expect(ids(await seen)).toEqual([first.id, second.id]);
@@ -146,7 +147,7 @@ test('an idle feed notices that its leader hangs', async () => {
 });
 
 test.each(['from the start', 'since the last call'])('where no node leads %s, nothing is written', async (since) => {
-  const { cluster, store } = await opened();
+  const { cluster, store } = await opened(1_000);
   if (since === 'since the last call') await store.append('order-1', events(1), 'any');
   cluster.elect(undefined, [cluster.leader]);
   const started = Date.now();

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { addWebhook, quickDelivery, validatedOrder } from '../export.js';
-import { Receiver } from '../receiver.js';
-import { Service, startService } from '../service.js';
-import { TenantClient } from '../tenant.js';
-import { callersTrace, TraceCollector } from '../traceCollector.js';
+import { addWebhook, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { Service, startService } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+import { callersTrace, TraceCollector } from '../acceptance/traceCollector.js';
 
 const line = z.looseObject({ msg: z.string(), level: z.int(), reason: z.string().optional() });
 const linesOf = ({ log }: Service, text: string) =>
