@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import os from 'node:os';
@@ -9,10 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
+import { seeded } from '../faults/seeded.js';
 import { describeEventStore } from './eventStore.js';
 import { event, events, firstEvents, ids, storedSlices } from './eventStoreFixtures.js';
 
 const KILLS = Number(process.env.KILLS ?? 3);
+const random = seeded(Number(process.env.SEED ?? 1));
 
 const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
 const directories: string[] = [];
@@ -236,7 +237,7 @@ function insertAsIs(file: string): void {
 /** Runs a process that appends, and kills it after a random number of acknowledgements. Returns those it printed. */
 async function appendUntilKilled(file: string): Promise<readonly string[]> {
   const child = spawn(process.execPath, [secondProcess, 'forever', file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const wanted = randomInt(1, 400);
+  const wanted = 1 + Math.floor(random() * 400);
   const printed: string[] = [];
   for await (const line of readline.createInterface({ input: child.stdout })) {
     printed.push(line);

@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EventStore, type RecordedEvent, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { event, firstEvents, ids } from './eventStoreFixtures.js';
@@ -67,10 +67,10 @@ function plan(writer: number): readonly (readonly Counted[])[] {
 /** Appends with the revision it has read, and reads again on a conflict, as commands do. */
 async function write(store: EventStore, streams: readonly string[], appends: readonly (readonly Counted[])[]) {
   const known = new Map<string, number>();
-  for (const counted of appends) {
-    const stream = streams[randomInt(streams.length)] ?? '';
+  for (const [number, counted] of appends.entries()) {
+    const stream = streams[(number + counted.length) % streams.length] ?? '';
     const given = counted.map((each) => event(each));
-    await delay(randomInt(4));
+    await delay((number * 7) % 4);
     for (let done = false; !done; ) {
       const before = known.get(stream) ?? -1;
       const revision = (await store.readStream(stream, before + 1)).at(-1)?.revision ?? before;

@@ -23,9 +23,9 @@ function event(data) {
 }
 
 async function appendForever(to) {
-  for (;;) {
+  for (let n = 0; ; n++) {
     const append = randomUUID();
-    const filler = 'x'.repeat(Math.floor(Math.random() * 20_000));
+    const filler = 'x'.repeat((n * 7_919) % 20_000);
     await store.append(
       to,
       [0, 1, 2].map((part) => event({ append, part, filler })),

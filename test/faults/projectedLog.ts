@@ -15,6 +15,7 @@ import {
   query,
   recordsOn,
 } from '../contract/readModelsFixture.js';
+import { seeded } from './seeded.js';
 
 const TABLES = ['places', 'towns'];
 
@@ -150,7 +151,8 @@ export class ProjectedLog {
   }
 }
 
-export const pick = (below: number): number => Math.floor(Math.random() * below);
+const random = seeded(Number(process.env.SEED ?? 1));
+export const pick = (below: number): number => Math.floor(random() * below);
 
 /** Checks records, batches, counts, revisions, histories, the delivery log and the checkpoint. */
 export async function expectProjected(readModels: ReadModels, log: ProjectedLog): Promise<void> {

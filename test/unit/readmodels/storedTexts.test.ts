@@ -48,7 +48,7 @@ test('a record that says it has some values has them', async () => {
         if (record.has(wanted)) expect(changedFields(record.fields, wanted)).toEqual({});
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: 500, seed: 1 },
   );
 });
 

@@ -10,7 +10,7 @@ import { lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '#app/aud
 import { catchUp } from '#app/audit/logTree.js';
 import { type EventProof, proveEvent } from '#app/audit/proof.js';
 import { openTree } from '#app/service/treeFiles.js';
-import { event, events } from './eventStoreFixtures.js';
+import { event, events } from '../contract/eventStoreFixtures.js';
 
 const SNIPPETS = resolve(__dirname, '../../docs/snippets');
 
