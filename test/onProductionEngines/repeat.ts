@@ -8,8 +8,8 @@ import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
 const ACCEPTANCE = resolve(__dirname, '../acceptance');
 
 /**
- * Registers the tests of folders of test/acceptance, but not those of `itOfRequests`.
- * @param except files that are left out, such as `access/auth.test.ts`: what they test is decided before an engine is asked
+ * Registers the tests of folders, or files, of test/acceptance, but not those of `itOfRequests`.
+ * @param except files that are left out, such as `tables/assets.test.ts`: what they test is decided before an engine is asked
  */
 export function repeatOnProductionEngines(folders: readonly string[], except: readonly string[] = []): void {
   describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
@@ -35,7 +35,9 @@ export function repeatOnProductionEngines(folders: readonly string[], except: re
   });
 }
 
-const testsOf = (folder: string): readonly string[] =>
-  readdirSync(join(ACCEPTANCE, folder))
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => `${folder}/${name}`);
+const testsOf = (part: string): readonly string[] =>
+  part.endsWith('.test.ts')
+    ? [part]
+    : readdirSync(join(ACCEPTANCE, part))
+        .filter((name) => name.endsWith('.test.ts'))
+        .map((name) => `${part}/${name}`);
