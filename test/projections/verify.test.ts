@@ -25,11 +25,11 @@ const verify = (projection: 'records' | 'order_history' | 'deliveries' | 'activi
   verifyProjection({ ...inside, deliveryLogDays: 30 }, { projection });
 
 it('nothing differs while records are made and changed all the time', async () => {
-  for (let from = 0; from < 3_000; from += 1_000) await sync(from, 1_000, 'Party');
+  await sync(0, 1_000, 'Party');
   let verifying = true;
   const write = async (): Promise<void> => {
     for (let round = 0; verifying; round++) {
-      await sync((round * 300) % 3_000, 400, `Round ${round}`);
+      await sync((round * 300) % 1_000, 200, `Round ${round}`);
       const order = inside.assetType('acme', 'dyn_stock_order');
       const { id } = await createRecord(inside.commands, inside.caller('acme'), order, { notes: 'first' });
       await updateRecord(inside.commands, inside.caller('acme'), order, id, { notes: 'second' });
@@ -42,47 +42,20 @@ it('nothing differs while records are made and changed all the time', async () =
   verifying = false;
   await writing;
   await inside.caughtUp();
-  expect((await verify('records')).records).toBeGreaterThan(3_000);
+  expect((await verify('records')).records).toBeGreaterThan(1_000);
 });
 
-it('what was damaged is found while records are changed all the time', async () => {
-  await sync(0, 1_000, 'Party');
-  await sync(1_000, 1_000, 'Party');
-  await inside.caughtUp();
-  const db = openSqlite(join(inside.directoryPath, 'readmodels.db'));
-  const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party'";
-  const table = db.prepare<[], number>(find).pluck().get();
-  db.exec(`DELETE FROM r${table} WHERE row = 1500`);
-  db.close();
-  let verifying = true;
-  const write = async (): Promise<void> => {
-    for (let round = 0; verifying; round++) await sync((round * 100) % 1_000, 100, `Round ${round}`);
-  };
-  const writing = write();
-  const { differences } = await verify('records');
-  verifying = false;
-  await writing;
-  expect(differences.filter(({ record }) => record !== null)).toMatchObject([{ kind: 'missing', place: `r${table}` }]);
-});
-
-it('nothing is left behind, and nothing served is changed', async () => {
+it('nothing is left behind, and nothing served is changed, also where it is stopped', async () => {
   await sync(0, 50, 'Party');
-  await inside.caughtUp();
-  await verify('records');
+  const stopping = new AbortController();
+  const scope = { projection: 'records' } as const;
+  const stopped = verifyProjection({ ...inside, deliveryLogDays: 30 }, scope, () => stopping.abort(), stopping.signal);
+  await expect(stopped).rejects.toMatchObject({ name: 'AbortError' });
+  expect((await verify('records')).differences).toEqual([]);
   const db = openSqlite(join(inside.directoryPath, 'readmodels.db'));
   expect(db.prepare('SELECT count(*) FROM rebuilds').pluck().get()).toBe(0);
   expect(db.prepare('SELECT count(*) FROM catalog WHERE copy <> 0').pluck().get()).toBe(0);
   db.close();
-});
-
-it('it ends when it is stopped, and the next one can begin at once', async () => {
-  await sync(0, 50, 'Party');
-  const stopping = new AbortController();
-  const onProgress = () => stopping.abort();
-  const scope = { projection: 'records' } as const;
-  const stopped = verifyProjection({ ...inside, deliveryLogDays: 30 }, scope, onProgress, stopping.signal);
-  await expect(stopped).rejects.toMatchObject({ name: 'AbortError' });
-  expect((await verify('records')).differences).toEqual([]);
 });
 
 it('a tenant that is parked is told and not compared; all others are', async () => {
