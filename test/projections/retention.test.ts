@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import { keepRetention } from '#app/projector/upkeep.js';
@@ -61,39 +60,4 @@ test('what ended long ago goes in chunks, each in a transaction of its own; what
   expect(calls.slice(0, 12)).toEqual([500, 500, 200, 0].flatMap(transaction));
   const left = await readModels.deliveries('acme', { webhookId: 'hook', limit: 10 });
   expect(left.map(({ position }) => position)).toEqual([2_000]);
-});
-
-test('it waits for its turn, and who comes later waits for it', async () => {
-  const writing = new PQueue({ concurrency: 1 });
-  const { proxy, calls, commits } = watched(inside.writer);
-  let endTurn = (): void => {};
-  const turn = writing.add(() => new Promise<void>((resolve) => (endTurn = resolve)));
-  const stopping = new AbortController();
-  const dropped = commits(1);
-  const running = keepRetention(
-    { writer: proxy, writing, days: 30, waits: { idleMs: 0, betweenMs: 0 } },
-    stopping.signal,
-  );
-  for (let n = 0; n < 100; n++) await nextTurn();
-  expect(calls).toEqual([]);
-  endTurn();
-  await turn;
-  await dropped;
-  stopping.abort();
-  await running;
-  expect(calls.slice(0, 3)).toEqual(['begin', 'dropped 0', 'commit']);
-});
-
-test('a failure undoes its transaction and is told', async () => {
-  const { proxy, calls } = watched(inside.writer);
-  const broken = new Proxy(proxy, {
-    get: (target, name) =>
-      name === 'dropDeliveries' ? () => Promise.reject(new Error('disk full')) : Reflect.get(target, name),
-  });
-  const running = keepRetention(
-    { writer: broken, writing: new PQueue({ concurrency: 1 }), days: 30, waits },
-    new AbortController().signal,
-  );
-  await expect(running).rejects.toThrow('disk full');
-  expect(calls).toEqual(['begin', 'rollback']);
 });
