@@ -1,4 +1,4 @@
-/** MongoDB and RabbitMQ hang for a minute, or are slow, under the whole service at work. */
+/** MongoDB and RabbitMQ hang, or are slow, under the whole service at work. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { approve, quickDelivery, validatedOrder, withWebhook } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
@@ -18,6 +18,8 @@ const LONGEST_MS = scaled(13_000);
 const BACK_MS = scaled(15_000);
 /** FerretDB, which stands in for MongoDB, has no indexes that help. */
 const PAUSE_MS = 500;
+/** Longer than a request may take; with a minute memory has time to grow. */
+const HANGS_MS = Number(process.env.OUTAGE_SECONDS ?? 15) * 1_000;
 
 const missing = mongoDbServerMissing() ?? rabbitMqServerMissing();
 describeEngine('mongodb', 'MongoDB and RabbitMQ in trouble', missing, () => {
@@ -64,21 +66,21 @@ describeEngine('mongodb', 'MongoDB and RabbitMQ in trouble', missing, () => {
   const answeredInTime = ({ reads, writes }: Load) =>
     expect(Math.max(...[...reads, ...writes].map(({ ms }) => ms))).toBeLessThan(LONGEST_MS);
 
-  it('both hang for a minute: all is answered in time, memory stays flat, nothing is lost, and all is well again', async () => {
-    await withWebhook(acme(), receiver, '/minute', async () => {
+  it('both hang: all is answered in time, memory stays flat, nothing is lost, and all is well again', async () => {
+    await withWebhook(acme(), receiver, '/hangs', async () => {
       const { order } = await validatedOrder(acme());
       const load = await underLoad();
       const before = await load.memory();
       await rabbitMq.freeze();
       await approve(acme(), order.id);
       mongoDb.freeze(true);
-      await wait(60_000);
+      await wait(HANGS_MS);
       const grown = (await load.memory()) - before;
       mongoDb.freeze(false);
       await rabbitMq.thaw();
       expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
       await load.end();
-      await receiver.received('/minute', 1);
+      await receiver.received('/hangs', 1);
       expect(grown).toBeLessThan(FLAT_MB);
       expect([...load.failedChecks]).toEqual(expect.arrayContaining(['broker', 'read_models']));
       expect([...load.failedChecks]).not.toContain('event_store');
@@ -93,7 +95,7 @@ describeEngine('mongodb', 'MongoDB and RabbitMQ in trouble', missing, () => {
       const before = await load.memory();
       for (const proxy of proxies) proxy.delayAnswers(200);
       await approve(acme(), order.id);
-      await wait(8_000);
+      await wait(3_000);
       const grown = (await load.memory()) - before;
       for (const proxy of proxies) proxy.delayAnswers(0);
       expect(await load.writesAreBack()).toBeLessThan(BACK_MS);

@@ -5,7 +5,6 @@ import { ClusterDouble } from '../engines/clusterDouble.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { TcpProxy } from '../engines/tcpProxy.js';
 import { scaled } from '../engines/timeScale.js';
-import { isRepetition } from '../onProductionEngines/repetition.js';
 import { Load } from './load.js';
 
 /** How much memory may grow during an outage, in megabytes. */
@@ -15,8 +14,8 @@ const READ_MS = scaled(5_000);
 /** How soon writes succeed again after the engine, or another leader, is back; usually it takes a second. */
 const BACK_MS = scaled(5_000);
 const WARM_UP_MS = 500;
-/** Where it is repeated, a minute: memory has time to grow. */
-const HANGS_MS = isRepetition ? 60_000 : 5_000;
+/** With a minute memory has time to grow. */
+const HANGS_MS = Number(process.env.OUTAGE_SECONDS ?? 5) * 1_000;
 
 let service: Service;
 const acme = () => service.tenant('acme');
