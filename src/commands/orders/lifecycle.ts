@@ -104,12 +104,11 @@ export async function saveOrder(
     if (!mayBe('save', order.status)) {
       throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
     }
-    const decision = await decide(order, { ...input.fields, processing_status: status });
-    if (status === 'validated' && decision.kind === 'accepted') {
+    return decide(order, { ...input.fields, processing_status: status }, async (decision) => {
+      if (status !== 'validated' || decision.kind !== 'accepted') return;
       const missing = await missingIn(tenant, orderId, afterDecision(order, decision.events, at));
       if (missing.length > 0) throw new ValidationError(errorsOf(missing));
-    }
-    return decision;
+    });
   });
   return { ...written(saved), order: saved.order };
 }

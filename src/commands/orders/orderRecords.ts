@@ -95,8 +95,16 @@ export async function updateOrder(
 export type OrderUpdate = {
   /** The order's own fields. */
   readonly input: RecordInput;
-  /** @param fields instead of those of the input @throws ValidationError */
-  readonly decide: (order: Order, fields?: RecordInput['fields']) => OrderDecision | Promise<OrderDecision>;
+  /**
+   * @param fields instead of those of the input
+   * @param check of the decision, before ids of parts are taken, which is for good; throws to refuse
+   * @throws ValidationError
+   */
+  readonly decide: (
+    order: Order,
+    fields?: RecordInput['fields'],
+    check?: (decision: OrderDecision) => Promise<void>,
+  ) => OrderDecision | Promise<OrderDecision>;
   /** The answer: the order after the change, with its parts if the body gave some. */
   readonly written: (written: WrittenOrder) => WrittenRecord;
 };
@@ -116,7 +124,12 @@ export function orderUpdate(
   });
   if (!givesParts(assetType, body)) {
     const input = checkedInput(assetType, 'update', body);
-    return { input, decide: (order, fields = input.fields) => decideUpdate(order, id, { ...input, fields }), written };
+    const decide: OrderUpdate['decide'] = async (order, fields = input.fields, check) => {
+      const decision = decideUpdate(order, id, { ...input, fields });
+      await check?.(decision);
+      return decision;
+    };
+    return { input, decide, written };
   }
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
@@ -124,9 +137,10 @@ export function orderUpdate(
   const input = checked.ok ? checked.input : { fields: {} };
   return {
     input,
-    decide: async (order, fields = input.fields) => {
+    decide: async (order, fields = input.fields, check) => {
       const { decided } = await checkedWhole(assetTypes, assetType, 'update', own, given, order.parts);
       const decision = decideUpdate(order, id, { ...input, fields }, decided.change);
+      await check?.(decision);
       if (decision.kind === 'accepted') await takePartIds(commands, caller, id, decided.chosen);
       return decision;
     },

@@ -121,11 +121,11 @@ export function undoBatch(
   const leave = (record: KnownRecord, fields: readonly string[]): void => {
     left.push({ id: record.id, key: uniqueKeyOf(assetType, record.fields), reason: 'changed', fields });
   };
-  for (const { created, batchId = null } of events) {
+  for (const { created } of events) {
     for (const { id, fields } of created) {
       const current = known.byId(id);
       const all = Object.fromEntries(assetType.fields.map(({ name }) => [name, ownValue(fields, name) ?? null]));
-      const since = current === undefined ? [] : changedSince(current, all, batchId);
+      const since = current === undefined ? [] : Object.keys(changedFields(current.fields, all));
       if (current === undefined) unchanged += 1;
       else if (since.length > 0) leave(current, since);
       else deleted.push(id);
@@ -136,27 +136,26 @@ export function undoBatch(
     const before = batchId === undefined ? undefined : from;
     if (current === undefined) {
       left.push({ id, key: null, reason: 'deleted' });
-    } else if (changedSince(current, was, before).length === 0) {
+      continue;
+    }
+    // A later batch that has seen the record changed nothing of it: it keeps that batch id.
+    const isSeenSince = batchId !== undefined && current.batchId !== batchId;
+    const isAsBefore = Object.keys(changedFields(current.fields, was)).length === 0;
+    if (isAsBefore && (isSeenSince || before === undefined || before === current.batchId)) {
       unchanged += 1;
     } else {
-      const since = changedSince(current, set, batchId);
+      const since = Object.keys(changedFields(current.fields, set));
       if (since.length > 0) {
         leave(current, since);
         continue;
       }
       restored += 1;
-      const part = parts.of(before);
+      const part = parts.of(isSeenSince ? undefined : before);
       if (Object.keys(was).length > 0) part.changed.push({ id, set: was, was: [], from });
       else part.seen.push({ id, from });
     }
   }
   return { events: parts.toUndo(batch, deleted), restored, deleted: deleted.length, unchanged, left };
-}
-
-/** Names of the fields that differ; an undefined batch id is not compared. */
-function changedSince(current: KnownRecord, fields: Fields, batchId: string | null | undefined): readonly string[] {
-  const changed = Object.keys(changedFields(current.fields, fields));
-  return batchId === undefined || batchId === current.batchId ? changed : [...changed, '_batch_id'];
 }
 
 function replacedBy({ changed, seen, batchId, from = [] }: BatchUpserted['data']): readonly Replaced[] {

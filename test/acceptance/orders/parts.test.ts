@@ -221,8 +221,9 @@ describe('an order with its parts in one request', () => {
     const order = await place({ buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' });
     const save = (body: Fields) => acme().platform('PUT', `/orders/${order.id}`, { body });
     await expectInvalid(run.service, ['lines'], () => save({ processing_status: 'validated', lines: [] }));
+    // Nothing is written, also not that the line's id is taken.
     await expectInvalid(run.service, ['lines.0.item_id', 'lines.0.unit_code_id'], () =>
-      save({ processing_status: 'validated', lines: [line(1)] }),
+      save({ processing_status: 'validated', lines: [line(1, { id: randomUUID() })] }),
     );
     const lines = [line(1, { item_id: randomUUID(), unit_code_id: randomUUID() })];
     const saved = whole(await save({ processing_status: 'validated', lines }), 200);

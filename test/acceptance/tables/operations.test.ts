@@ -273,6 +273,16 @@ describe('undo', () => {
     expect(body).toMatchObject({ data: expect.arrayContaining([newest]) });
   });
 
+  it('is not kept from its work by a later batch that saw the records and changed nothing', async () => {
+    await acme().batch('dyn_party', parties(0, 2, { _batch_id: 'monday', notes: 'old' }));
+    const changed = parties(0, 3, { _batch_id: 'tuesday', notes: 'new' });
+    const { operation_id: batch = '' } = await acme().batch('dyn_party', changed);
+    await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'wednesday', notes: 'new' }));
+    expect(await undo(batch)).toMatchObject({ restored: 2, deleted: 1, left: [] });
+    expect((await all()).map(({ notes }) => notes)).toEqual(['old', 'old']);
+    expect(await acme().cleanUp('dyn_party', 'wednesday')).toMatchObject({ deleted: 0 });
+  });
+
   it('of a batch that fills several events is asked for by its first, and is of all of them', async () => {
     await acme().batch('dyn_party', parties(0, 200));
     const notes = 'n'.repeat(4_000);

@@ -79,15 +79,14 @@ describe('a batch that changes P1, sees P2 again and creates P3', () => {
     expect(events).toEqual([undone({ changed: [{ id: id(1), set: { name: 'Old' } }] })]);
   });
 
-  test('what has other values, was sent by another batch, or was deleted since, is told and left alone', () => {
+  test('what has other values or was deleted since is told and left alone; a later batch that saw it changed nothing', () => {
     const batch = batchOf([party(1), party(2)]);
     const left = [
       { id: id(3), key: 'P3', reason: 'changed', fields: ['name'] },
       { id: id(1), key: 'P1', reason: 'changed', fields: ['name'] },
-      { id: id(2), key: 'P2', reason: 'changed', fields: ['_batch_id'] },
     ];
     const since = [named(1, 'Newer'), party(2, { batchId: 'wednesday' }), named(3, 'Renamed')];
-    expect(undo(batch, since)).toEqual({ events: [], restored: 0, deleted: 0, unchanged: 0, left });
+    expect(undo(batch, since)).toEqual({ events: [], restored: 0, deleted: 0, unchanged: 1, left });
     expect(undo(batch, [])).toMatchObject({ events: [], unchanged: 1, left: [{ reason: 'deleted' }, { id: id(2) }] });
     const filled = party(3, { batchId: 'tuesday', fields: { external_id: 'P3', name: 'Made', notes: 'since' } });
     expect(undo(batch, [party(1), party(2), filled]).left).toMatchObject([{ id: id(3), fields: ['notes'] }]);

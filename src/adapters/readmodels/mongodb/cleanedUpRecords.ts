@@ -149,6 +149,29 @@ export async function cleanedUpRecord(
   return found === null ? undefined : { revision: found.r, fields: text.fields(found.w ?? 0, found.d ?? '') };
 }
 
+/** How many of these have a key that no later clean-up has deleted again. */
+async function countLast(
+  cleanedUp: Part<CleanedUpRecord>,
+  of: Parameters<Part<CleanedUpRecord>['find']>[0],
+): Promise<number> {
+  let count = 0;
+  let some: { readonly _id: string; readonly k: string }[] = [];
+  const countSome = async (): Promise<void> => {
+    const lastOfKey = await formerIds(
+      cleanedUp,
+      some.map(({ k }) => k),
+    );
+    count += some.filter(({ _id, k }) => lastOfKey.get(k) === _id).length;
+    some = [];
+  };
+  for await (const each of cleanedUp.find(of, { projection: { k: 1 }, batchSize: RECORDS_AT_ONCE })) {
+    some.push(each);
+    if (some.length === RECORDS_AT_ONCE) await countSome();
+  }
+  if (some.length > 0) await countSome();
+  return count;
+}
+
 /** See `DecisionReads`. */
 export async function deletedRecords(
   cleanedUp: Part<CleanedUpRecord>,
@@ -157,7 +180,7 @@ export async function deletedRecords(
   { after = '', limit, isCounted = false }: Parameters<DecisionReads['deletedRecords']>[2],
 ): Promise<DeletedPage> {
   const ofCleanUp = { r: cleanUp, d: { $exists: true }, _id: { $gt: after } };
-  const total = isCounted ? await cleanedUp.countDocuments(ofCleanUp) : undefined;
+  const total = isCounted ? await countLast(cleanedUp, ofCleanUp) : undefined;
   const options = { sort: { _id: 1 }, limit: limit + 1, batchSize: limit + 1 } as const;
   const found: CleanedUpRecord[] = [];
   let isLast = true;
