@@ -177,7 +177,7 @@ export const settings = {
     'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507 for the tenant whose log grew most, below half of it for all; 0 for no reserve',
   ),
   CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
-    'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" makes some',
+    'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" and the first proof make some',
   ),
   CHECKPOINT_DIR: z
     .string()

@@ -14,6 +14,8 @@ export type TreeKeeping = {
   readonly tree: LogTree;
   readonly keys: CheckpointKeys;
   readonly places: CheckpointPlaces;
+  /** A checkpoint is signed between two slices, by others as well. */
+  readonly writing?: PQueue;
   /** Milliseconds between two checkpoints; 0: none are made. */
   readonly everyMs: number;
   readonly onCheckpoint: (note: string) => void;
@@ -22,12 +24,13 @@ export type TreeKeeping = {
   readonly onMoved: () => void;
 };
 
+export const oneAtATime = (): PQueue => new PQueue({ concurrency: 1 });
+
 /** Runs until the signal aborts. @throws what the event store and the files throw, after all parts have stopped */
 export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const until = AbortSignal.any([signal, ending.signal]);
-  // A checkpoint is signed between two slices.
-  const writing = new PQueue({ concurrency: 1 });
+  const { writing = oneAtATime() } = keeping;
   const running = [follow(keeping, writing, until), commitNowAndThen(keeping, until), sign(keeping, writing, until)];
   try {
     await Promise.all(running);

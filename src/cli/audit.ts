@@ -74,8 +74,10 @@ const prove = (eventId: string, output: JsonOption): Promise<void> =>
     const { tree, index } = await openTree(log, directory);
     try {
       await catchUp(log, tree);
-      const keys = noteKeys(tree.log, await openCheckpointKeys(keyDirectory(config)));
-      const checkpoint = await lastCheckpoint(directory, keys);
+      const keys = await openCheckpointKeys(keyDirectory(config));
+      const last = () => lastCheckpoint(directory, noteKeys(tree.log, keys));
+      if ((await last()) === undefined) await signNow(log, tree, keys, { directory, published: config.CHECKPOINT_DIR });
+      const checkpoint = await last();
       const { files } = tree;
       const found =
         checkpoint === undefined

@@ -1,8 +1,8 @@
 /** The thread of the tree over the log: makes it, signs checkpoints, and proves events. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openCheckpointKeys } from '../audit/checkpointKeys.js';
-import { lastCheckpoint, noteKeys, signerOf } from '../audit/checkpoints.js';
-import { keepTree } from '../audit/keepTree.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, type StoredCheckpoint, signerOf } from '../audit/checkpoints.js';
+import { keepTree, oneAtATime } from '../audit/keepTree.js';
 import { clearTree } from '../audit/logTree.js';
 import { openNote, parseCheckpoint } from '../audit/note.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
@@ -21,12 +21,6 @@ const directory = treeDirectory(config);
 const stopping = new AbortController();
 const send = (message: TreeMessage): void => parentPort?.postMessage(message);
 
-parentPort?.on('message', (request: TreeRequest) => {
-  if (request === 'stop') stopping.abort();
-  else proving = proving.then(() => answer(request)).catch(fail);
-});
-let proving: Promise<void> = Promise.resolve();
-
 /** The thread that is started next goes on from what is stored. */
 function fail(error: unknown): void {
   send({ kind: 'failed', error: sendable(error) });
@@ -41,6 +35,15 @@ const { tree, index } = await openTree(log, directory).catch(async (error: unkno
 });
 const keys = await openCheckpointKeys(keyDirectory(config));
 
+const places = { directory, published: config.CHECKPOINT_DIR };
+const writing = oneAtATime();
+let proving: Promise<void> = Promise.resolve();
+// What was sent before is delivered now: an answer needs the tree and the keys.
+parentPort?.on('message', (request: TreeRequest) => {
+  if (request === 'stop') stopping.abort();
+  else proving = proving.then(() => answer(request)).catch(fail);
+});
+
 async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestion['kind']]> {
   const known = noteKeys(tree.log, keys);
   const { files } = tree;
@@ -48,7 +51,7 @@ async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestio
     case 'proof': {
       const { eventId, tenant } = question;
       const isShown = (stream: string): boolean => parseStream(stream).tenant === tenant && isProvable(stream);
-      const checkpoint = await lastCheckpoint(directory, known);
+      const checkpoint = (await lastCheckpoint(directory, known)) ?? (await firstCheckpoint(known));
       return checkpoint === undefined ? 'uncovered' : proveEvent({ log, index, files, checkpoint }, eventId, isShown);
     }
     case 'checkpoint': {
@@ -62,6 +65,13 @@ async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestio
       return proveStream({ log, index, files, checkpoint }, stream, from);
     }
   }
+}
+
+/** Not only from time to time: who asks for a proof waits for it. */
+async function firstCheckpoint(known: ReturnType<typeof noteKeys>): Promise<StoredCheckpoint | undefined> {
+  const note = await writing.add(() => makeCheckpoint(tree, keys, places));
+  send({ kind: 'checkpoint', note });
+  return lastCheckpoint(directory, known);
 }
 
 async function answer({ request, question }: Exclude<TreeRequest, 'stop'>): Promise<void> {
@@ -81,7 +91,8 @@ try {
       log,
       tree,
       keys,
-      places: { directory, published: config.CHECKPOINT_DIR },
+      places,
+      writing,
       everyMs: config.CHECKPOINT_MINUTES * 60_000,
       onCheckpoint: (note) => send({ kind: 'checkpoint', note }),
       onContradiction: (error) => send({ kind: 'contradiction', error: sendable(error) }),

@@ -51,11 +51,8 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   expect(changed.stdout).toContain('the first 2 are those that were signed (0 of 1 checkpoints hold)');
 });
 
-test('an event has a proof once a checkpoint covers it', async () => {
+test('an event has a proof: the first one that is asked for signs a checkpoint', async () => {
   const id = change('');
-  const early = await workplace.run(['audit', 'proof', id]);
-  expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('No checkpoint covers the event yet') });
-  await workplace.json(['audit', 'checkpoint']);
   expect(await workplace.json(['audit', 'proof', id])).toMatchObject({
     data: { leaf: expect.stringContaining(id), proof: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\nindex 2\n/) },
   });
