@@ -41,12 +41,14 @@ async function exportOrder({ tenant, order, out, ...output }: ExportOptions): Pr
       if ((await replay.orders.load(tenant, orderId)) === undefined)
         throw new NotFoundError(`The tenant ${tenant} has no order ${order}.`);
       const note = { type: 'OrderExported', data: { orderId } } as const;
-      await noteAccess({ eventStore: tools.eventStore, now, newId }, operator(tenant), [note]);
+      const noteExport = () => noteAccess({ eventStore: tools.eventStore, now, newId }, operator(tenant), [note]);
       return withLog(async (log, config) => {
         const deliveryLogDays = config.DELIVERY_LOG_DAYS;
         const maxBytes = Number.POSITIVE_INFINITY;
         const exported = { tenant: known, orderId, exportedAt: now(), deliveryLogDays, maxBytes };
-        return withProofs(log, config, (proofs) => write(out, orderExport({ ...replay, ...proofs }, exported)));
+        return withProofs(log, config, (proofs) =>
+          write(out, orderExport({ ...replay, ...proofs }, exported), noteExport),
+        );
       });
     },
     OF_ANY_AGE,
@@ -80,8 +82,16 @@ async function withProofs<T>(
   }
 }
 
-/** Leaves nothing behind if it fails. @returns the number of bytes */
-async function write(file: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
+/**
+ * Leaves nothing behind if it fails.
+ * @param onWritten the file stays only if this succeeds
+ * @returns the number of bytes
+ */
+async function write(
+  file: string,
+  pieces: AsyncIterable<Uint8Array>,
+  onWritten: () => Promise<unknown>,
+): Promise<number> {
   const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? new CliError(`${file} exists already.`) : error;
   });
@@ -92,6 +102,7 @@ async function write(file: string, pieces: AsyncIterable<Uint8Array>): Promise<n
       bytes += piece.length;
     }
     await handle.sync();
+    await onWritten();
   } catch (error) {
     await rm(file, { force: true });
     throw error;

@@ -156,6 +156,8 @@ describe('an export', () => {
     expect(again).toMatchObject({ code: 1, stderr: 'order.zip exists already.\n' });
     const path = `/api/v1/platform/activity?kind=order.exported&order_id=${order}`;
     const { data } = z.object({ data: z.array(z.looseObject({})) }).parse(await people.request('GET', path));
+    // What failed is not noted.
+    expect(data).toHaveLength(1);
     expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'operator' }, order_id: order });
   });
 

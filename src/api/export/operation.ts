@@ -37,7 +37,7 @@ export const exportOfOrder = {
 
 const notReady = () => unavailable('The tree over the log is not made yet.');
 
-/** The export is noted before anything of it is sent; one that cannot be noted is refused. */
+/** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
 export async function exportReply(api: Api, { req, caller, tenant, path }: UserCall): Promise<Reply> {
   const { commands, exportParts } = api;
   const orderId = recordId(tenant.orderModel, path.id);
@@ -47,7 +47,6 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: UserC
   const checkpoint = await exportParts.checkpoint();
   if (checkpoint === undefined) throw notReady();
   const signed = checkpoint === 'none' ? undefined : checkpoint;
-  await noteAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
   await untilShown(api, 'deliveries', tenant.name);
   const source: ExportSource = {
     ...replaySource(api, tenant.name),
@@ -67,6 +66,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: UserC
   } catch (error) {
     throw error instanceof ArchiveTooLargeError ? new AnswerTooLargeError(error.message) : error;
   }
+  await noteAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
   const headers = {
     'Content-Type': ZIP_TYPE,
     'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,
