@@ -25,11 +25,13 @@ type Growth = {
   readonly isReport: boolean;
   /** The table that an Idempotency-Key belongs to. */
   readonly table: string;
+  /** The keys of the request's parts under one Idempotency-Key. */
+  readonly keysOf: (key: string) => readonly string[];
 };
 
 const OF_REPORT: readonly Quota[] = ['logBytes'];
 
-/** `body` is read already if it may be a status report. */
+/** `body` is read already if it may be a status report, or its parts have keys of their own. */
 type Growing = { readonly assetType: AssetType | undefined; readonly query: URLSearchParams; readonly body?: unknown };
 
 /**
@@ -38,7 +40,7 @@ type Growing = { readonly assetType: AssetType | undefined; readonly query: URLS
  */
 export function growthCheck(
   api: Api,
-  { grows }: Operation,
+  { grows, keysOf }: Operation,
 ): ((req: Request, growing: Growing) => void | Promise<void>) | undefined {
   if (grows === undefined) return undefined;
   return (req, { assetType, query, body }) => {
@@ -50,7 +52,7 @@ export function growthCheck(
     const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
     if (hasRoom && (isReport || refusalByDisk(api, tenant) === undefined)) return;
     const table = assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel);
-    return refuse(api, req, { quotas, isReport, table });
+    return refuse(api, req, { quotas, isReport, table, keysOf: (key) => keysOf?.(key, body) ?? [key] });
   };
 }
 
@@ -68,9 +70,17 @@ async function refuse(api: Api, req: Request, growth: Growth): Promise<void> {
   const refusal = ofDisk ?? (await refusalByQuota(api, context.tenant, growth));
   if (refusal === undefined) return;
   const key = headers['idempotency-key'];
-  const { table } = growth;
-  if (typeof key === 'string' && (await isAccepted(api.commands, context.caller(), { table, key }))) return;
-  throw refusal;
+  if (typeof key !== 'string' || !(await areAccepted(api, req, growth, growth.keysOf(key)))) throw refusal;
+}
+
+async function areAccepted(
+  { commands }: Api,
+  { context }: Request,
+  { table }: Growth,
+  keys: readonly string[],
+): Promise<boolean> {
+  for (const key of keys) if (!(await isAccepted(commands, context.caller(), { table, key }))) return false;
+  return keys.length > 0;
 }
 
 async function refusalByQuota(api: Api, tenant: Tenant, { quotas, isReport }: Growth): Promise<HttpError | undefined> {

@@ -27,6 +27,9 @@ const approveBody = z.strictObject({
   }),
 });
 
+/** Each order has a key of its own. One that was sent has no space. */
+const keyOfOrder = (key: string, id: string): string => `${key} ${id.toLowerCase()}`;
+
 const outcome: json.JsonSchema = {
   type: 'object',
   properties: {
@@ -58,6 +61,10 @@ export const approvals: Resource = {
         json.dataOf(json.listOf(json.ref('OrderApproval'))),
       ),
       honours: ['idempotency-key'],
+      keysOf(key, body) {
+        const { data } = approveBody.safeParse(body);
+        return data?.ids.map((id) => keyOfOrder(key, id)) ?? [];
+      },
       async handle({ commands, log }, { req, caller, body, ...call }) {
         const user = personOf(call.user);
         const { ids } = parseBody(approveBody, body);
@@ -65,8 +72,7 @@ export const approvals: Resource = {
         const approved = (id: string): Promise<ApprovedOrder> =>
           key === undefined
             ? approveOrder(commands, caller, id, user)
-            : // Each order has a key of its own; one that was sent has no space.
-              approveOrderOnce(commands, caller, id, user, undefined, { key: `${key} ${id.toLowerCase()}`, body });
+            : approveOrderOnce(commands, caller, id, user, undefined, { key: keyOfOrder(key, id), body });
         let written = 0;
         let replayed = 0;
         let approvedNow = 0;

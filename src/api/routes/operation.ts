@@ -99,6 +99,8 @@ type Description = {
   readonly grows?: PerTable<readonly Quota[]>;
   /** The body may be a status report, which goes on beyond a quota; so it is read before `grows` is checked. */
   readonly mayReport?: true;
+  /** Keys that its parts have under its Idempotency-Key; so the body is read before `grows` is checked. */
+  readonly keysOf?: (key: string, body: unknown) => readonly string[];
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;

@@ -152,15 +152,16 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   const checkHeaders = refusedHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
   const checkGrowth = growthCheck(api, operation);
+  const isBodyFirst = operation.mayReport === true || operation.keysOf !== undefined;
 
   const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
     checkHeaders(req);
     const assetType = isTableOperation(operation) ? knownAsset(req) : undefined;
-    if (operation.mayReport !== true) await checkGrowth?.(req, { assetType, query });
+    if (!isBodyFirst) await checkGrowth?.(req, { assetType, query });
     const body = readBody === undefined ? undefined : await readBody(req, res);
-    if (operation.mayReport === true) await checkGrowth?.(req, { assetType, query, body });
+    if (isBodyFirst) await checkGrowth?.(req, { assetType, query, body });
     const untilStart = operation.work === 'none' ? undefined : api.starts.wait(req.context);
     if (untilStart !== undefined) await untilStart;
     return { req, res, path: pathOf(req), query, body, ...known };

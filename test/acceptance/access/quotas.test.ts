@@ -87,6 +87,10 @@ it('beyond its open orders a tenant creates none, and reports of their status ma
 it('a tenant whose log is full reads, signs in, reports, cleans up and manages its clients, and changes no data', async () => {
   const { id } = await acme().create('dyn_stock_order', {});
   const item = await acme().create('dyn_item', { external_id: newId(), name: 'Tea' });
+  const approveAll = (key: string) =>
+    acme().platform('POST', '/orders/approve', { body: { ids: [id] }, headers: { 'idempotency-key': key } });
+  const { status, text } = await approveAll('bulk-1');
+  expect(status).toBe(200);
   const { log_bytes } = await shown(acme());
   await setQuotas('--log-bytes', String(log_bytes?.used ?? 0));
   await untilUsedUp('log_bytes', () => create(acme()));
@@ -98,8 +102,10 @@ it('a tenant whose log is full reads, signs in, reports, cleans up and manages i
     () => acme().putRecord('dyn_stock_order', id, { processing_status: 'saved', notes: 'more' }),
     () => acme().startSync('dyn_item'),
     approve,
+    () => approveAll('bulk-2'),
   ])
     await expectRefused(run.service, 507, send);
+  expect(await approveAll('bulk-1')).toMatchObject({ status: 200, text });
   expect((await acme().getRecord('dyn_item', item.id)).status).toBe(200);
   await acme().signIn(acme().admin);
   expect((await acme().putRecord('dyn_stock_order', id, { processing_status: 'submitted' })).status).toBe(200);
