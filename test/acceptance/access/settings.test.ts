@@ -1,4 +1,4 @@
-/** What a tenant's people see and set on the platform: API clients, webhooks, users, asset types, the tenant. */
+/** What a tenant's people see and set on the platform: API clients, users, the tenant. */
 import { z } from 'zod';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectRefused, fieldErrors } from '../refusals.js';
@@ -43,26 +43,6 @@ describe('API clients', () => {
   });
 });
 
-describe('webhooks', () => {
-  const webhook = z.looseObject({ id: z.string(), secret: z.string() });
-
-  it('§6: one is made with a secret that is shown once, renewed and removed', async () => {
-    const body = { url: 'https://127.0.0.1:9/orders', name: 'ERP', custom_data: { company: 7 } };
-    const made = await admin.call('POST', '/webhooks', body);
-    expect(made).toMatchObject({ status: 201, body: { data: { ...body, events: ['order.approved'] } } });
-    const { id, secret, ...shown } = dataOf(webhook, made);
-    const list = await auditor.call('GET', '/webhooks');
-    expect(list.body).toEqual({ data: [{ id, ...shown }] });
-    expect(list.text).not.toMatch(/secret/i);
-    const renewed = await admin.call('POST', `/webhooks/${id}/secret`);
-    expect(renewed.status).toBe(200);
-    expect(dataOf(webhook, renewed).secret).not.toBe(secret);
-    expect((await admin.call('DELETE', `/webhooks/${id}`)).status).toBe(204);
-    expect((await auditor.call('GET', '/webhooks')).body).toEqual({ data: [] });
-    await expectRefused(run.service, 404, () => admin.call('DELETE', `/webhooks/${id}`));
-  });
-});
-
 describe('users', () => {
   const user = { email: 'New@Example.com', first_name: 'Noor', last_name: 'Smit', roles: ['validator'] };
 
@@ -94,48 +74,24 @@ describe('users', () => {
   });
 });
 
-describe('asset types', () => {
-  const assetType = z.looseObject({ name: z.string(), fields: z.array(z.unknown()) });
-
-  it('§1: a table or a field that was added is shown, and can be used at once', async () => {
-    const key = { name: 'external_id', type: 'String', required: true, filterable: true, sortable: true };
-    const made = await admin.call('POST', '/asset-types', { name: 'dyn_carrier', fields: [key] });
-    expect(made).toMatchObject({
-      status: 201,
-      body: { data: { name: 'dyn_carrier', supporting_data: true, unique_field: 'external_id' } },
-    });
-    expect(made.headers['projection-pending']).toBeUndefined();
-    await acme().create('dyn_carrier', { external_id: 'DHL' });
-
-    const field = { name: 'fleet', type: 'Integer', sortable: true };
-    const grown = await admin.call('POST', '/asset-types/dyn_carrier/fields', field);
-    expect(grown.status).toBe(201);
-    expect(dataOf(assetType, grown).fields.at(-1)).toMatchObject({ name: 'fleet', type: 'Integer', custom: true });
-    const { data } = await acme().list('dyn_carrier', { sort: '-fleet' });
-    expect(data).toEqual([expect.objectContaining({ external_id: 'DHL', fleet: null })]);
-    const shown = dataOf(z.array(assetType), await auditor.call('GET', '/asset-types'));
-    expect(shown.map(({ name }) => name)).toEqual(expect.arrayContaining(['dyn_stock_order', 'dyn_carrier']));
-  });
-
-  it('GET /tables tells how many records a table has, and when it was written last', async () => {
-    const began = new Date().toISOString().slice(0, 19);
-    await acme().batch('dyn_unit_code', [
-      { code: 'A', value: 'A' },
-      { code: 'B', value: 'B' },
-    ]);
-    const summary = z.object({ name: z.string(), records: z.number(), last_written_at: z.string().nullable() });
-    const summaries = async () => dataOf(z.array(summary), await validator.call('GET', '/tables'));
-    const of = async (table: string) => (await summaries()).find(({ name }) => name === table);
-    const written = await of('dyn_unit_code');
-    expect(written?.records).toBe(2);
-    expect((written?.last_written_at ?? '') >= began).toBe(true);
-    expect(await of('dyn_party_items')).toEqual({ name: 'dyn_party_items', records: 0, last_written_at: null });
-    // Nothing changes but the batch that the records were seen in: the synchronisation is alive.
-    await acme().batch('dyn_unit_code', [{ code: 'A', value: 'A', _batch_id: 'tonight' }]);
-    const again = await of('dyn_unit_code');
-    expect(again?.records).toBe(2);
-    expect((again?.last_written_at ?? '') > (written?.last_written_at ?? '')).toBe(true);
-  });
+it('GET /tables tells how many records a table has, and when it was written last', async () => {
+  const began = new Date().toISOString().slice(0, 19);
+  await acme().batch('dyn_unit_code', [
+    { code: 'A', value: 'A' },
+    { code: 'B', value: 'B' },
+  ]);
+  const summary = z.object({ name: z.string(), records: z.number(), last_written_at: z.string().nullable() });
+  const summaries = async () => dataOf(z.array(summary), await validator.call('GET', '/tables'));
+  const of = async (table: string) => (await summaries()).find(({ name }) => name === table);
+  const written = await of('dyn_unit_code');
+  expect(written?.records).toBe(2);
+  expect((written?.last_written_at ?? '') >= began).toBe(true);
+  expect(await of('dyn_party_items')).toEqual({ name: 'dyn_party_items', records: 0, last_written_at: null });
+  // Nothing changes but the batch that the records were seen in: the synchronisation is alive.
+  await acme().batch('dyn_unit_code', [{ code: 'A', value: 'A', _batch_id: 'tonight' }]);
+  const again = await of('dyn_unit_code');
+  expect(again?.records).toBe(2);
+  expect((again?.last_written_at ?? '') > (written?.last_written_at ?? '')).toBe(true);
 });
 
 describe('the tenant', () => {
