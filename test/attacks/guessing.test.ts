@@ -54,28 +54,6 @@ it('secrets: the same, and a client is not locked out in its own network by some
   expect((await ask('203.0.113.7')).status).toBe(200);
 });
 
-it.each<readonly [string, ...(readonly string[])]>([
-  ['an IPv4 address', '192.0.2.8:40000', '192.0.2.8', '"192.0.2.8:40001"', '::ffff:192.0.2.8', '[::ffff:c000:208]:443'],
-  ['an IPv6 address', '[2001:db8:9::8]:443', '2001:0DB8:9::0008', '"[2001:db8:9::8]:444"', '2001:db8:9::8%eth0'],
-  ['a proxy that names none', 'unknown', '_hidden:1', 'unknown:40000'],
-])('%s is one network in any spelling, after another hop as well', async (_, ...spellings) => {
-  const client_id = `nobody-${spellings[0]}`;
-  const answers: Answer[] = [];
-  for (let n = 0; n <= 20; n += 1)
-    answers.push(
-      await acme().requestToken(
-        { grant_type: 'client_credentials', client_id, client_secret: 'wrong' },
-        from(`198.51.100.99, ${spellings[n % spellings.length]}`),
-      ),
-    );
-  expect(statuses(answers)).toEqual(
-    new Map([
-      [401, 20],
-      [429, 1],
-    ]),
-  );
-});
-
 it('sign-ins at once wait for each other, beyond a limit they are 503, and another tenant has its turn', async () => {
   let refusedFirst = 0;
   let checkedFirst = 0;

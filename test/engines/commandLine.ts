@@ -88,15 +88,26 @@ export function serveCommands(socket: string): number {
   return child.pid ?? 0;
 }
 
-/** Runs a command in that process. */
-export async function runCommandAt(
+let before: Promise<unknown> = Promise.resolve();
+
+/** Runs a command in that process, after those that were asked for before. */
+export function runCommandAt(socket: string, args: readonly string[], options: Omit<CommandOptions, 'input'>) {
+  const done = before.then(() => askAt(socket, args, options));
+  before = done.catch(() => {});
+  return done;
+}
+
+async function askAt(
   socket: string,
   args: readonly string[],
   { directory, env }: Omit<CommandOptions, 'input'>,
 ): Promise<Finished> {
   const connection = connect(socket);
   connection.write(`${JSON.stringify({ args, directory, env, stdin: '' })}\n`);
-  const [line] = await once(createInterface(connection), 'line');
+  const lines = createInterface(connection);
+  const ended = once(lines, 'close').then(() => Promise.reject(new Error(`${args.join(' ')} ended its process.`)));
+  const [line] = await Promise.race([once(lines, 'line'), ended]);
+  ended.catch(() => {});
   connection.destroy();
   return JSON.parse(line);
 }

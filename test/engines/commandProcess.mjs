@@ -85,7 +85,8 @@ if (socket === undefined) {
   process.on('disconnect', () => process.reallyExit(0));
 } else {
   createServer(async (connection) => {
-    for await (const line of createInterface(connection))
+    for await (const line of createInterface(connection)) {
       connection.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`);
+    }
   }).listen(socket);
 }

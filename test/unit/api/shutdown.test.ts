@@ -1,5 +1,4 @@
 import { Agent, get, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
 import { startHttpServer } from '#app/api/listen.js';
 
 const answerOf = (port: number, agent: Agent): Promise<IncomingMessage> =>
@@ -45,25 +44,4 @@ test('what takes longer than the grace is cut', async () => {
   await inFlight;
   await server.stop(50);
   await cut;
-});
-
-it.each([
-  ['a request that is no HTTP', 'nonsense\r\n\r\n', 400],
-  ['header fields of 20 KB', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-])('§7 %s is answered in the form of every other error', async (_name, bytes, status) => {
-  const server = await startHttpServer((_req, res) => res.end('reached'), { host: '127.0.0.1', port: 0 });
-  const answer = await new Promise<string>((resolve, reject) => {
-    let text = '';
-    const socket = connect(server.port, '127.0.0.1', () => socket.write(bytes));
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.on('close', () => resolve(text)).on('error', reject);
-  });
-  await server.stop();
-  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual({
-    message: expect.any(String),
-    error: expect.any(String),
-  });
 });
