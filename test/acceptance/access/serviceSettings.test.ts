@@ -160,23 +160,16 @@ it('REQUESTS_IN_FLIGHT: of one tenant so many are answered at once; more are 429
   const agent = new Agent({ maxSockets: 10 });
   const { host } = acme();
   const headers = { host, authorization: `Bearer ${await acme().token()}`, 'content-type': 'application/json' };
-  const slow: ClientRequest[] = [];
-  let answer = await acme().getList('dyn_item');
   // Requests whose bodies do not end stay in flight.
-  while (answer.status === 200 && slow.length < 9) {
-    const outgoing = request({
-      agent,
-      host: '127.0.0.1',
-      port: run.service.port,
-      method: 'POST',
-      path: ITEMS,
-      headers,
-    });
+  const slow: readonly ClientRequest[] = Array.from({ length: 9 }, () => {
+    const where = { host: '127.0.0.1', port: run.service.port, method: 'POST', path: ITEMS };
+    const outgoing = request({ agent, ...where, headers });
     outgoing.on('error', () => {});
-    await new Promise((sent) => outgoing.write('{', sent));
-    slow.push(outgoing);
-    answer = await acme().getList('dyn_item');
-  }
+    outgoing.write('{');
+    return outgoing;
+  });
+  let answer = await acme().getList('dyn_item');
+  while (answer.status === 200) answer = await acme().getList('dyn_item');
   expect(answer).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
   expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);
   for (const each of slow) each.destroy();
