@@ -11,7 +11,6 @@ import {
 } from '#app/commands/webhooks/secrets.js';
 import { createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
 import { webhooksStream } from '#app/domain/streams.js';
-import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { callerOf, Logged, TENANT } from './logged.js';
@@ -73,18 +72,6 @@ test('only what is under another key is sealed anew; the rotation goes on; again
   expect(opened(NEW, rotating.id)).toEqual([staged.secret, undefined]);
 });
 
-test('what fails for another reason ends it, and nothing is sealed anew', async () => {
-  await create(OLD);
-  const broken = {
-    ...BOTH,
-    reseal: () => {
-      throw new Error('No entropy.');
-    },
-  };
-  await expect(resealWebhookSecrets(under(broken), caller)).rejects.toThrow('No entropy.');
-  expect(await resealedEvents()).toEqual([]);
-});
-
 test('what no key opens is told and left as it is; the rest is sealed anew', async () => {
   const lost = await create(LOST);
   const half = await create(LOST);
@@ -98,13 +85,6 @@ test('what no key opens is told and left as it is; the rest is sealed anew', asy
   expect(webhook(lost.id)).toEqual(before);
   expect(await resealedEvents()).toEqual([{ id: half.id, sealedStagedSecret: expect.any(String) }]);
   expect(NEW.open(webhook(half.id)?.stagedSecret ?? '')).toBe(staged.secret);
-});
-
-test('a removed webhook is left alone', async () => {
-  const { id } = await create(OLD);
-  await removeWebhook(logged.commands, caller, id);
-  expect(await reseal()).toEqual({ resealed: 0, current: 0, unopenable: [] });
-  expect(await resealedEvents()).toEqual([]);
 });
 
 /** Runs `meanwhile` after a reseal has decided, just before its first append. */
@@ -163,14 +143,4 @@ describe('what happens between the decision and the append is never undone', () 
     expect(webhook(id)).toBeUndefined();
     expect(await resealedEvents()).toEqual([]);
   });
-});
-
-test('nothing is delivered because of it', async () => {
-  const id = await logged.webhook(WEBHOOK_EVENT_KINDS);
-  await regenerateWebhookSecret(under(OLD), caller, id);
-  logged.relay();
-  await reseal();
-  await logged.relayed();
-  expect(await resealedEvents()).toHaveLength(1);
-  expect(await logged.requested(0)).toEqual([]);
 });

@@ -1,10 +1,8 @@
 /** The delivery log of a webhook (spec §6.4): what was called when, what came back, and what became of it. */
-
-import { setTimeout as wait } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { addWebhook, approve, reaches, validatedOrder, type Webhook } from '../export.js';
+import { addWebhook, approve, deliveriesEnded, reaches, validatedOrder, type Webhook } from '../export.js';
 import type { Answer } from '../http.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
@@ -57,13 +55,10 @@ async function log(webhook: Webhook, query: Record<string, string> = {}, tenant:
   return page.parse(answer.body);
 }
 
-/** Resolves to the log when this many deliveries in it have ended; the test's time limit ends the wait. */
+/** The log when this many deliveries in it have ended. */
 async function ended(webhook: Webhook, count: number): Promise<readonly Delivery[]> {
-  for (;;) {
-    const { data } = await log(webhook);
-    if (data.filter(({ state }) => state !== 'open').length >= count) return data;
-    await wait(20);
-  }
+  await deliveriesEnded(acme(), webhook.id, count);
+  return (await log(webhook)).data;
 }
 
 async function approvedOrder(tenant = acme()): Promise<string> {
