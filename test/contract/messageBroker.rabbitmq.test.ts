@@ -1,7 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'amqplib';
 import fc from 'fast-check';
 import { openRabbitMqBroker } from '#app/adapters/broker/rabbitmq/broker.js';
-import { delayName, delayRoute, LEVELS, MAX_DELAY_MS } from '#app/adapters/broker/rabbitmq/topology.js';
+import {
+  checkpointQueue,
+  delayName,
+  delayRoute,
+  LEVELS,
+  MAX_DELAY_MS,
+} from '#app/adapters/broker/rabbitmq/topology.js';
 import { HELD_PER_MESSAGE_IN_FLIGHT } from '#app/domain/limits.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
@@ -46,6 +53,26 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     expect(lateness).toHaveLength(delays.length);
     expect(Math.max(...lateness)).toBeLessThan(scaled(1_000));
     await broker.close();
+  });
+
+  test('a checkpoint that another process holds is waited for, and not taken for none', async () => {
+    const [broker, later] = [
+      await openRabbitMqBroker({ url: rabbitMq.url }),
+      await openRabbitMqBroker({ url: rabbitMq.url }),
+    ];
+    const name = newQueue();
+    await broker.publishWithCheckpoint(newQueue(), [], { name, position: 17 });
+    const connection = await connect(rabbitMq.url);
+    const channel = await connection.createChannel();
+    const prefix = new URL(rabbitMq.url).searchParams.get('queue_prefix') ?? '';
+    expect(await channel.get(checkpointQueue(prefix + name))).not.toBe(false);
+    const stored = later.publishWithCheckpoint(newQueue(), [], { name, position: 5 });
+    await wait(400);
+    await connection.close();
+    await stored;
+    const last = await openRabbitMqBroker({ url: rabbitMq.url });
+    expect(await last.checkpoint(name)).toMatchObject({ position: 17 });
+    await Promise.all([broker, later, last].map((each) => each.close()));
   });
 
   /** Messages in the queue's delay queues on the server. */

@@ -66,8 +66,8 @@ export async function reviveDeadLetter(
   return found;
 }
 
-/** Another process that reads at the same moment holds the message for some milliseconds. */
-const READS = 5;
+/** A process that reads at the same moment holds the message for some milliseconds, and longer where it is halted. */
+const HELD_FOR_MS = 3_000;
 const READ_AGAIN_MS = 40;
 
 /**
@@ -80,9 +80,11 @@ export class Checkpoints {
 
   /** Position 0 if there is none. */
   async read(session: Session, name: string): Promise<LogAnchor> {
+    // A queue that is made here has none; in one that was there the message may be held.
+    const patienceMs = (await isThere(session, checkpointQueue(name))) ? HELD_FOR_MS : 0;
     await session.declareCheckpoint(name);
     let place = await stored(session, name);
-    for (let reads = 1; reads < READS && place === undefined; reads++) {
+    for (const until = performance.now() + patienceMs; place === undefined && performance.now() < until; ) {
       await sleep(READ_AGAIN_MS);
       place = await stored(session, name);
     }
@@ -98,6 +100,18 @@ export class Checkpoints {
     await session.declareCheckpoint(name);
     await session.send([checkpointMessage(name, place)]);
     this.#known.set(name, replaces === true ? place : further(this.#known.get(name), place));
+  }
+}
+
+const NOT_FOUND = 404;
+
+async function isThere(session: Session, queue: string): Promise<boolean> {
+  try {
+    await session.withChannel((channel) => channel.checkQueue(queue));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === NOT_FOUND) return false;
+    throw error;
   }
 }
 
