@@ -6,6 +6,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -93,9 +94,9 @@ async function command(dataDir, ...args) {
   return JSON.parse(stdout);
 }
 
-/** As an operator would, before the service starts. @throws Error if the directory has tenants */
+/** As an operator would, before the service starts. @throws Error if the directory has a log */
 async function createTenants(dataDir) {
-  if ((await command(dataDir, 'tenant', 'list')).length > 0) {
+  if (existsSync(join(dataDir, 'events.db'))) {
     throw new Error(`There are tenants in ${dataDir} already: the demo needs an empty data directory.`);
   }
   return {
