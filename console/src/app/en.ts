@@ -295,6 +295,7 @@ export const en = {
     resendFailed: 'Send all failed again',
     resendSince: 'Failed since',
     resent: (count: number) => `${count} are on their way.`,
+    wouldResend: (count: number) => `${count} will be sent.`,
     deliveries: 'Deliveries',
     noDeliveries: 'Nothing was sent yet. Send a test to see what arrives.',
     state: { open: 'Open', succeeded: 'Delivered', failed: 'Failed' },

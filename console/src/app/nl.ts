@@ -302,6 +302,7 @@ export const nl: Text = {
     resendFailed: 'Alle mislukte opnieuw sturen',
     resendSince: 'Mislukt sinds',
     resent: (count: number) => `${count} zijn onderweg.`,
+    wouldResend: (count: number) => `${count} worden verstuurd.`,
     deliveries: 'Afleveringen',
     noDeliveries: 'Er is nog niets gestuurd. Stuur een test om te zien wat er aankomt.',
     state: { open: 'Open', succeeded: 'Afgeleverd', failed: 'Mislukt' },

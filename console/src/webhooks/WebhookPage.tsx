@@ -3,7 +3,7 @@ import { Badge, Button, Group, MultiSelect, Paper, Select, Stack, Text } from '@
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Act, Asked, FormDialog, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
@@ -177,11 +177,13 @@ type SinceProps = {
   readonly label: string;
   readonly sinceLabel: string;
   readonly act: (since: string) => Promise<unknown>;
-  readonly children?: React.ReactNode;
+  readonly children?: ReactNode;
+  /** How many there are since then. */
+  readonly count?: (since: string) => ReactNode;
 };
 
 /** A button that asks since when. */
-function Since({ label, sinceLabel, act, children }: SinceProps) {
+function Since({ label, sinceLabel, act, count, children }: SinceProps) {
   const [isOpen, setOpen] = useState(false);
   const [since, setSince] = useState('');
   const close = () => setOpen(false);
@@ -208,6 +210,7 @@ function Since({ label, sinceLabel, act, children }: SinceProps) {
                 error={errorOf('since')}
                 onChange={setSince}
               />
+              {since !== '' && count?.(since)}
               {children}
             </>
           )}
@@ -247,6 +250,7 @@ function ResendFailed({ webhook }: { readonly webhook: Webhook }) {
     <Since
       label={text.resendFailed}
       sinceLabel={text.resendSince}
+      count={(since) => <ResendCount webhook={webhook} since={since} />}
       act={async (since) => {
         const params = { path: { webhook_id: webhook.id } };
         const { data } = await bodyOf(
@@ -257,6 +261,20 @@ function ResendFailed({ webhook }: { readonly webhook: Webhook }) {
       }}
     />
   );
+}
+
+/** How many a resend would send. */
+function ResendCount({ webhook, since }: { readonly webhook: Webhook; readonly since: string }) {
+  const text = useText().webhooks;
+  const found = useQuery({
+    queryKey: ['deliveries', webhook.id, 'resend', since],
+    queryFn: () => {
+      const params = { path: { webhook_id: webhook.id }, query: { dry_run: true } };
+      return bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/resend', { params, body: { since } }));
+    },
+    retry: false,
+  });
+  return found.data === undefined ? null : <Text size="sm">{text.wouldResend(found.data.data.count)}</Text>;
 }
 
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {
