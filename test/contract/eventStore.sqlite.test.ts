@@ -13,7 +13,7 @@ import { describeEventStore } from './eventStore.js';
 import { event, events, firstEvents, ids, storedSlices } from './eventStoreFixtures.js';
 
 const KILLS = Number(process.env.KILLS ?? 3);
-const random = seeded(Number(process.env.SEED ?? 1));
+const SEED = Number(process.env.SEED ?? 1);
 
 const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
 const directories: string[] = [];
@@ -198,11 +198,12 @@ describe('event store on an SQLite file', () => {
   });
 });
 
-test('every acknowledged append survives kill -9, and no append survives in part', async () => {
+test(`every acknowledged append survives kill -9, and no append survives in part (seed ${SEED})`, async () => {
+  const random = seeded(SEED);
   const file = await newFile();
   const acknowledged: string[] = [];
   for (let round = 0; round < KILLS; round++) {
-    acknowledged.push(...(await appendUntilKilled(file)));
+    acknowledged.push(...(await appendUntilKilled(file, 1 + Math.floor(random() * 400))));
     const store = await openSqliteEventStore({ file });
     const stored = (await storedSlices(store, { after: 0 })).flatMap((slice) => slice.events);
     const appends = partsByAppend(stored);
@@ -234,10 +235,9 @@ function insertAsIs(file: string): void {
   db.close();
 }
 
-/** Runs a process that appends, and kills it after a random number of acknowledgements. Returns those it printed. */
-async function appendUntilKilled(file: string): Promise<readonly string[]> {
+/** Runs a process that appends, and kills it after so many acknowledgements. Returns those it printed. */
+async function appendUntilKilled(file: string, wanted: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [secondProcess, 'forever', file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const wanted = 1 + Math.floor(random() * 400);
   const printed: string[] = [];
   for await (const line of readline.createInterface({ input: child.stdout })) {
     printed.push(line);

@@ -10,6 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
+import { scaled } from '../engines/timeScale.js';
 import { seeded } from './seeded.js';
 
 const TENANTS = ['acme', 'globex'] as const;
@@ -18,6 +19,7 @@ const BLOCK = 32 * 1024;
 const PAGE = 4_096;
 /** `KILLS=… npx jest faults/damagedFiles` makes more, and as many random damages. */
 const KILLS = Number(process.env.KILLS ?? 5);
+const KILLS_MS = scaled(180_000 + KILLS * 10_000);
 
 let made: string;
 let killed: string;
@@ -167,15 +169,19 @@ describe('read models that are damaged before the start', () => {
     await proven();
   });
 
-  it('show nothing wrong, and are right soon, however they are damaged', async () => {
-    for (const [, damage] of QUIET_DAMAGES) {
-      await damage(at('readmodels.db'));
-      await service.start();
-      await allRight();
-      await service.stop();
-    }
-    await proven();
-  });
+  it(
+    'show nothing wrong, and are right soon, however they are damaged',
+    async () => {
+      for (const [, damage] of QUIET_DAMAGES) {
+        await damage(at('readmodels.db'));
+        await service.start();
+        await allRight();
+        await service.stop();
+      }
+      await proven();
+    },
+    KILLS_MS,
+  );
 
   it('show nothing wrong, and are right soon, whatever happened to their write-ahead log', async () => {
     for (const [, damage] of OF_WAL) {
@@ -246,18 +252,22 @@ describe('read models of another release', () => {
     expect(await isRight(client(0))).toBe(true);
   });
 
-  it('so they are where the process is killed meanwhile', async () => {
-    const random = seeded(1);
-    for (let kill = 0; kill < KILLS; kill++) {
+  it(
+    'so they are where the process is killed meanwhile',
+    async () => {
+      const random = seeded(1);
+      for (let kill = 0; kill < KILLS; kill++) {
+        await service.start();
+        await wait(random() * 300);
+        await isRight(client(0));
+        await service.kill();
+      }
       await service.start();
-      await wait(random() * 300);
-      await isRight(client(0));
-      await service.kill();
-    }
-    await service.start();
-    await allRight();
-    await proven();
-  });
+      await allRight();
+      await proven();
+    },
+    KILLS_MS,
+  );
 
   it('are refused by commands that need them, and filled by a rebuild', async () => {
     const said = await service.cli('projections', 'verify');
