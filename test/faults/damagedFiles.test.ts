@@ -268,17 +268,6 @@ describe('read models of another release', () => {
     },
     KILLS_MS,
   );
-
-  it('are refused by commands that need them, and filled by a rebuild', async () => {
-    const said = await service.cli('projections', 'verify');
-    expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('projections rebuild') });
-    const rebuilt = await service.cli('projections', 'rebuild');
-    expect(rebuilt).toMatchObject({ code: 0, stderr: '' });
-    expect(rebuilt.stdout).toContain(`${at('readmodels.db')} was of another release (schema version 14)`);
-    await proven();
-    await service.start();
-    expect(await isRight(client(0))).toBe(true);
-  });
 });
 
 describe('the command line with damaged read models', () => {
