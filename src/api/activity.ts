@@ -10,7 +10,7 @@ import type { ActivityFilters } from '../ports/activity.js';
 import { mapWithPauses } from '../supervision/waiting.js';
 import { type Activities, type ActivityGroup, activityGroups, idOf, isOperation, placeIn } from './activityGroups.js';
 import { actorsShown, namedActor, type ShownActor } from './actors.js';
-import { csvLine } from './csv.js';
+import { csvLine, csvPage, textCell } from './csv.js';
 import type { Api } from './deps.js';
 import { badRequest } from './errors.js';
 import * as json from './openapi/schema.js';
@@ -164,13 +164,14 @@ export async function activityReply(api: Api, call: ActivityCall): Promise<Reply
 export async function activityCsvReply(api: Api, call: ActivityCall): Promise<Reply> {
   const { limit, ...asked } = parseQuery(csvQuery, call.query);
   const { groups, next } = await groupsFor(api, call, asked, limit);
-  const lines = await mapWithPauses(groups, (group) => csvLine(CSV.map(([, of]) => of(group))));
+  const lines = await mapWithPauses(groups, (group) => csvLine(CSV.map(([, of]) => activityCell(of(group)))));
   const headers = {
     'Content-Type': 'text/csv; charset=utf-8; header=present',
     'Content-Disposition': 'attachment; filename="activity.csv"',
     ...(next === null ? {} : { Link: `<${next}>; rel="next"` }),
   };
-  return { body: csvLine(CSV.map(([name]) => name)) + lines.join(''), headers };
+  const names = CSV.map(([name]) => name);
+  return { body: csvPage(asked.cursor, names, lines), headers };
 }
 
 async function groupsFor(api: Api, { req, tenant, query }: ActivityCall, asked: Asked, limit: number) {
@@ -226,6 +227,9 @@ async function filtersOf(api: Api, tenant: Tenant, asked: Asked): Promise<Activi
 }
 
 const text = (value: string | number | null | undefined): string => String(value ?? '');
+
+/** Nothing is null and nothing an empty text here. */
+const activityCell = (text: string): string => (text === '' ? '' : textCell(text));
 
 const CSV: readonly (readonly [name: string, of: (group: ShownGroup) => string])[] = [
   ['occurred_at', ({ at }) => at],

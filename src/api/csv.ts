@@ -1,11 +1,48 @@
-/** CSV (RFC 4180). */
+/** CSV (RFC 4180) that goes through a spreadsheet and comes back the same. The console's import reads with `writtenText`. */
 
-/** Programs that show tables take a text that begins so for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** A sheet runs what begins so, after spaces too. */
+const FORMULA = /^(?:\s*[=+\-@]|[\t\r\n])/;
+/** A sheet makes a number or a date of it, and shows and saves that: 00123 as 123, 8712345678901 as 8.71E+12, 1-2 as a day. */
+const NUMBER_OR_DATE = /^\d[\d\s.,:/-]*(?:e[+-]?\d+)?$/i;
+const STAYS_A_NUMBER = /^(?:0|[1-9]\d{0,10})$/;
+const TRUE_OR_FALSE = /^(?:true|false|waar|onwaar)$/i;
 
-const cellOf = (value: string): string => {
-  const harmless = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
-};
+/** Looks behind the apostrophes at the beginning, so that one more or one less does not change the answer. */
+function needsApostrophe(text: string): boolean {
+  const bare = text.replace(/^'+/, '');
+  return (
+    bare === '' ||
+    FORMULA.test(bare) ||
+    TRUE_OR_FALSE.test(bare) ||
+    (NUMBER_OR_DATE.test(bare) && !STAYS_A_NUMBER.test(bare))
+  );
+}
 
-export const csvLine = (values: readonly string[]): string => `${values.map(cellOf).join(',')}\r\n`;
+/** The cell of a text: with an apostrophe in front if a sheet would run or change it, or if it is empty, which is not null. */
+export const textCell = (text: string): string => (needsApostrophe(text) ? `'${text}` : text);
+
+/** The cell of a field's value. Numbers, dates and booleans are as they are: a sheet may calculate with them. Null is empty. */
+export function cellOf(value: unknown, type: string): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'object') return JSON.stringify(value);
+  return type === 'String' || type === 'LongText' ? textCell(String(value)) : String(value);
+}
+
+/** The text of a cell that `textCell` wrote, or a person: `'s-Hertogenbosch` keeps its apostrophe. */
+export const writtenText = (cell: string): string =>
+  cell.startsWith("'") && needsApostrophe(cell) ? cell.slice(1) : cell;
+
+/** Semicolons and tabs are quoted as well: they part cells where the comma is the decimal mark. */
+const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+
+export const csvLine = (cells: readonly string[]): string => `${cells.map(quoted).join(',')}\r\n`;
+
+/** Spreadsheets take a file without it for Windows-1252. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/** @param cursor of the page that was asked for; only the first has the mark, so that pages can be joined */
+export const csvPage = (
+  cursor: string | null | undefined,
+  names: readonly string[],
+  lines: readonly string[],
+): string => `${cursor ? '' : BYTE_ORDER_MARK}${csvLine(names)}${lines.join('')}`;

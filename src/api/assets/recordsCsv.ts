@@ -1,9 +1,9 @@
 /** The records of a table as CSV, page by page: for spreadsheets, and to be changed and imported again. */
 import type { Request } from 'express';
-import type { AssetType, RecordView } from '../../domain/assetTypes/assetType.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { waitScopeOf } from '../../reading/pendingWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
-import { csvLine } from '../csv.js';
+import { cellOf, csvLine, csvPage } from '../csv.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { recordsOf } from '../pageRecords.js';
@@ -17,7 +17,7 @@ export const recordsCsv = {
   work: 'events',
   summary: 'Records of a table as CSV',
   description:
-    'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields. A text that a spreadsheet would take for a formula begins with an apostrophe.',
+    'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields, and the first page begins with a byte order mark (UTF-8). An empty cell is null. A text has an apostrophe in front that is not part of it if a spreadsheet would run it (`=1+1`, `-x`, `@x`) or change it (`00123`, `1-2`, `true`, 12 digits or more), and if it is empty, with any apostrophes of its own behind it.',
   query: [SEARCH, ...ANY_LIST_PARAMETERS.filter(({ name }) => name !== 'page'), CURSOR],
   answer: {
     description: 'The records, one in each line.',
@@ -44,9 +44,13 @@ export async function recordsCsvReply(
     advice: () => narrowing(list.query),
     find: (cancellation) => readModels.listBehind({ tenant, table: assetType.name }, query, cancellation),
   });
-  const names = [...assetType.fields.map(({ name }) => name), 'created_at', 'updated_at'];
+  const columns = [
+    ...assetType.fields,
+    { name: 'created_at', type: 'DateTime' },
+    { name: 'updated_at', type: 'DateTime' },
+  ];
   const lines = await mapWithPauses(await recordsOf(records), (record) =>
-    csvLine(names.map((name) => cellText(record, name))),
+    csvLine(columns.map(({ name, type }) => cellOf(record[name], type))),
   );
   const linkTo = (cursor: string): string =>
     `${requestUrl(req, config)}?${new URLSearchParams([['cursor', cursor], ['perPage', String(list.perPage)], ...list.kept])}`;
@@ -55,11 +59,6 @@ export async function recordsCsvReply(
     'Content-Disposition': `attachment; filename="${assetType.name}.csv"`,
     ...(next === undefined ? {} : { Link: `<${linkTo(toCursor(mark, [next.createdAt, next.id]))}>; rel="next"` }),
   };
-  return { body: csvLine(names) + lines.join(''), headers };
-}
-
-function cellText(record: RecordView, name: string): string {
-  const value: unknown = record[name];
-  if (value === null || value === undefined) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const names = columns.map(({ name }) => name);
+  return { body: csvPage(parameters.get('cursor'), names, lines), headers };
 }

@@ -248,9 +248,12 @@ describe('the list', () => {
     const answer = await acme().platform('GET', '/activity.csv', { query: { kind: 'client.created', limit: '1' } });
     expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
     const [head, first] = answer.text.split('\r\n');
-    expect(head).toMatch(/^occurred_at,kind,actor_kind,actor_id,actor_name,table,record_id,/);
+    expect(head).toMatch(/^\uFEFFoccurred_at,kind,actor_kind,actor_id,actor_name,table,record_id,/);
     expect(first).toContain('"{""name"":""=1+1, \\""x\\""""');
     expect(answer.headers.link).toMatch(/^<http.*activity\.csv\?.*cursor=[\d.]+.*>; rel="next"$/);
+    const [, next = ''] = /<([^>]+)>/.exec(String(answer.headers.link)) ?? [];
+    const rest = await acme().platform('GET', '/activity.csv', { query: new URL(next).search.slice(1) });
+    expect(rest.text.split('\r\n')[0]).toBe(head?.slice(1));
   });
 
   it('is of one tenant alone', async () => {
