@@ -140,10 +140,15 @@ test('filters a table by the address, and a link shows the same', async () => {
 });
 
 /** Chooses a file of these lines, matches its columns, and has it checked. */
-async function checkFile(table: string, heading: RegExp, lines: readonly string[]): Promise<void> {
+async function checkFile(
+  table: string,
+  heading: RegExp,
+  lines: readonly string[],
+  encoding: 'utf8' | 'latin1' = 'utf8',
+) {
   const { page } = window;
   await window.goto(`/tables/${table}/import`, heading);
-  const buffer = Buffer.from(lines.join('\r\n'));
+  const buffer = Buffer.from(lines.join('\r\n'), encoding);
   await page.locator('input[type=file]').setInputFiles({ name: 'export.csv', mimeType: 'text/csv', buffer });
   await page.getByRole('button', { name: 'Check the file' }).click();
 }
@@ -159,8 +164,8 @@ test('imports a file: sees refused rows and differences first, then imports it, 
     ';no key;',
   ]);
   await page.getByText('1 new, 1 changed, 1 unchanged, 2 refused').waitFor();
-  await page.getByText('Line 5: It has the key of line 4.').waitFor();
-  await page.getByText(/Line 6: .*required/).waitFor();
+  await page.getByRole('row', { name: /An earlier row has the same key.*1 5$/ }).waitFor();
+  await page.getByRole('row', { name: /required.*1 6$/ }).waitFor();
   await page.getByText('Coffee beans 1 kg → Coffee beans, 2 kg').waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(0);
   // The browser's own note of the dry run that was refused.
@@ -183,6 +188,49 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   await dialog.getByRole('button', { name: 'Undo' }).click();
   await dialog.getByText('This is what it did').waitFor();
   expect(await names()).toEqual(['Coffee beans 1 kg', 'Black tea, 100 bags']);
+});
+
+test('a file of a Dutch spreadsheet: says how it reads it, and refuses by row what it cannot read for certain', async () => {
+  const { page } = window;
+  const lines = [
+    ...['', 'External ID;Name;Net weight (kg);Active;Description'],
+    ...[
+      "N1;'=1+1;-75,63;WAAR;'",
+      "N2;Köln;1.234,50;nee;'s-Gravenhage",
+      'N3;a; b;1;ja;',
+      ';;;;',
+      'N4;too few',
+      'N5;x;1.250;;',
+    ],
+    ...Array.from({ length: 1_100 }, (_, n) => `X${n};x;1,2,3;;`),
+  ];
+  await checkFile('dyn_item', /Items: Import a file/, lines, 'latin1');
+  await page.getByText('2 new, 0 changed, 0 unchanged, 1,103 refused').waitFor();
+  const guessed = ['Encoding', 'Between cells', 'Numbers'].map((name) => page.getByRole('combobox', { name }));
+  expect(await Promise.all(guessed.map((each) => each.inputValue()))).toEqual(['Windows-1252', ';', '1250,75']);
+  expect(await page.getByRole('textbox', { name: 'Row with the names' }).inputValue()).toBe('2');
+  await page.getByRole('row', { name: /could be two.*Net weight \(kg\) 1,101 8, 9, 10,.* …$/ }).waitFor();
+  await page.getByRole('row', { name: /more cells than there are names.* 1 5$/ }).waitFor();
+  await page.getByRole('row', { name: /fewer cells than there are names.* 1 7$/ }).waitFor();
+  expect(await window.barriers()).toEqual([]);
+  await window.screenshot('admin-import-dialect');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download the refused rows' }).click();
+  const refused = readFileSync(await (await download).path(), 'utf8').split('\r\n');
+  expect([refused[0], refused[3]]).toEqual([
+    '\uFEFFRow;external_id;Field;Why',
+    expect.stringMatching(/^8;N5;net_weight;/),
+  ]);
+  await page.getByRole('button', { name: 'Import 2 rows' }).click();
+  await page.getByText('The import is complete.').waitFor();
+  const { data } = await acme().list('dyn_item', { 'filter[external_id]': 'N' });
+  expect(data).toMatchObject([
+    { name: '=1+1', net_weight: -75.63, active: true, description: '' },
+    { name: 'Köln', net_weight: 1234.5, active: false, description: "'s-Gravenhage" },
+  ]);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('dialog', { name: 'Undo' }).getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('This is what it did').waitFor();
 });
 
 test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
@@ -225,6 +273,7 @@ test('takes a filtered table along as CSV', async () => {
   const text = readFileSync(await file.path(), 'utf8');
   expect(text.trim().split('\r\n')).toHaveLength(2);
   expect(text).toContain('"Black tea, 100 bags"');
+  expect(text).toMatch(/^\uFEFFexternal_id,/);
 });
 
 test('adds a colleague, who must choose a password at the first sign-in', async () => {

@@ -37,6 +37,12 @@ export function numberIn(typed: string, decimal: string): string | NoNumber {
   return fraction === undefined ? digits : `${digits}.${fraction}`;
 }
 
+/** What is sent of it: integers have no text in the API, and longer ones than a number holds stay one, and are refused. */
+export function numberValue(typed: string, decimal: string, isInteger: boolean): string | number | NoNumber {
+  const number = numberIn(typed, decimal);
+  return isInteger && typeof number === 'string' && Number.isSafeInteger(Number(number)) ? Number(number) : number;
+}
+
 /** A value of the API as the person would type it. */
 export const numberText = (value: unknown, decimal: string): string =>
   value instanceof NoNumber

@@ -3,7 +3,7 @@ import { Checkbox, Select, Textarea, TextInput, type TextInputProps } from '@man
 import { useState } from 'react';
 import type { AssetField } from '../api/client';
 import { useLanguage } from '../app/language';
-import { decimalMark, NoNumber, numberIn, numberText } from '../app/numberText';
+import { decimalMark, NoNumber, numberText, numberValue } from '../app/numberText';
 
 type Props = {
   readonly field: AssetField;
@@ -86,16 +86,12 @@ export function FieldInput(props: Props) {
 type NumberProps = Omit<TextInputProps, 'value' | 'onChange'> &
   Pick<Props, 'value' | 'onChange'> & { readonly isInteger: boolean };
 
-/** The service makes the number, as it can refuse what it cannot hold. Integers have no text in the API; longer ones than a number holds stay one, and are refused. */
+/** The service makes the number, as it can refuse what it cannot hold. */
 function NumberField({ isInteger, value, onChange, error, ...more }: NumberProps) {
   const { language, text } = useLanguage();
   const mark = decimalMark(language);
   const [typed, setTyped] = useState<string | undefined>();
-  const read = (next: string): unknown => {
-    if (next.trim() === '') return null;
-    const number = numberIn(next, mark);
-    return isInteger && typeof number === 'string' && Number.isSafeInteger(Number(number)) ? Number(number) : number;
-  };
+  const read = (next: string): unknown => (next.trim() === '' ? null : numberValue(next, mark, isInteger));
   return (
     <TextInput
       {...more}

@@ -6,6 +6,7 @@ import { ApiError, answerOf, api } from '../api/client';
 import { cursorOf } from '../app/cursor';
 import { useNumber, useText } from '../app/language';
 import { Problem } from '../app/Page';
+import { saveCsv } from '../app/saveCsv';
 
 /** Records on a page: fewer where they are large. */
 const PAGE_SIZES = [1000, 100, 25] as const;
@@ -38,7 +39,7 @@ export function DownloadTable({ table, filters }: Props) {
           size += 1;
         }
       }
-      save(new Blob(pages, { type: 'text/csv' }), `${table}.csv`);
+      saveCsv(`${table}.csv`, pages);
     },
   });
   return (
@@ -62,11 +63,4 @@ async function csvPage(table: string, query: URLSearchParams): Promise<{ body: s
   const { body, link } = await answerOf(request);
   const [, next] = /<([^>]+)>; rel="next"/.exec(link ?? '') ?? [];
   return { body, next: cursorOf(next ?? null) };
-}
-
-function save(file: Blob, name: string): void {
-  const url = URL.createObjectURL(file);
-  const link = Object.assign(document.createElement('a'), { href: url, download: name });
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -1,23 +1,39 @@
 /** A file into a table: columns matched with fields, a check that writes nothing, the rows as a sync session, and its undo. */
-import { Alert, Button, Checkbox, FileInput, Group, List, Progress, Select, Stack, Text } from '@mantine/core';
+import { Alert, Button, Checkbox, FileInput, Group, Progress, Select, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useBlocker } from '@tanstack/react-router';
+import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
 import { type AssetField, type AssetType, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
 import { Cut, SYSTEM_FIELDS } from '../app/DataTable';
-import { useNumber, useText } from '../app/language';
+import { useLanguage, useNumber, useText } from '../app/language';
+import { decimalMark } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
 import { Rows } from '../app/Rows';
+import { saveCsv } from '../app/saveCsv';
 import { CleanUp } from './CleanUp';
+import { type Dialect, guessDialect } from './csv';
+import { DialectForm } from './DialectForm';
 import { Differences } from './Differences';
-import { beginningOf, type Checked, checkFile, MAX_REFUSED, type Sent, type Source, sendFile } from './importFile';
+import {
+  beginningOf,
+  type Checked,
+  checkFile,
+  groupsOf,
+  MAX_REFUSED,
+  type Refusal,
+  type Sent,
+  type Source,
+  sendFile,
+} from './importFile';
 import { Undo } from './Undo';
 
-/** Refused rows and differences that are shown; all are counted. */
-const MAX_SHOWN = 100;
+/** Groups of refusals that are shown, and rows of each; the file to download has all. */
+const MAX_GROUPS = 100;
+const MAX_ROWS = 10;
 
-type Beginning = { readonly file: File; readonly lines: readonly (readonly string[])[] };
+type Chosen = { readonly file: File; readonly dialect: Dialect };
 
 export function Import() {
   const { table } = getRouteApi('/tables/$table/import').useParams();
@@ -26,11 +42,12 @@ export function Import() {
 }
 
 function ImportInto({ type }: { readonly type: AssetType }) {
-  const text = useText().imports;
-  const [beginning, setBeginning] = useState<Beginning | undefined>();
-  const read = useMutation({
-    mutationFn: async (file: File) => ({ file, lines: await beginningOf(file) }),
-    onSuccess: setBeginning,
+  const { language, text: all } = useLanguage();
+  const text = all.imports;
+  const [chosen, setChosen] = useState<Chosen | undefined>();
+  const guess = useMutation({
+    mutationFn: async (file: File) => ({ file, dialect: await guessDialect(file, decimalMark(language)) }),
+    onSuccess: setChosen,
   });
   return (
     <Page title={`${type.label}: ${text.title}`}>
@@ -38,30 +55,59 @@ function ImportInto({ type }: { readonly type: AssetType }) {
       <FileInput
         label={text.file}
         placeholder={text.choose}
-        accept=".csv,text/csv"
+        accept=".csv,.txt,text/csv,text/plain"
         maw="30rem"
         onChange={(file) => {
-          setBeginning(undefined);
-          if (file !== null) read.mutate(file);
+          setChosen(undefined);
+          if (file !== null) guess.mutate(file);
         }}
       />
-      {read.error !== null && <Problem error={read.error} />}
-      {beginning !== undefined &&
-        (beginning.lines.length < 2 ? (
+      {guess.error !== null && <Problem error={guess.error} />}
+      {chosen !== undefined && (
+        <>
+          <DialectForm dialect={chosen.dialect} onChange={(dialect) => setChosen({ ...chosen, dialect })} />
+          <Read type={type} chosen={chosen} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+/** The beginning of the file, read again when one says that it is written in another way. */
+function Read({ type, chosen }: { readonly type: AssetType; readonly chosen: Chosen }) {
+  const text = useText().imports;
+  const { file, dialect } = chosen;
+  const { encoding, delimiter, header } = dialect;
+  const beginning = useQuery({
+    queryKey: ['beginning', file.name, file.lastModified, file.size, encoding, delimiter, header],
+    queryFn: () => beginningOf(file, dialect),
+    gcTime: 0,
+  });
+  return (
+    <Loaded query={beginning}>
+      {(rows) =>
+        rows.length < 2 ? (
           <Alert color="orange">{text.empty}</Alert>
         ) : (
-          <Matched key={`${beginning.file.name} ${beginning.file.lastModified}`} type={type} beginning={beginning} />
-        ))}
-    </Page>
+          <Matched key={JSON.stringify(rows[0])} type={type} chosen={chosen} beginning={rows} />
+        )
+      }
+    </Loaded>
   );
 }
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
+type MatchedProps = {
+  readonly type: AssetType;
+  readonly chosen: Chosen;
+  readonly beginning: readonly (readonly string[])[];
+};
+
 /** Which column is which field; a name or a label says it. */
-function Matched({ type, beginning: { file, lines } }: { readonly type: AssetType; readonly beginning: Beginning }) {
+function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
   const text = useText();
-  const [names = [], ...rows] = lines;
+  const [names = [], ...rows] = beginning;
   const writable = type.fields.filter(
     ({ name, read_only, list }) => !read_only && !list && !SYSTEM_FIELDS.includes(name),
   );
@@ -71,7 +117,14 @@ function Matched({ type, beginning: { file, lines } }: { readonly type: AssetTyp
   const twice = fields.find((field, at) => field !== undefined && fields.indexOf(field) !== at);
   const unique = writable.find(({ name }) => name === type.unique_field);
   const isKeyed = unique !== undefined && fields.includes(unique);
-  const source: Source = { file, table: type.name, fields, uniqueField: type.unique_field ?? '' };
+  const source: Source = {
+    file,
+    dialect,
+    table: type.name,
+    fields,
+    uniqueField: type.unique_field ?? '',
+    words: text.imports.flaws,
+  };
   return (
     <>
       <Rows
@@ -101,7 +154,7 @@ function Matched({ type, beginning: { file, lines } }: { readonly type: AssetTyp
       {!isKeyed && <Alert color="orange">{text.imports.noKey(unique?.label ?? source.uniqueField)}</Alert>}
       {twice !== undefined && <Alert color="orange">{text.imports.twice(twice.label)}</Alert>}
       <Steps
-        key={fields.map((field) => field?.name).join()}
+        key={JSON.stringify([dialect, fields.map((field) => field?.name)])}
         type={type}
         source={source}
         isReady={isKeyed && twice === undefined}
@@ -166,7 +219,7 @@ function Steps({ type, source, isReady }: StepsProps) {
       {error !== null && <Problem error={error} />}
       {check.data !== undefined && (
         <>
-          <Result type={type} checked={check.data} />
+          <Result type={type} source={source} checked={check.data} />
           {!send.isSuccess && sync === undefined && (
             <Choice
               type={type}
@@ -206,25 +259,52 @@ async function endSync(table: string, { sync, records }: Sent): Promise<void> {
   await bodyOf(api.POST('/api/v1/platform/tables/{table}/syncs/{sync_id}/commit', { params, body }));
 }
 
-function Result({ type, checked }: { readonly type: AssetType; readonly checked: Checked }) {
+type ResultProps = { readonly type: AssetType; readonly source: Source; readonly checked: Checked };
+
+const rowsIn = (refused: readonly Refusal[]): number => new Set(refused.map(({ line }) => line)).size;
+
+function Result({ type, source, checked }: ResultProps) {
   const text = useText().imports;
   const number = useNumber();
   const { created, updated, unchanged, refused, differences } = checked;
+  const count = number(rowsIn(refused));
+  const labels = new Map(type.fields.map(({ name, label }) => [name, label]));
+  const download = () => {
+    const rows = refused.map(({ line, key, field = '', message }) => [line, key, field, message]);
+    const names = [text.row, source.uniqueField, text.field, text.why];
+    const { delimiter } = source.dialect;
+    saveCsv(`${type.name}-refused.csv`, [unparse([names, ...rows], { delimiter, escapeFormulae: true })]);
+  };
   return (
     <>
       <Text role="status" fw={600}>
-        {text.counts(number(created), number(updated), number(unchanged), number(refused.length))}
+        {text.counts(number(created), number(updated), number(unchanged), count)}
       </Text>
       {refused.length > 0 && (
-        <Alert color="red" title={text.refused(number(refused.length))}>
-          <List size="sm">
-            {refused.slice(0, MAX_SHOWN).map(({ line, messages, sameKeyAs }) => (
-              <List.Item key={line} className="text">
-                {text.line(number(line))} {messages.join(' ')}
-                {sameKeyAs !== undefined && text.sameKey(number(sameKeyAs))}
-              </List.Item>
-            ))}
-          </List>
+        <Alert color="red" title={text.refused(count)}>
+          <Rows
+            label={text.refused(count)}
+            heads={[
+              { label: text.why, isText: true },
+              { label: text.field },
+              { label: text.howMany, isNumber: true },
+              { label: text.firstRows },
+            ]}
+            rows={groupsOf(refused)
+              .slice(0, MAX_GROUPS)
+              .map(({ message, field, lines }) => ({
+                id: `${field} ${message}`,
+                cells: [
+                  message,
+                  field === undefined ? '' : (labels.get(field) ?? field),
+                  number(lines.length),
+                  `${lines.slice(0, MAX_ROWS).join(', ')}${lines.length > MAX_ROWS ? ' …' : ''}`,
+                ],
+              }))}
+          />
+          <Button size="xs" variant="default" onClick={download}>
+            {text.downloadRefused}
+          </Button>
         </Alert>
       )}
       <Differences type={type} differences={differences} />

@@ -1,32 +1,108 @@
-/** Reads a CSV file (RFC 4180) in pieces, so that a large one neither fills the memory nor stops the page. */
+/** CSV files: how one is written, guessed from its beginning, and its rows in pieces, so that a large one fills no memory. */
+import { type ParseResult, Parser, parse } from 'papaparse';
 
-/** `line` as a spreadsheet numbers it: the line with the names is 1. */
-export type CsvRow = { readonly line: number; readonly cells: readonly string[] };
-export type CsvPiece = { readonly rows: readonly CsvRow[]; readonly bytesRead: number };
+export const ENCODINGS = ['utf-8', 'utf-16le', 'windows-1252'] as const;
+/** Texts have commas more often than the others. */
+export const DELIMITERS = [';', '\t', '|', ','] as const;
+export const DECIMAL_MARKS = ['.', ','] as const;
+/** Dates beside ISO 8601: none, day or month first. */
+export const DATES = ['iso', 'dmy', 'mdy'] as const;
 
-/** Characters of a cell: beyond it a quotation mark was not closed. */
-const MAX_CELL = 1_000_000;
-const DELIMITERS = [',', ';', '\t'] as const;
-export type Delimiter = (typeof DELIMITERS)[number];
+/** How a file is written. The person sees it before the import, and changes what was guessed wrong. */
+export type Dialect = {
+  readonly encoding: (typeof ENCODINGS)[number];
+  readonly delimiter: (typeof DELIMITERS)[number];
+  /** The row with the names, 1 or more; rows above it are left out. */
+  readonly header: number;
+  readonly decimal: (typeof DECIMAL_MARKS)[number];
+  readonly dates: (typeof DATES)[number];
+  /** Words for true and for false, between spaces. */
+  readonly yes: string;
+  readonly no: string;
+};
 
-/** @throws Error for a cell of more than MAX_CELL characters */
-export async function* csvPieces(file: Blob): AsyncGenerator<CsvPiece & { readonly delimiter: Delimiter }> {
-  const decoder = new TextDecoder(await encodingOf(file));
-  let parser: CsvParser | undefined;
-  let bytesRead = 0;
+/** `line` as a spreadsheet numbers rows. A row is broken where its quotation marks do not close. */
+export type CsvRow = { readonly line: number; readonly cells: readonly string[]; readonly isBroken: boolean };
+
+const LINE_ENDS = ['\r\n', '\n', '\r'] as const;
+type LineEnd = (typeof LINE_ENDS)[number];
+/** Characters of a row: beyond it a quotation mark was not closed. */
+const MAX_ROW = 1_000_000;
+/** Bytes and rows that the guess is made from. */
+const SAMPLE = 1_000_000;
+const SAMPLE_ROWS = 1_000;
+
+/** Its rows but the empty ones. */
+export async function* csvPieces(
+  file: Blob,
+  { encoding, delimiter }: Pick<Dialect, 'encoding' | 'delimiter'>,
+): AsyncGenerator<{ readonly rows: readonly CsvRow[]; readonly bytesRead: number }> {
+  const decoder = new TextDecoder(encoding);
+  let [left, line, bytesRead] = ['', 0, 0];
+  let newline: LineEnd | undefined;
+  const rowsOf = (text: string, isEnd: boolean): readonly CsvRow[] => {
+    newline ??= lineEndIn(text, delimiter);
+    const { data, errors, meta }: ParseResult<string[]> = new Parser({ delimiter, newline }).parse(text, 0, !isEnd);
+    const broken = new Set(errors.map(({ row }) => row));
+    const rows = data.map((cells, at) => ({
+      line: line + at + 1,
+      cells: cells.map(trimmed),
+      isBroken: broken.has(at),
+    }));
+    left = text.slice(meta.cursor);
+    line += rows.length;
+    return rows.filter(({ cells }) => cells.some((cell) => cell !== ''));
+  };
+  // In a file with both kinds of line ends a return is left at the end of a row.
+  const trimmed = (cell: string, at: number, { length }: readonly string[]): string =>
+    newline === '\n' && at === length - 1 ? cell.replace(/\r$/, '') : cell;
   for await (const bytes of piecesOf(file)) {
     bytesRead += bytes.length;
-    const text = decoder.decode(bytes, { stream: true });
-    parser ??= new CsvParser(delimiterOf(text));
-    parser.add(text);
-    yield { rows: parser.taken(), bytesRead, delimiter: parser.delimiter };
+    yield { rows: rowsOf(left + decoder.decode(bytes, { stream: true }), false), bytesRead };
+    if (left.length > MAX_ROW) {
+      yield { rows: [{ line: line + 1, cells: [], isBroken: true }], bytesRead };
+      return;
+    }
   }
-  parser?.end();
-  if (parser !== undefined) yield { rows: parser.taken(), bytesRead, delimiter: parser.delimiter };
+  yield { rows: rowsOf(left + decoder.decode(), true), bytesRead };
+}
+
+function lineEndIn(text: string, delimiter: string): LineEnd {
+  const { linebreak } = parse(text, { delimiter, preview: 1 }).meta;
+  return LINE_ENDS.find((each) => each === linebreak) ?? '\n';
+}
+
+async function* piecesOf(file: Blob): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const reader = file.stream().getReader();
+  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+    if (value !== undefined) yield value;
+  }
+}
+
+/** @param decimal where the file itself does not say it */
+export async function guessDialect(file: Blob, decimal: string): Promise<Dialect> {
+  const encoding = await encodingOf(file);
+  const text = new TextDecoder(encoding).decode(await file.slice(0, SAMPLE).arrayBuffer());
+  const delimiter = delimiterOf(text);
+  const { data } = parse<string[]>(text, { delimiter, preview: SAMPLE_ROWS });
+  const cells = data.flat().map((cell) => cell.trim());
+  // Some programs name the delimiter first: sep=;
+  const header = data.findIndex((row) => row.some((cell) => cell.trim() !== '') && !/^sep=/i.test(row[0] ?? ''));
+  return {
+    encoding,
+    delimiter,
+    header: Math.max(0, header) + 1,
+    decimal: decimalOf(cells) ?? (delimiter === ';' ? ',' : delimiter === ',' || decimal === '.' ? '.' : ','),
+    dates: datesOf(cells),
+    yes: 'true yes ja waar 1',
+    no: 'false no nee onwaar 0',
+  };
 }
 
 /** Older spreadsheets do not write UTF-8. */
-async function encodingOf(file: Blob): Promise<string> {
+async function encodingOf(file: Blob): Promise<Dialect['encoding']> {
+  const [first, second] = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
     for await (const bytes of piecesOf(file)) decoder.decode(bytes, { stream: true });
@@ -37,83 +113,42 @@ async function encodingOf(file: Blob): Promise<string> {
   }
 }
 
-async function* piecesOf(file: Blob): AsyncGenerator<Uint8Array> {
-  const reader = file.stream().getReader();
-  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-    if (value !== undefined) yield value;
-  }
-}
-
-/** The one that is most frequent in the first line: names rarely have any. */
-function delimiterOf(text: string): Delimiter {
-  const [first = ''] = text.split(/[\r\n]/, 1);
-  const counts = DELIMITERS.map((each) => first.split(each).length);
-  return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ',';
-}
-
-/** At the start of a cell, in one without quotation marks, in one with them, and behind a mark in it that may close it. */
-type State = 'start' | 'plain' | 'quoted' | 'mark';
-
-class CsvParser {
-  readonly delimiter: Delimiter;
-  #state: State = 'start';
-  #cell = '';
-  #cells: string[] = [];
-  #rows: CsvRow[] = [];
-  #line = 1;
-  #isAfterReturn = false;
-
-  constructor(delimiter: Delimiter) {
-    this.delimiter = delimiter;
-  }
-
-  /** The rows since the last call. */
-  taken(): readonly CsvRow[] {
-    return this.#rows.splice(0);
-  }
-
-  add(text: string): void {
-    let from = 0;
-    for (let at = 0; at < text.length; at += 1) {
-      const letter = text[at];
-      const isLineFeedOfReturn = this.#isAfterReturn && letter === '\n';
-      this.#isAfterReturn = letter === '\r' && this.#state !== 'quoted';
-      if (this.#state === 'quoted') {
-        if (letter !== '"') continue;
-        this.#cell += text.slice(from, at);
-        this.#state = 'mark';
-        from = at + 1;
-      } else if (letter === '"' && this.#state !== 'plain') {
-        // Two marks within a cell stand for one.
-        from = this.#state === 'mark' ? at : at + 1;
-        this.#state = 'quoted';
-      } else if (letter === this.delimiter || letter === '\n' || letter === '\r') {
-        if (!isLineFeedOfReturn) {
-          this.#endCell(text.slice(from, at));
-          if (letter !== this.delimiter) this.#endRow();
-        }
-        from = at + 1;
-      } else if (this.#state === 'start' || this.#state === 'mark') this.#state = 'plain';
+/** The one that makes equally many cells of most rows. */
+function delimiterOf(text: string): Dialect['delimiter'] {
+  const rows = DELIMITERS.map((delimiter) => {
+    const counts = new Map<number, number>();
+    for (const { length } of parse<string[]>(text, { delimiter, preview: SAMPLE_ROWS }).data) {
+      if (length > 1) counts.set(length, (counts.get(length) ?? 0) + 1);
     }
-    this.#cell += text.slice(from);
-    if (this.#cell.length > MAX_CELL) throw new Error(`Line ${this.#line}: a quotation mark is not closed.`);
-  }
+    return Math.max(0, ...counts.values());
+  });
+  const most = Math.max(...rows);
+  return DELIMITERS.find((_, at) => most > 0 && rows[at] === most) ?? ',';
+}
 
-  end(): void {
-    if (this.#cell === '' && this.#cells.length === 0) return;
-    this.#endCell('');
-    this.#endRow();
-  }
+const NUMBER = /^[+-]?\d{1,15}(?:[.,]\d{3})*([.,])\d+$/;
+/** 1,250 and 1.250 can be either. */
+const EITHER = /^[+-]?\d{1,3}[.,]\d{3}$/;
 
-  #endCell(rest: string): void {
-    this.#cells.push(this.#cell + rest);
-    this.#cell = '';
-    this.#state = 'start';
+/** What most numbers say. A mark that stands twice parts thousands. */
+function decimalOf(cells: readonly string[]): Dialect['decimal'] | undefined {
+  let points = 0;
+  for (const cell of cells) {
+    const [, mark] = NUMBER.exec(cell) ?? [];
+    if (mark === undefined || EITHER.test(cell)) continue;
+    points += (mark === '.') === (cell.indexOf(mark) === cell.lastIndexOf(mark)) ? 1 : -1;
   }
+  return points === 0 ? undefined : points > 0 ? '.' : ',';
+}
 
-  #endRow(): void {
-    if (this.#cells.some((cell) => cell !== '')) this.#rows.push({ line: this.#line, cells: this.#cells });
-    this.#cells = [];
-    this.#line += 1;
-  }
+/** Not ISO 8601, with a year of four digits. */
+export const DATE = /^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})$/;
+
+/** A number above 12 is a day. Slashes alone do not say which is which: 1/2/2026 is then read as no date, and refused. */
+function datesOf(cells: readonly string[]): Dialect['dates'] {
+  const dates = cells.map((cell) => DATE.exec(cell)).filter((found) => found !== null);
+  const isDayFirst = dates.some(([, first]) => Number(first) > 12);
+  const isDaySecond = dates.some(([, , , second]) => Number(second) > 12);
+  if (isDayFirst !== isDaySecond) return isDayFirst ? 'dmy' : 'mdy';
+  return isDayFirst || dates.length === 0 || dates.some(([, , mark]) => mark === '/') ? 'iso' : 'dmy';
 }

@@ -1,24 +1,26 @@
 /** What an import does: rows of a file as batches, first as a dry run, then in a sync session. The service has the rules. */
 import { ApiError, type AssetField, api, bodyOf, type Schemas } from '../api/client';
-import { csvPieces, type Delimiter } from './csv';
+import { type Flaw, type Row, rowOf } from './cells';
+import { csvPieces, type Dialect } from './csv';
 
 type Difference = Schemas['Difference'];
-type Item = { readonly [field: string]: unknown };
-type Row = { readonly line: number; readonly item: Item };
 
 export type Source = {
   readonly file: File;
+  readonly dialect: Dialect;
   readonly table: string;
   /** Of each column; undefined: the column is left out. */
   readonly fields: readonly (AssetField | undefined)[];
   readonly uniqueField: string;
+  /** What is wrong with a row that is not sent. */
+  readonly words: { readonly [flaw in Flaw | 'sameKey']: string };
 };
 
-export type Refused = {
+export type Refusal = {
   readonly line: number;
-  readonly messages: readonly string[];
-  /** An earlier line with the same key. */
-  readonly sameKeyAs?: number;
+  readonly key: string;
+  readonly field: string | undefined;
+  readonly message: string;
 };
 
 export type Checked = {
@@ -27,7 +29,7 @@ export type Checked = {
   readonly unchanged: number;
   /** The first of them. */
   readonly differences: readonly Difference[];
-  readonly refused: readonly Refused[];
+  readonly refused: readonly Refusal[];
 };
 
 type Work = {
@@ -40,35 +42,35 @@ type Work = {
 const MAX_ITEMS = 1_000;
 const MAX_CHARACTERS = 1_000_000;
 const MAX_DIFFERENCES = 100;
-/** Refused rows after which the check ends: something is wrong with the file as a whole. */
-export const MAX_REFUSED = 1_000;
-/** Lines that are shown to match columns with fields. */
+/** Refusals after which the check ends: something is wrong with the file as a whole. */
+export const MAX_REFUSED = 100_000;
+/** Rows that are shown to match columns with fields, the names among them. */
 const MAX_BEGINNING = 4;
 /** How often a request is sent that may pass by itself. */
 const MAX_ATTEMPTS = 8;
 
-/** The first lines, to match columns with fields. */
-export async function beginningOf(file: File): Promise<readonly (readonly string[])[]> {
-  const lines: (readonly string[])[] = [];
-  for await (const { rows } of csvPieces(file)) {
-    lines.push(...rows.slice(0, MAX_BEGINNING).map(({ cells }) => cells));
-    if (lines.length >= MAX_BEGINNING) break;
+/** The row with the names and the first ones below it, to match columns with fields. */
+export async function beginningOf(file: File, dialect: Dialect): Promise<readonly (readonly string[])[]> {
+  const found: (readonly string[])[] = [];
+  for await (const { rows } of csvPieces(file, dialect)) {
+    found.push(...rows.filter(({ line }) => line >= dialect.header).map(({ cells }) => cells));
+    if (found.length >= MAX_BEGINNING) break;
   }
-  return lines;
+  return found.slice(0, MAX_BEGINNING);
 }
 
 /** Sends all rows as dry runs. Rows that are refused are taken out of their batch, and the rest is checked again. */
 export async function checkFile(source: Source, { onProgress, signal }: Work): Promise<Checked> {
   let [created, updated, unchanged] = [0, 0, 0];
   const differences: Difference[] = [];
-  const refused: Refused[] = [];
-  const lines = new Map<unknown, number>();
+  const refused: Refusal[] = [];
+  const keys = new Set<unknown>();
   for await (const { rows, done } of batchesOf(source)) {
-    let left = rows.filter(isFirst);
-    while (left.length > 0) {
+    refused.push(...rows.flatMap((row) => flawsOf(row, source)));
+    let left = rows.filter(({ flaws }) => flaws.length === 0).filter(isFirst);
+    while (left.length > 0 && refused.length < MAX_REFUSED) {
       signal.throwIfAborted();
-      if (refused.length >= MAX_REFUSED) return { created, updated, unchanged, differences, refused };
-      const answer = await dryRun(source.table, left, signal);
+      const answer = await dryRun(source, left, signal);
       if ('counts' in answer) {
         created += answer.counts.created;
         updated += answer.counts.updated;
@@ -80,39 +82,63 @@ export async function checkFile(source: Source, { onProgress, signal }: Work): P
       const taken = new Set(answer.refused.map(({ line }) => line));
       left = left.filter(({ line }) => !taken.has(line));
     }
+    if (refused.length >= MAX_REFUSED) break;
     onProgress(done);
   }
   return { created, updated, unchanged, differences, refused };
 
   /** The same key in two batches would be no error there. */
-  function isFirst({ line, item }: Row): boolean {
-    const key = item[source.uniqueField];
-    const before = key === null || key === undefined ? undefined : lines.get(key);
-    if (before === undefined) lines.set(key, line);
-    else refused.push({ line, messages: [], sameKeyAs: before });
-    return before === undefined;
+  function isFirst(row: Row): boolean {
+    const key = row.item[source.uniqueField] ?? undefined;
+    const isNew = key === undefined || !keys.has(key);
+    if (!isNew) refused.push(refusal(row, source, source.words.sameKey, source.uniqueField));
+    keys.add(key);
+    return isNew;
   }
 }
 
-type Answer = { readonly counts: Schemas['BatchResult'] } | { readonly refused: readonly Refused[] };
+const refusal = ({ line, item }: Row, { uniqueField }: Source, message: string, field?: string): Refusal => ({
+  line,
+  key: String(item[uniqueField] ?? ''),
+  field,
+  message,
+});
 
-async function dryRun(table: string, rows: readonly Row[], signal: AbortSignal): Promise<Answer> {
-  const params = { path: { table }, query: { dry_run: true } };
+const flawsOf = (row: Row, source: Source): readonly Refusal[] =>
+  row.flaws.map(({ flaw, field }) => refusal(row, source, source.words[flaw], field));
+
+type Answer = { readonly counts: Schemas['BatchResult'] } | { readonly refused: readonly Refusal[] };
+
+async function dryRun(source: Source, rows: readonly Row[], signal: AbortSignal): Promise<Answer> {
+  const params = { path: { table: source.table }, query: { dry_run: true } };
   const body = { items: rows.map(({ item }) => item) };
   try {
     const request = () => api.POST('/api/v1/platform/tables/{table}/assets/batch', { params, body, signal });
     return { counts: (await patiently(request, signal)).data };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 422) throw error;
-    const messages = new Map<number, string[]>();
-    for (const [path, texts] of Object.entries(error.fields)) {
-      const [, at] = /^items\.(\d+)\./.exec(path) ?? [];
-      const line = at === undefined ? undefined : rows[Number(at)]?.line;
-      if (line !== undefined) messages.set(line, [...(messages.get(line) ?? []), ...texts]);
-    }
-    if (messages.size === 0) throw error;
-    return { refused: [...messages].map(([line, texts]) => ({ line, messages: texts })) };
+    const refused = Object.entries(error.fields).flatMap(([path, messages]) => {
+      const [, at, field] = /^items\.(\d+)\.(.+)/.exec(path) ?? [];
+      const row = at === undefined ? undefined : rows[Number(at)];
+      return row === undefined ? [] : messages.map((message) => refusal(row, source, message, field));
+    });
+    if (refused.length === 0) throw error;
+    return { refused };
   }
+}
+
+export type Group = { readonly message: string; readonly field: string | undefined; readonly lines: readonly number[] };
+
+/** What is said of many rows once. */
+export function groupsOf(refused: readonly Refusal[]): readonly Group[] {
+  const groups = new Map<string, Group & { readonly lines: number[] }>();
+  for (const { message, field, line } of refused) {
+    const key = JSON.stringify([message, field]);
+    const group = groups.get(key) ?? { message, field, lines: [] };
+    group.lines.push(line);
+    groups.set(key, group);
+  }
+  return [...groups.values()].sort((a, b) => b.lines.length - a.lines.length);
 }
 
 export type Sent = { readonly sync: string; readonly records: number };
@@ -161,48 +187,19 @@ async function patiently<T>(request: () => Parameters<typeof bodyOf<T>>[0], sign
   }
 }
 
-async function* batchesOf({ file, fields }: Source): AsyncGenerator<{ rows: readonly Row[]; done: number }> {
+async function* batchesOf({ file, dialect, fields }: Source): AsyncGenerator<{ rows: readonly Row[]; done: number }> {
   let rows: Row[] = [];
   let characters = 0;
-  for await (const piece of csvPieces(file)) {
-    for (const { line, cells } of piece.rows) {
-      if (line === 1) continue;
+  for await (const piece of csvPieces(file, dialect)) {
+    for (const row of piece.rows) {
+      if (row.line <= dialect.header) continue;
       if (rows.length === MAX_ITEMS || characters > MAX_CHARACTERS) {
         yield { rows, done: piece.bytesRead / file.size };
         [rows, characters] = [[], 0];
       }
-      rows.push({ line, item: itemOf(cells, fields, piece.delimiter) });
-      characters += cells.reduce((sum, cell) => sum + cell.length, 0);
+      rows.push(rowOf(row, fields, dialect));
+      characters += row.cells.reduce((sum, cell) => sum + cell.length, 0);
     }
   }
   if (rows.length > 0) yield { rows, done: 1 };
-}
-
-const itemOf = (cells: readonly string[], fields: Source['fields'], delimiter: Delimiter): Item =>
-  Object.fromEntries(
-    fields.flatMap((field, at) =>
-      field === undefined ? [] : [[field.name, cellValue(cells[at] ?? '', field, delimiter)]],
-    ),
-  );
-
-/** An empty cell is null. What is no value of the type stays as it is: the service says what is wrong with it. */
-function cellValue(cell: string, { type }: AssetField, delimiter: Delimiter): unknown {
-  // Our own CSV keeps spreadsheets from taking a text for a formula.
-  const text = /^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
-  const trimmed = text.trim();
-  if (trimmed === '') return null;
-  switch (type) {
-    case 'Integer':
-      return /^[+-]?\d{1,15}$/.test(trimmed) ? Number(trimmed) : trimmed;
-    case 'Decimal':
-      // Where the comma is the decimal sign, files are separated by semicolons.
-      return delimiter === ';' ? trimmed.replace(/^([+-]?\d+),(\d+)$/, '$1.$2') : trimmed;
-    case 'Boolean':
-      return /^true$/i.test(trimmed) ? true : /^false$/i.test(trimmed) ? false : trimmed;
-    case 'Date':
-    case 'DateTime':
-      return trimmed;
-    default:
-      return text;
-  }
 }

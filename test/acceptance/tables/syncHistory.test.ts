@@ -157,29 +157,6 @@ describe('by an admin, as an import of a file', () => {
     }
     await expectRefused(run.service, 400, () => acme().platform('POST', '/tables/dyn_stock_order/syncs'));
   });
-
-  it('takes a table along as CSV, page by page, and no formula with it', async () => {
-    await acme().batch('dyn_item', [
-      { external_id: 'X1', name: '=1+1' },
-      { external_id: 'X2', name: 'Tea, "green"' },
-    ]);
-    const get = (query: object) => acme().platform('GET', '/tables/dyn_item/assets.csv', { query: { ...query } });
-    const filtered = await get({ 'filter[external_id]': 'X' });
-    const [header = '', ...lines] = filtered.text.trim().split('\r\n');
-    const nameAt = header.split(',').indexOf('name');
-    expect(lines.map((line) => line.split(',')[nameAt])).toEqual(["'=1+1", '"Tea']);
-    expect(filtered.headers.link).toBeUndefined();
-    await acme().batch(
-      'dyn_item',
-      parties(0, 30).map(({ external_id, name }) => ({ external_id, name })),
-    );
-    const first = await get({});
-    const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? '';
-    const rest = await get(Object.fromEntries(new URL(next).searchParams));
-    expect(first.text.split('\r\n')).toHaveLength(27);
-    expect(rest.text.split('\r\n')[0]).toBe(header);
-    expect(rest.text.split('\r\n').length + 27 - 4).toBe((await acme().list('dyn_item')).meta.total);
-  });
 });
 
 describe('taking a whole one back', () => {
