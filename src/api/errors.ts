@@ -125,8 +125,7 @@ export function answerTo(error: unknown): Answer | undefined {
     const advice = `${error.message} Read it, and send the ETag that it has.`;
     return answer(412, 'Precondition failed.', advice, { ETag: `"${error.tag}"` });
   }
-  if (error instanceof NotSupportedError)
-    return answer(400, error.message, 'This operation is only safe on reference data.');
+  if (error instanceof NotSupportedError) return answer(400, error.message, error.advice);
   if (error instanceof EventTooLargeError)
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)

@@ -24,8 +24,9 @@ import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { OrderCounts } from './orderCounts.js';
 import { openRequest } from './requestContext.js';
+import { optionsOfService } from './routes/methods.js';
 import { type Area, METHODS } from './routes/operation.js';
-import { areaRouter, optionsOfService } from './routes/router.js';
+import { areaRouter } from './routes/router.js';
 import { areas, healthArea, operatorAreas } from './routeTable.js';
 
 /** Does not listen yet: see `startHttpServer`. */

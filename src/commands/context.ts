@@ -81,13 +81,14 @@ export class ValidationError extends Error {
   override readonly name = 'ValidationError';
   readonly errors: FieldErrors;
 
-  /** @param unnamed how many more errors there are */
-  constructor(errors: FieldErrors, unnamed = 0) {
+  /** @param unnamed how many more errors there are; @param advice what to do, beside mending them */
+  constructor(errors: FieldErrors, unnamed = 0, advice = '') {
     const first = new FieldErrorList();
     first.addAll(errors);
     const more = first.unnamed + unnamed;
     const message = Object.values(errors)[0]?.[0] ?? 'The given data was invalid.';
-    super(more === 0 ? message : `${message} (At least ${more} more errors are not listed here.)`);
+    const texts = [message, more === 0 ? '' : `(At least ${more} more errors are not listed here.)`, advice];
+    super(texts.filter((text) => text !== '').join(' '));
     this.errors = first.toErrors();
   }
 }
@@ -105,6 +106,13 @@ export class ConflictError extends Error {
 /** The kind of asset does not offer this. Becomes 400. */
 export class NotSupportedError extends Error {
   override readonly name = 'NotSupportedError';
+  /** @param advice why, or what to do instead */
+  constructor(
+    message: string,
+    readonly advice: string,
+  ) {
+    super(message);
+  }
 }
 
 /** No decision is possible now; trying again is safe. Becomes 503. */

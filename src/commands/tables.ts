@@ -1,6 +1,8 @@
 /** Finds the tenant, table or record that a request names. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { namesInstead } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
+import { shownName } from '../domain/shownName.js';
 import { type Commands, NotFoundError, NotSupportedError } from './context.js';
 
 /** @throws NotFoundError */
@@ -10,19 +12,27 @@ export function tenantOf(commands: Pick<Commands, 'directory'>, name: string): T
   return tenant;
 }
 
-/** @throws NotFoundError */
-export function assetTypeOf(tenant: Pick<Tenant, 'assetTypes'>, table: string): AssetType {
-  const assetType = tenant.assetTypes.get(table);
-  if (assetType === undefined) throw new NotFoundError(`There is no asset ${table}.`);
+/** @throws NotFoundError that says which tables there are */
+export function assetTypeOf({ assetTypes }: Pick<Tenant, 'assetTypes'>, table: string): AssetType {
+  const assetType = assetTypes.get(table);
+  if (assetType === undefined) {
+    const shown = shownName(table);
+    throw new NotFoundError(`There is no table ${shown}; ${namesInstead(shown, [...assetTypes.keys()])}`);
+  }
   return assetType;
 }
 
+/** What Reference Data alone can be, with what to do instead. */
+const FOR_REFERENCE_DATA = {
+  'cleaned up': 'This operation is only safe on reference data.',
+  'written by batch': 'Write one record by POST …/assets, or PUT …/assets/{asset_id}.',
+  synchronized: 'Write one record by POST …/assets, or PUT …/assets/{asset_id}.',
+} as const;
+
 /** @throws NotSupportedError for Master Data (spec §4.7 rule 5, §4.8) */
-export function refuseMasterData({ name, supportingData }: AssetType, operation: string): void {
+export function refuseMasterData({ name, supportingData }: AssetType, done: keyof typeof FOR_REFERENCE_DATA): void {
   if (!supportingData) {
-    throw new NotSupportedError(
-      `${name} is Master Data and cannot be ${operation}: this is only safe on reference data.`,
-    );
+    throw new NotSupportedError(`${name} is Master Data and cannot be ${done}.`, FOR_REFERENCE_DATA[done]);
   }
 }
 

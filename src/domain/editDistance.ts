@@ -26,3 +26,31 @@ export function nearestFirst(wrong: string, names: readonly string[]): readonly 
 
 /** The work grows with the product of both lengths. */
 const LONGEST_COMPARED = 64;
+
+/** Most typing errors in a name for which a correction is suggested. */
+const MOST_CHANGES = 2;
+/** Names that a message lists. */
+const MOST_LISTED = 30;
+
+/**
+ * The end of a message about an unknown name: `did you mean name?`, or the names there are.
+ * @param known introduces the list
+ */
+export function namesInstead(wrong: string, names: readonly string[], known = 'there are'): string {
+  const stem = beforeBracket(wrong);
+  const [nearest] = names
+    .filter((name) => Math.abs(beforeBracket(name).length - stem.length) <= MOST_CHANGES)
+    .map((name) => ({ name, changes: editDistance(stem, beforeBracket(name)) }))
+    .filter(({ changes }) => changes <= MOST_CHANGES)
+    .sort((a, b) => a.changes - b.changes);
+  if (nearest !== undefined) return `did you mean ${nearest.name}?`;
+  if (names.length === 0) return 'there are none.';
+  const more = names.length - MOST_LISTED;
+  return `${known} ${names.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;
+}
+
+/** `filter` of `filter[name]`. */
+export function beforeBracket(name: string): string {
+  const bracket = name.indexOf('[');
+  return bracket < 0 ? name : name.slice(0, bracket);
+}

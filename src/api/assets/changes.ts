@@ -104,7 +104,12 @@ export const changes: Resource = {
       },
       async handle({ commands: { eventStore, now }, readModels, config, lists }, { req, caller, assetType, query }) {
         const { name, supportingData } = assetType;
-        if (!supportingData) throw new NotSupportedError(`${name} is Master Data: changes of orders come by webhooks.`);
+        if (!supportingData) {
+          throw new NotSupportedError(
+            `${name} is Master Data: it has no list of changes.`,
+            'Changes of orders come by webhooks.',
+          );
+        }
         const { tenant } = caller;
         const { after } = parseQuery(changesQuery, query);
         const mark = queryHash('changes', tenant, name);

@@ -12,10 +12,11 @@ import {
   normalizeDateTime,
 } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
+import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUE_LENGTH, MAX_FILTER_VALUES, MAX_FILTERS, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../ports/readModels.js';
-import { badRequest } from '../errors.js';
+import { badRequest, type HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 
 const OPERATORS = ['eq', 'ne', ...COMPARISONS, 'in', 'null'] as const;
@@ -53,8 +54,13 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
 
 const isFilterable = (assetType: AssetType, name: string): boolean => findField(assetType, name)?.filterable === true;
 
-const notFilterable = ({ name }: AssetType, field: string) =>
-  badRequest(`${name} cannot be filtered by ${quoted(field)}.`);
+function notFilterable({ name, fields }: AssetType, field: string): HttpError {
+  const names = fields.filter(({ filterable }) => filterable).map((each) => each.name);
+  const instead = TIMES.some((time) => time.name === field)
+    ? `compare it, as with filter[${field}][gte].`
+    : namesInstead(shownName(field), [...names, ...ALWAYS_SORTABLE], 'it can be by');
+  return badRequest(`${name} cannot be filtered by ${quoted(field)}; ${instead}`);
+}
 
 const tooManyValues = (name: string) => badRequest(`${name} has more than ${MAX_VALUES_OF_FILTER} values.`);
 

@@ -1,6 +1,8 @@
 /** Parses the query of a list (spec §4.3): page, perPage, filter[…], sort. */
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
+import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUE_LENGTH, MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
+import { shownName } from '../../domain/shownName.js';
 import { type FieldFilter, type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -28,8 +30,8 @@ const PER_PAGE: QueryParameter = {
 
 const SORT: QueryParameter = {
   name: 'sort',
-  ofTable: ({ fields }) => {
-    const sortable = [...ALWAYS_SORTABLE, ...fields.filter((field) => field.sortable).map(({ name }) => name)];
+  ofTable: (assetType) => {
+    const sortable = sortableOf(assetType);
     const names = sortable.join('|');
     return [
       {
@@ -42,6 +44,11 @@ const SORT: QueryParameter = {
     ];
   },
 };
+
+const sortableOf = ({ fields }: AssetType): readonly string[] => [
+  ...ALWAYS_SORTABLE,
+  ...fields.filter((field) => field.sortable).map(({ name }) => name),
+];
 
 const FILTERS: QueryParameter = {
   name: 'filter[<field>]',
@@ -157,7 +164,10 @@ function parseSort(assetType: AssetType, text: string | null): readonly SortTerm
   for (const term of given) {
     const descending = term.startsWith('-');
     const field = descending ? term.slice(1) : term;
-    if (!isSortable(assetType, field)) throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}.`);
+    if (!isSortable(assetType, field)) {
+      const instead = namesInstead(shownName(field), sortableOf(assetType), 'it can be by');
+      throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}; ${instead}`);
+    }
     // A repeated field cannot change the order.
     if (!terms.has(field)) terms.set(field, { field, direction: descending ? 'desc' : 'asc' });
   }

@@ -204,7 +204,12 @@ export async function operationsReply(
   { name, supportingData }: AssetType,
   query: URLSearchParams,
 ): Promise<Reply> {
-  if (!supportingData) throw new NotSupportedError(`${name} is Master Data: it has no batches and no clean-ups.`);
+  if (!supportingData) {
+    throw new NotSupportedError(
+      `${name} is Master Data: it has no batches and no clean-ups.`,
+      'What happened to an order is at …/assets/{asset_id}/history.',
+    );
+  }
   const { cursor, from, to, actor, kind, batch_id: batchId } = parseQuery(operationsQuery, query);
   const tenant = tenantOf(commands, caller.tenant);
   const { deadline } = caller;

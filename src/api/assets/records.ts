@@ -131,10 +131,20 @@ export async function recordReply(
   return { body: `{"data":${record}}`, tag: tagOf(record) };
 }
 
+/** How records leave a table whose records have no DELETE. */
+const WITHOUT_DELETE: { readonly [role in AssetType['role']]?: string } = {
+  reference: `Records of Reference Data are deleted by a clean-up: POST ${ASSETS_PATH}/{table}/assets/clean-up.`,
+  order: 'Orders are kept: PUT reports a status, and people reject what need not be exported.',
+};
+
 export const records: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
   schemas: { ...pageSchemas, ...exportSchemas, ...filterSchemas },
+  instead: {
+    PATCH: 'PUT changes the fields of a record that it names, and no others.',
+    DELETE: ({ name, role }) => WITHOUT_DELETE[role]?.replace('{table}', name),
+  },
   operations: {
     'GET /:table/assets': {
       id: 'list',

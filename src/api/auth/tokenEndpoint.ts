@@ -3,9 +3,11 @@ import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
 import { noteClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
+import { namesInstead } from '../../domain/editDistance.js';
 import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
+import { shownName } from '../../domain/shownName.js';
 import type { Api } from '../deps.js';
 import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
 import { sendJson } from '../jsonAnswer.js';
@@ -177,9 +179,15 @@ function clientWith({ directory }: Api, tenant: string, request: TokenRequest): 
 function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string[] | undefined): readonly Scope[] {
   if (asked === undefined) return client.scopes;
   return asked.map((name) => {
-    if (!isScope(name)) throw new OAuthError('invalid_scope', 'A requested scope does not exist.');
+    if (!isScope(name)) {
+      const shown = printable(shownName(name));
+      throw new OAuthError('invalid_scope', `There is no scope ${shown}; ${namesInstead(shown, SCOPES)}`);
+    }
     if (!client.scopes.includes(name))
-      throw new OAuthError('invalid_scope', `The client does not have the scope ${name}.`);
+      throw new OAuthError(
+        'invalid_scope',
+        `The client does not have the scope ${name}; it has ${client.scopes.join(', ')}.`,
+      );
     return name;
   });
 }

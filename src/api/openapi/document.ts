@@ -2,6 +2,7 @@
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { tagOf } from '../../commands/preconditions.js';
+import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
@@ -12,7 +13,7 @@ import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
-import { HttpError, known } from '../errors.js';
+import { HttpError } from '../errors.js';
 import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
@@ -244,7 +245,8 @@ export const openApi: Resource = {
         const { displayName, orderModel, assetTypes } = req.context.tenant;
         const shown = seesAll ? assetTypes : standardTables(orderModel);
         const names = namedTables(query);
-        const tables = names.length === 0 ? [...shown.values()] : names.map((name) => known(shown, name, 'asset'));
+        const tables =
+          names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
         const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
         const { body, tag } = await api.openApi({ title, orderModel, tables: [...new Set(tables)] });
         return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };

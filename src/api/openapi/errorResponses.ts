@@ -55,7 +55,7 @@ const ERRORS = {
   }),
   404: error('NotFound', 'There is no such table or record.', {
     message: 'Not found.',
-    error: 'There is no asset dyn_thing.',
+    error: 'There is no table dyn_itm; did you mean dyn_item?',
   }),
   409: error('Conflict', 'Its state does not allow this.', {
     message: 'Conflict.',

@@ -187,6 +187,7 @@ export const orders: Resource = {
   tag: 'platform: orders',
   schemas: { OrderProblem: problemView.schema, Approver: approver },
   pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
+  instead: { DELETE: 'Orders are kept; one that need not be exported is rejected: POST …/orders/{id}/reject.' },
   operations: {
     'GET /orders/:id': {
       work: 'document',

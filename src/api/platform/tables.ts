@@ -1,6 +1,7 @@
 /** Tables for users: `/api/v1/platform/tables`. All roles read them; validators change parts of orders. */
 import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
+import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { TableFigures } from '../../ports/readModels.js';
 import { compareReply, comparison, comparisonAnswer } from '../assets/compare.js';
@@ -12,7 +13,6 @@ import { pageReply, recordReply, removedReply, taggedReply } from '../assets/rec
 import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
-import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { recordHistoryList, recordHistoryReply } from '../recordHistory.js';
 import {
@@ -27,8 +27,8 @@ import {
 } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
-/** @throws HttpError 404 */
-export const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
+/** @throws NotFoundError */
+export const tableOf = ({ tenant, path }: UserCall): AssetType => assetTypeOf(tenant, path.table);
 
 /**
  * Orders have their own operations, and reference tables are written by batch. @throws HttpError 404;
@@ -38,6 +38,7 @@ function partTableOf(call: UserCall): AssetType {
   const assetType = tableOf(call);
   if (assetType.role === 'part') return assetType;
   throw new NotSupportedError(
+    `Records of ${assetType.name} are not written one by one here.`,
     assetType.role === 'order'
       ? 'Orders are changed at /orders here.'
       : 'Reference tables are written at /assets/batch here.',

@@ -264,6 +264,8 @@ export type Resource = {
   /** Path parameters by their names in the routes. */
   readonly pathParameters?: { readonly [name: string]: PathParameter };
   readonly schemas?: Schemas;
+  /** What to do in place of a method that it lacks. */
+  readonly instead?: { readonly [method: string]: PerTable<string | undefined> };
   /** By method and path below the area's prefix; `:name` is a parameter. */
   readonly operations: { readonly [route: `${Method} /${string}`]: Operation };
 };

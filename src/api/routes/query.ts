@@ -1,7 +1,7 @@
 /** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
 import type { Request } from 'express';
 import { z } from 'zod';
-import { editDistance } from '../../domain/editDistance.js';
+import { beforeBracket, namesInstead } from '../../domain/editDistance.js';
 import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
@@ -74,20 +74,9 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   };
 }
 
-/** Most typing errors in a name for which a correction is suggested. */
-const MOST_CHANGES = 2;
-
 function unknownParameter(name: string, known: readonly string[]): string {
   const shown = shownName(name);
-  const changes = (each: string): number => editDistance(beforeBracket(shown), beforeBracket(each));
-  const [nearest] = known.filter((each) => changes(each) <= MOST_CHANGES).sort((a, b) => changes(a) - changes(b));
-  if (nearest !== undefined) return `Unknown parameter ${shown}; did you mean ${nearest}?`;
-  return `Unknown parameter ${shown}; ${known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`}.`;
-}
-
-function beforeBracket(name: string): string {
-  const bracket = name.indexOf('[');
-  return bracket < 0 ? name : name.slice(0, bracket);
+  return `Unknown parameter ${shown}; ${namesInstead(shown, known)}`;
 }
 
 /** Advice for the client, by field name in lower case. */
@@ -114,7 +103,11 @@ const FOR_READS = ['if-none-match', 'prefer'];
  */
 export function refusedHeadersCheck(method: string, honoured: readonly HonouredHeader[]): (req: Request) => void {
   const accepted: readonly string[] = method === 'GET' ? [...honoured, ...FOR_READS] : honoured;
-  const refused = Object.entries(INSTEAD).filter(([name]) => !accepted.includes(name));
+  const keyAdvice =
+    method === 'POST'
+      ? {}
+      : { 'idempotency-key': `Idempotency-Key is not needed on ${method}: a ${method} can be repeated.` };
+  const refused = Object.entries({ ...INSTEAD, ...keyAdvice }).filter(([name]) => !accepted.includes(name));
   return ({ headers }) => {
     for (const [name, advice] of refused) {
       if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here. ${advice}`);

@@ -11,13 +11,14 @@ import { hasLargeBody } from '../admission.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag, tagOfText } from '../entityTags.js';
-import { clientHasLeft, HttpError, known, notFound, tooManyRequests } from '../errors.js';
+import { clientHasLeft, notFound, tooManyRequests } from '../errors.js';
 import { bytesOf, encodingFor, type JsonText, joined, sendInPieces, sendJson } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
 import { decidedAgain } from './decidedAgain.js';
+import { isHere, knownAsset, methodNotAllowed } from './methods.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -25,13 +26,10 @@ import {
   type Call,
   type Check,
   type Handler,
-  hasMethodAt,
   isTableOperation,
-  METHODS,
   type Method,
   type Operation,
   type Reply,
-  type Route,
   routesOf,
   scopeOf,
 } from './operation.js';
@@ -65,7 +63,7 @@ export function areaRouter(api: Api, area: Area): Router {
         next();
       });
     }
-    route.all(methodNotAllowed(here));
+    route.all(methodNotAllowed(here, routes));
   }
   if (area.onError !== undefined) router.use(area.onError);
   return router;
@@ -112,36 +110,9 @@ function passChecks(checks: readonly Check[], api: Api, req: Request, res: Respo
 /** Express's names; `get` serves HEAD as well. */
 const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
-/** The asset type of `:table`. @throws HttpError 404 if the tenant has none of this name */
-const knownAsset = ({ params, context }: Request): AssetType =>
-  known(context.tenant.assetTypes, String(params.table), 'asset');
-
 /** The same as the directory has it now, unless the table is gone. */
 const knownNow = (api: Api, req: Request): AssetType =>
   api.directory.tenant(req.context.tenant.name)?.assetTypes.get(String(req.params.table)) ?? knownAsset(req);
-
-const isHere = (req: Request, operation: Operation): boolean => hasMethodAt(operation, () => knownAsset(req));
-
-/** For methods without an operation. OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). */
-function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]): RequestHandler {
-  return (req, res) => {
-    const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
-    const allow = allowOf(METHODS.filter((method) => offered.includes(method)));
-    if (req.method === 'OPTIONS') return tellMethods(res, allow);
-    throw new HttpError(405, 'Method not allowed.', `${req.method} is not allowed here; use ${allow}.`, {
-      Allow: allow,
-    });
-  };
-}
-
-const allowOf = (methods: readonly Method[]): string =>
-  methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
-
-const tellMethods = (res: Response, allow: string): void => void res.setHeader('Allow', allow).status(204).end();
-
-/** `OPTIONS *` asks about the service as a whole (RFC 9110 §9.3.7). */
-export const optionsOfService: RequestHandler = (req, res, next) =>
-  req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();
 
 /** `isShown`: whether reads show what was written, if that is known already. */
 type Made = Reply & { readonly isShown?: boolean };

@@ -106,7 +106,7 @@ function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
     case 'conflict':
       throw new ConflictError(decision.message);
     case 'invalid':
-      throw new ValidationError(decision.errors);
+      throw new ValidationError(decision.errors, 0, decision.advice);
   }
 }
 

@@ -34,7 +34,9 @@ export function approveOrder(
     const message = `An order can be approved when it is ${ACTIONS.approve.join(' or ')}; this one is ${order.status}.`;
     return { kind: 'conflict', message };
   }
-  if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
+  if (problems.length > 0 && reason === undefined) {
+    return { kind: 'invalid', errors: errorsOf(problems), advice: TO_OVERRIDE };
+  }
   const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
   const repeated = repeats.length === 0 ? {} : { repeats };
   const warned = warnings.length === 0 ? {} : { warnings };
@@ -49,6 +51,9 @@ export function approveOrder(
   };
   return accept({ type: 'OrderApproved', data });
 }
+
+const TO_OVERRIDE =
+  'To approve the order in spite of its problems, send {"override": true, "reason": "…"} to its /approve.';
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
   if (!mayBe('reject', order.status)) {

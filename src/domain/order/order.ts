@@ -134,7 +134,7 @@ const withoutApproval = ({ approval: _, failed: __, ...order }: Order): Order =>
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
 export type OrderDecision =
   | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
-  | { readonly kind: 'invalid'; readonly errors: FieldErrors }
+  | { readonly kind: 'invalid'; readonly errors: FieldErrors; readonly advice?: string }
   | { readonly kind: 'conflict'; readonly message: string };
 
 export const refuse = (field: string, message: string): OrderDecision => ({

@@ -267,6 +267,78 @@ const CALLERS: readonly Row[] = [
   ['§5', 'no session, no body', 401, 'DELETE', RATE, by({ cookie: 'da_session=nobody' })],
 ];
 
+const PARTS = `${ASSETS}/dyn_order_line/assets`;
+const INSTEAD: readonly Row[] = [
+  [
+    '§7',
+    'a table with an error',
+    404,
+    'GET',
+    `${ASSETS}/dyn_itm/assets`,
+    {},
+    'no table dyn_itm; did you mean dyn_item?',
+  ],
+  [
+    '§7',
+    'an unknown table',
+    404,
+    'GET',
+    `${ASSETS}/x/info`,
+    {},
+    'no table x; there are dyn_stock_order, dyn_order_line, dyn',
+  ],
+  ['§7', 'a table of a person', 404, 'GET', `${PLATFORM}/tables/dyn_itm/info`, {}, 'did you mean dyn_item?'],
+  ['§4.3', 'a field with an error', 400, 'GET', ITEMS, asked('filter[nme]=x'), '"nme"; did you mean name?'],
+  [
+    '§4.3',
+    'an unknown field',
+    400,
+    'GET',
+    ITEMS,
+    asked('filter[price]=x'),
+    '"price"; it can be by external_id, name, ',
+  ],
+  ['§4.3', 'a part of a time', 400, 'GET', ITEMS, asked('filter[created_at]=2026'), 'filter[created_at][gte].'],
+  ['§4.3', 'a sort with an error', 400, 'GET', ITEMS, asked('sort=-nmae'), '"nmae"; did you mean name?'],
+  ['§4.3', 'a sort by nothing', 400, 'GET', ITEMS, asked('sort=x'), '"x"; it can be by created_at, updated_at, '],
+  [
+    '§4.8',
+    'DELETE of a record',
+    405,
+    'DELETE',
+    ONE,
+    {},
+    `GET, HEAD, PUT. Records of Reference Data are deleted by a clean-up: POST ${CLEAN_UP}.`,
+  ],
+  ['§4.8', 'DELETE of a table', 405, 'DELETE', ITEMS, {}, `deleted by a clean-up: POST ${CLEAN_UP}.`],
+  ['§4.9', 'DELETE of an order', 405, 'DELETE', `${ORDERS}/${ID}`, {}, 'Orders are kept: PUT reports a status'],
+  ['§3', 'DELETE by a person', 405, 'DELETE', ORDER, {}, 'is rejected: POST'],
+  ['§4.6', 'DELETE of all parts', 405, 'DELETE', PARTS, {}, `DELETE goes to ${PARTS}/{id}.`],
+  ['§4.6', 'PATCH', 405, 'PATCH', ONE, body({}), 'PUT changes the fields of a record that it names'],
+  ['§4.6', 'PUT to the list', 405, 'PUT', ITEMS, body({}), `PUT goes to ${ITEMS}/{id}.`],
+  ['§4.5', 'POST to a record', 405, 'POST', ONE, body({}), `POST goes to ${ITEMS}.`],
+  ['§4.7', 'a batch of orders', 400, 'POST', `${ORDERS}/batch`, body({ items: [{}] }), 'Write one record by POST'],
+  [
+    '§4.8',
+    'a clean-up of orders',
+    400,
+    'POST',
+    `${ORDERS}/clean-up`,
+    body({ batch_id: 'a' }),
+    'only safe on reference data.',
+  ],
+  ['§4.8', 'changes of orders', 400, 'GET', `${ASSETS}/dyn_stock_order/changes`, {}, 'come by webhooks.'],
+  [
+    'RFC 9110 §9.2.2',
+    'a key of a PUT',
+    400,
+    'PUT',
+    ONE,
+    promised('Idempotency-Key', 'k'),
+    'Idempotency-Key is not needed on PUT: a PUT can be repeated.',
+  ],
+];
+
 describe.each([
   ['paths', PATHS],
   ['types and codings of a body', TYPES],
@@ -275,6 +347,7 @@ describe.each([
   ['queries', QUERIES],
   ['promises', PROMISES],
   ['callers', CALLERS],
+  ['what to do instead', INSTEAD],
 ] as const)('%s', (_of, rows) => {
   for (const [cites, what, status, method, path, sent = {}, says = ''] of rows)
     it(`${cites}: ${what} is ${status} at ${method} ${path}`, async () => {

@@ -137,6 +137,7 @@ describe('one order', () => {
       () => approve(),
     );
     expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[1].message]);
+    expect(Object(refused.body).message).toContain('in spite of its problems, send {"override": true, "reason": "…"}');
     await expectInvalid(run.service, ['reason'], () => approve({ override: true }));
     await expectInvalid(run.service, ['reason'], () => approve({ reason: 'Because.' }));
     expect((await approve({ override: true, reason: 'The item follows.' })).status).toBe(200);
