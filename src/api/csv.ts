@@ -5,6 +5,9 @@ const FORMULA = /^(?:\s*[=+\-@]|[\t\r\n])/;
 /** A sheet makes a number or a date of it, and shows and saves that: 00123 as 123, 8712345678901 as 8.71E+12, 1-2 as a day. */
 const NUMBER_OR_DATE = /^\d[\d\s.,:/-]*(?:e[+-]?\d+)?$/i;
 const STAYS_A_NUMBER = /^(?:0|[1-9]\d{0,10})$/;
+/** A month beside a number, in English or Dutch, is a date as well: MAR1, 12-okt. */
+const MONTH =
+  /^\d{0,4}[\s./-]*(?:jan|feb|ma[ar]|mrt|apr|mei|may|jun|jul|aug|sep|o[ck]t|nov|dec)[a-z]{0,6}[\s./-]*\d{0,4}$/i;
 const TRUE_OR_FALSE = /^(?:true|false|waar|onwaar)$/i;
 
 /** Looks behind the apostrophes at the beginning, so that one more or one less does not change the answer. */
@@ -14,6 +17,7 @@ function needsApostrophe(text: string): boolean {
     bare === '' ||
     FORMULA.test(bare) ||
     TRUE_OR_FALSE.test(bare) ||
+    (MONTH.test(bare) && /\d/.test(bare)) ||
     (NUMBER_OR_DATE.test(bare) && !STAYS_A_NUMBER.test(bare))
   );
 }

@@ -12,7 +12,10 @@ test('only the first page has a byte order mark', () => {
 
 test.each([
   ['a formula', ['=1+1', '+1', '-1', '@x', '\t=1', ' =1', '\r', '\n', "'=1", "''=1"]],
-  ['what a sheet would change', ['00123', '8712345678901', '1E5', '1-2', '3/4', '1.10', '12:30', 'true', "'007"]],
+  [
+    'what a sheet would change',
+    ['00123', '8712345678901', '1E5', '1-2', '3/4', '1.10', '12:30', 'true', 'MAR1', '12-okt', "'007"],
+  ],
   ['an empty text, which is not null', ['', "'", "''"]],
 ])('%s gets an apostrophe, which the import takes away', (_, texts) => {
   expect(texts.map(textCell)).toEqual(texts.map((text) => `'${text}`));
@@ -20,7 +23,19 @@ test.each([
 });
 
 test('other texts are cells as they are, those with an apostrophe as well', () => {
-  const texts = ["'s-Hertogenbosch", "'t Harde", '123', '0', '1-a', '1 Main Street', '1234 AB', 'trues', 'a=1'];
+  const texts = [
+    "'s-Hertogenbosch",
+    "'t Harde",
+    '123',
+    '0',
+    '1-a',
+    '1 Main Street',
+    '1234 AB',
+    'trues',
+    'a=1',
+    'March',
+    'Mars bar 12',
+  ];
   expect(texts.map(textCell)).toEqual(texts);
   expect(texts.map(writtenText)).toEqual(texts);
 });
