@@ -208,10 +208,11 @@ test('a file of a Dutch spreadsheet: says how it reads it, and refuses by row wh
   await page.getByText('2 new, 0 changed, 0 unchanged, 1,103 refused').waitFor();
   const guessed = ['Encoding', 'Between cells', 'Numbers'].map((name) => page.getByRole('combobox', { name }));
   expect(await Promise.all(guessed.map((each) => each.inputValue()))).toEqual(['Windows-1252', ';', '1250,75']);
-  expect(await page.getByRole('textbox', { name: 'Row with the names' }).inputValue()).toBe('2');
+  expect(await page.getByRole('textbox', { name: 'Row of the names' }).inputValue()).toBe('2');
   await page.getByRole('row', { name: /could be two.*Net weight \(kg\) 1,101 8, 9, 10,.* …$/ }).waitFor();
   await page.getByRole('row', { name: /more cells than there are names.* 1 5$/ }).waitFor();
   await page.getByRole('row', { name: /fewer cells than there are names.* 1 7$/ }).waitFor();
+  await page.getByText('-75.63 · 1234.50 · b (?)').waitFor();
   expect(await window.barriers()).toEqual([]);
   await window.screenshot('admin-import-dialect');
   const download = page.waitForEvent('download');

@@ -1,90 +1,56 @@
 /** How a file is written: what was guessed of it, and can be changed before the import. */
 import { Fieldset, Group, NumberInput, Select, Text, TextInput } from '@mantine/core';
 import { useText } from '../app/language';
-import { DATES, DECIMAL_MARKS, DELIMITERS, type Dialect, ENCODINGS } from './csv';
-
-const ENCODING_NAMES = { 'utf-8': 'UTF-8', 'utf-16le': 'UTF-16 LE', 'windows-1252': 'Windows-1252' } as const;
-
-type OneOfProps<T> = {
-  readonly label: string;
-  readonly among: readonly T[];
-  readonly value: T;
-  readonly nameOf: (value: T) => string;
-  readonly onChange: (value: T) => void;
-};
-
-function OneOf<T extends string>({ label, among, value, nameOf, onChange }: OneOfProps<T>) {
-  return (
-    <Select
-      label={label}
-      w="10rem"
-      allowDeselect={false}
-      data={among.map((each) => ({ value: each, label: nameOf(each) }))}
-      value={value}
-      onChange={(name) => {
-        const chosen = among.find((each) => each === name);
-        if (chosen !== undefined) onChange(chosen);
-      }}
-    />
-  );
-}
+import type { Dialect } from './csv';
 
 type Props = { readonly dialect: Dialect; readonly onChange: (dialect: Dialect) => void };
+type Named<Part extends keyof Dialect> = { readonly [value in Dialect[Part]]: string };
+
+const ENCODINGS: Named<'encoding'> = { 'utf-8': 'UTF-8', 'utf-16le': 'UTF-16 LE', 'windows-1252': 'Windows-1252' };
+const DELIMITERS: Named<'delimiter'> = { ',': ',', ';': ';', '\t': 'Tab', '|': '|' };
+const DECIMALS: Named<'decimal'> = { '.': '1250.75', ',': '1250,75' };
+const DATES: Named<'dates'> = { iso: '2026-01-31', dmy: '31-1-2026', mdy: '1/31/2026' };
 
 export function DialectForm({ dialect, onChange }: Props) {
   const text = useText().imports;
-  const change = (part: Partial<Dialect>) => onChange({ ...dialect, ...part });
-  const dates = { iso: text.iso, dmy: '31-1-2026', mdy: '1/31/2026' };
+  const choices = [
+    ['encoding', ENCODINGS],
+    ['delimiter', DELIMITERS],
+    ['decimal', DECIMALS],
+    ['dates', DATES],
+  ] as const;
   return (
     <Fieldset legend={text.dialect}>
       <Text size="sm">{text.dialectWhy}</Text>
-      <Group align="start">
-        <OneOf
-          label={text.encoding}
-          among={ENCODINGS}
-          value={dialect.encoding}
-          nameOf={(each) => ENCODING_NAMES[each]}
-          onChange={(encoding) => change({ encoding })}
-        />
-        <OneOf
-          label={text.delimiter}
-          among={DELIMITERS}
-          value={dialect.delimiter}
-          nameOf={(each) => (each === '\t' ? 'Tab' : each)}
-          onChange={(delimiter) => change({ delimiter })}
-        />
+      <Group align="end">
         <NumberInput
           label={text.header}
           w="10rem"
           min={1}
           allowDecimal={false}
           value={dialect.header}
-          onChange={(header) => typeof header === 'number' && change({ header })}
+          onChange={(header) => typeof header === 'number' && onChange({ ...dialect, header })}
         />
-        <OneOf
-          label={text.decimal}
-          among={DECIMAL_MARKS}
-          value={dialect.decimal}
-          nameOf={(each) => `1250${each}75`}
-          onChange={(decimal) => change({ decimal })}
-        />
-        <OneOf
-          label={text.dates}
-          among={DATES}
-          value={dialect.dates}
-          nameOf={(each) => dates[each]}
-          onChange={(each) => change({ dates: each })}
-        />
-        <TextInput
-          label={text.yes}
-          value={dialect.yes}
-          onChange={({ currentTarget }) => change({ yes: currentTarget.value })}
-        />
-        <TextInput
-          label={text.no}
-          value={dialect.no}
-          onChange={({ currentTarget }) => change({ no: currentTarget.value })}
-        />
+        {choices.map(([part, names]) => (
+          <Select
+            key={part}
+            label={text[part]}
+            w="10rem"
+            allowDeselect={false}
+            data={Object.entries(names).map(([value, label]) => ({ value, label }))}
+            value={dialect[part]}
+            onChange={(value) => value !== null && onChange({ ...dialect, [part]: value })}
+          />
+        ))}
+        {(['yes', 'no'] as const).map((part) => (
+          <TextInput
+            key={part}
+            label={text[part]}
+            w="14rem"
+            value={dialect[part]}
+            onChange={({ currentTarget }) => onChange({ ...dialect, [part]: currentTarget.value })}
+          />
+        ))}
       </Group>
     </Fieldset>
   );

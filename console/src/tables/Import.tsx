@@ -6,13 +6,14 @@ import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
 import { type AssetField, type AssetType, api, bodyOf } from '../api/client';
 import { tableInfoQuery } from '../api/queries';
-import { Cut, SYSTEM_FIELDS } from '../app/DataTable';
+import { Cut, SYSTEM_FIELDS, valueText } from '../app/DataTable';
 import { useLanguage, useNumber, useText } from '../app/language';
-import { decimalMark } from '../app/numberText';
+import { decimalMark, NoNumber } from '../app/numberText';
 import { Loaded, Page, Problem } from '../app/Page';
 import { Rows } from '../app/Rows';
 import { saveCsv } from '../app/saveCsv';
 import { CleanUp } from './CleanUp';
+import { cellValue } from './cells';
 import { type Dialect, guessDialect } from './csv';
 import { DialectForm } from './DialectForm';
 import { Differences } from './Differences';
@@ -98,6 +99,12 @@ function Read({ type, chosen }: { readonly type: AssetType; readonly chosen: Cho
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
+/** A cell as it is understood, which shows what was guessed wrong. */
+function readText(cell: string, field: AssetField | undefined, dialect: Dialect): string {
+  const value = field === undefined ? cell : cellValue(cell, field.type, dialect);
+  return value instanceof NoNumber ? `${cell} (?)` : valueText(value);
+}
+
 type MatchedProps = {
   readonly type: AssetType;
   readonly chosen: Chosen;
@@ -135,7 +142,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
           id: `${at} ${column}`,
           cells: [
             <Cut key="column">{column}</Cut>,
-            <Cut key="values">{rows.map((cells) => cells[at] ?? '').join(' · ')}</Cut>,
+            <Cut key="values">{rows.map((cells) => readText(cells[at] ?? '', fields[at], dialect)).join(' · ')}</Cut>,
             <Select
               key="field"
               aria-label={`${text.imports.field}: ${column}`}

@@ -1,21 +1,18 @@
 /** CSV files: how one is written, guessed from its beginning, and its rows in pieces, so that a large one fills no memory. */
 import { type ParseResult, Parser, parse } from 'papaparse';
 
-export const ENCODINGS = ['utf-8', 'utf-16le', 'windows-1252'] as const;
 /** Texts have commas more often than the others. */
-export const DELIMITERS = [';', '\t', '|', ','] as const;
-export const DECIMAL_MARKS = ['.', ','] as const;
-/** Dates beside ISO 8601: none, day or month first. */
-export const DATES = ['iso', 'dmy', 'mdy'] as const;
+const DELIMITERS = [';', '\t', '|', ','] as const;
 
 /** How a file is written. The person sees it before the import, and changes what was guessed wrong. */
 export type Dialect = {
-  readonly encoding: (typeof ENCODINGS)[number];
+  readonly encoding: 'utf-8' | 'utf-16le' | 'windows-1252';
   readonly delimiter: (typeof DELIMITERS)[number];
   /** The row with the names, 1 or more; rows above it are left out. */
   readonly header: number;
-  readonly decimal: (typeof DECIMAL_MARKS)[number];
-  readonly dates: (typeof DATES)[number];
+  readonly decimal: '.' | ',';
+  /** In ISO 8601 alone, or with the day or the month first as well. */
+  readonly dates: 'iso' | 'dmy' | 'mdy';
   /** Words for true and for false, between spaces. */
   readonly yes: string;
   readonly no: string;
