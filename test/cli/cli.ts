@@ -90,9 +90,13 @@ export class RunningCli {
     return this.#lines.find((line) => line.startsWith('Listening on '))?.slice('Listening on '.length) ?? '';
   }
 
+  get port(): string {
+    return new URL(this.address).port;
+  }
+
   /** `http://127.0.0.1:<port>`, where no name has to be looked up. */
   get origin(): string {
-    return `http://127.0.0.1:${new URL(this.address).port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** Resolves when a line with this text is on standard output. */

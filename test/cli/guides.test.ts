@@ -4,10 +4,11 @@
  * file are saved under that name.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../engines/freePort.js';
+import { BrokenProxy } from './brokenProxy.js';
 import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 import { linkCommand, Shell, shownByGit } from './shell.js';
 
@@ -18,9 +19,8 @@ type Block = { readonly language: string; readonly about: string; readonly text:
 /** The receiver that a guide has on this machine; another one stands for it. */
 const RECEIVER_PORT = /\b4443\b/g;
 
-async function blocksOf(guide: string, address: string, receiverPort: number): Promise<readonly Block[]> {
+async function blocksOf(guide: string, port: string | number, receiverPort = 0): Promise<readonly Block[]> {
   const page = await readFile(join(REPOSITORY, 'docs/guides', `${guide}.md`), 'utf8');
-  const port = new URL(address).port;
   return [...page.matchAll(/^```(\w+)([^\n]*)\n(.*?)^```$/gms)].map(([, language = '', about = '', text = '']) => ({
     language,
     about,
@@ -32,6 +32,27 @@ const PROGRAMS = [
   { language: 'js', command: process.execPath, ending: 'mjs' },
   { language: 'python', command: 'python3', ending: 'py' },
 ] as const;
+
+type Language = (typeof PROGRAMS)[number];
+
+/** Runs what the blocks have in one language as one program. @returns what it prints */
+async function printedBy(blocks: readonly Block[], { language, command, ending }: Language, directory: string) {
+  const program = join(directory, `guide.${ending}`);
+  const steps = blocks.filter((block) => block.language === language && !block.about.includes('file='));
+  await writeFile(program, steps.map(({ text }) => text).join('\n'));
+  const { stdout, stderr } = await execute(command, [program], { cwd: directory });
+  await rm(program);
+  expect(stderr).toBe('');
+  return stdout;
+}
+
+/** Saves the blocks that name a file. */
+async function saveFiles(blocks: readonly Block[], directory: string): Promise<void> {
+  for (const { about, text } of blocks) {
+    const [, file] = / file=(\S+)/.exec(about) ?? [];
+    if (file !== undefined) await writeFile(join(directory, file), text);
+  }
+}
 
 /** What each language prints in the guide, in the order in which a reader takes them. */
 const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonly programs: RegExp }[] = [
@@ -100,23 +121,20 @@ describe('the guides, as printed', () => {
   afterAll(() => workplace.remove());
 
   async function restart(): Promise<void> {
-    const { port } = new URL(service.address);
+    const { port } = service;
     await service.stop();
     service = await workplace.start({ PORT: port });
   }
 
   describe.each(PRINTED)('$guide', ({ guide, curl, programs }) => {
     beforeAll(async () => {
-      for (const { about, text } of await blocksOf(guide, service.address, receiverPort)) {
-        const [, file] = / file=(\S+)/.exec(about) ?? [];
-        if (file !== undefined) await writeFile(join(workplace.directory, file), text);
-      }
+      await saveFiles(await blocksOf(guide, service.port, receiverPort), workplace.directory);
     });
 
     it('curl', async () => {
       const shell = new Shell(workplace.directory);
       try {
-        for (const { language, about, text } of await blocksOf(guide, service.address, receiverPort)) {
+        for (const { language, about, text } of await blocksOf(guide, service.port, receiverPort)) {
           if (language !== 'sh' || about.includes('file=') || text === START) continue;
           if (text === RESTART) await restart();
           else await shell.paste(text);
@@ -127,17 +145,48 @@ describe('the guides, as printed', () => {
       }
     });
 
-    for (const { language, command, ending } of PROGRAMS) {
-      (isThere(command) ? it : it.skip)(language, async () => {
-        const blocks = await blocksOf(guide, service.address, receiverPort);
-        const isStep = (block: Block): boolean => block.language === language && !block.about.includes('file=');
-        const program = join(workplace.directory, `guide.${ending}`);
-        const steps = blocks.filter(isStep).map(({ text }) => text);
-        await writeFile(program, steps.join('\n'));
-        const { stdout, stderr } = await execute(command, [program], { cwd: workplace.directory });
-        await rm(program);
-        expect(stderr).toBe('');
-        expect(stdout).toMatch(programs);
+    for (const language of PROGRAMS) {
+      (isThere(language.command) ? it : it.skip)(language.language, async () => {
+        const blocks = await blocksOf(guide, service.port, receiverPort);
+        expect(await printedBy(blocks, language, workplace.directory)).toMatch(programs);
+      });
+    }
+  });
+
+  describe('what breaks between a client and the service', () => {
+    /** Shorter than in the guide, but for Retry-After. */
+    const WAITS = [
+      ['AbortSignal.timeout(30_000)', 'AbortSignal.timeout(2_000)'],
+      ['timeout=30', 'timeout=2'],
+      ['2 ** tries / 2', '2 ** tries / 20'],
+      ['2**tries / 2', '2**tries / 20'],
+    ] as const;
+    const shortened = (block: Block): Block => ({
+      ...block,
+      text: WAITS.reduce((text, [long, short]) => text.replace(long, short), block.text),
+    });
+
+    for (const language of PROGRAMS) {
+      (isThere(language.command) ? it : it.skip)(`${language.language} gets through, and orders once`, async () => {
+        const proxy = await BrokenProxy.before(new URL(service.origin));
+        const directory = join(workplace.directory, 'broken');
+        await mkdir(directory, { recursive: true });
+        await cp(join(workplace.directory, 'client.json'), join(directory, 'client.json'));
+        try {
+          const blocks = async (guide: string) => (await blocksOf(guide, proxy.port)).map(shortened);
+          await saveFiles(await blocks('getting-started'), directory);
+          const faults = ['html', 'cut', 'expired', 'busy', undefined, 'lost', 'hangs', undefined] as const;
+          proxy.faults = [...faults];
+          const printed = await printedBy(await blocks('errors-and-retries'), language, directory);
+          expect(printed).toMatch(/one order: [tT]rue\n412 /);
+          expect(proxy.seen.map(({ fault }) => fault)).toEqual(faults);
+          const [busy, next] = proxy.seen.slice(faults.indexOf('busy'));
+          expect((next?.atMs ?? 0) - (busy?.atMs ?? 0)).toBeGreaterThanOrEqual(1_000);
+          expect(proxy.tokens).toBe(2);
+        } finally {
+          proxy.close();
+          await rm(directory, { recursive: true });
+        }
       });
     }
   });

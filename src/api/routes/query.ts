@@ -86,7 +86,7 @@ const INSTEAD = {
   'if-unmodified-since': 'Send If-Match with the ETag of the record.',
   'content-range': 'Send the whole body; PUT changes the fields that it names.',
   prefer: 'Use the parameters of the operation.',
-  'idempotency-key': 'It works with POST of a record, a batch, a clean-up or an approval; send this without.',
+  'idempotency-key': 'It works with POST of a record, a batch, a clean-up, an undo or an approval; send this without.',
   'x-idempotency-key': 'The name of the field is Idempotency-Key.',
   'x-http-method-override': 'Send the method itself.',
   'x-http-method': 'Send the method itself.',
