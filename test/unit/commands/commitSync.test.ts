@@ -34,8 +34,7 @@ async function open() {
     batch,
     codes,
     start: () => startSync(log.commands(), caller, UNITS),
-    commit: (body: object = { records: 1 }, options: Parameters<typeof commitSync>[5] = {}, of = id) =>
-      commitSync(log.commands(), caller, UNITS, of, body, options),
+    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }, {}),
     events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }
@@ -63,19 +62,6 @@ test.each([
   expect(events(SYNCS, 'SyncCommitted')).toBe(1);
 });
 
-test('without a clean-up it deletes nothing, takes no more batches, and is answered the same again', async () => {
-  const { id, log, commit, codes, batch } = await open();
-  const kept = { records: 1, clean_up: false };
-  await expect(commit({ ...kept, records: 2 })).rejects.toThrow(ValidationError);
-  expect(await commit(kept, { guard: { maxPercent: 0 } })).toMatchObject({ deleted: 0 });
-  expect(await codes()).toEqual(['A', 'B', 'C']);
-  await expect(batch(unit('D', id))).rejects.toThrow(ConflictError);
-  const { position } = log;
-  expect(await commit(kept)).toMatchObject({ deleted: 0 });
-  await expect(commit()).rejects.toThrow(new ConflictError(`${id} was committed without a clean-up.`));
-  expect(log.position).toBe(position);
-});
-
 test.each<[string, (session: Awaited<ReturnType<typeof open>>) => Promise<unknown>]>([
   ['another one is started', ({ start }) => start()],
   ['a batch of it is refused', ({ id, batch }) => batch({ code: 'A', _batch_id: id, value: 7 }).catch(() => undefined)],
@@ -98,42 +84,11 @@ test('a session that expires while it is committed deletes nothing', async () =>
   expect(await codes()).toEqual(['A', 'B', 'C']);
 });
 
-test.each<[string, object, Parameters<typeof commitSync>[5], string]>([
-  ['without the number of records that it has carried', {}, {}, 'records'],
-  ['with fewer than it has carried', { records: 0 }, {}, 'records'],
-  ['with more than it has carried', { records: 2 }, {}, 'records'],
-  ['where it deletes more than is confirmed', { records: 1, confirm: 1 }, {}, 'confirm'],
-  ['where the guard refuses it', { records: 1 }, { guard: { maxPercent: 50 } }, 'confirm'],
-])('a commit is refused, and the session stays open, %s', async (_what, body, options, field) => {
-  const { log, id, commit, codes, batch, events } = await open();
-  const refused = await commit(body, options).catch((error: unknown) => error);
-  expect(refused).toMatchObject({ name: ValidationError.name, errors: { [field]: [expect.any(String)] } });
-  expect(await codes()).toEqual(['A', 'B', 'C']);
-  await batch(unit('D', id));
-  expect(await commit({ records: 2, confirm: 2 })).toMatchObject({ deleted: 2 });
-  expect(await codes()).toEqual(['C', 'D']);
-  expect([events(SYNCS, 'SyncClosed'), log.stream(SYNCS).length]).toEqual([1, 3]);
-});
-
-describe('a batch that is refused', () => {
-  const bad = { code: 'A', value: 'x'.repeat(5_000) };
-
-  test('is noted in its session, once, with its keys and the beginning of the reason', async () => {
-    const { log, id, commit, batch } = await open();
-    for (let times = 0; times < 2; times += 1) {
-      await expect(batch({ ...bad, _batch_id: id, ['x'.repeat(5_000)]: 1 })).rejects.toThrow(ValidationError);
-    }
-    const failed = log.stream(SYNCS).filter(({ type }) => type === 'SyncFailed');
-    expect(failed).toMatchObject([{ data: { id, reason: expect.any(String), keys: ['A'] } }]);
-    await expect(commit()).rejects.toThrow('was refused');
-  });
-
-  test('for what may pass, or in a dry run, fails none', async () => {
-    const { log, id, commit, batch } = await open();
-    log.dieAtAppend(1, false);
-    await expect(batch(unit('D', id))).rejects.toThrow('died');
-    const dry = upsertBatch(log.commands(), caller, UNITS, { items: [{ ...bad, _batch_id: id }] }, { dryRun: true });
-    await expect(dry).rejects.toThrow(ValidationError);
-    expect(await commit()).toMatchObject({ deleted: 2 });
-  });
+test('a batch that is refused for what may pass, or in a dry run, fails no session', async () => {
+  const { log, id, commit, batch } = await open();
+  log.dieAtAppend(1, false);
+  await expect(batch(unit('D', id))).rejects.toThrow('died');
+  const bad = { items: [{ code: 'A', value: 7, _batch_id: id }] };
+  await expect(upsertBatch(log.commands(), caller, UNITS, bad, { dryRun: true })).rejects.toThrow(ValidationError);
+  expect(await commit()).toMatchObject({ deleted: 2 });
 });

@@ -1,11 +1,17 @@
 /** An erasure may die before or after any of its appends: repeated as a whole, it erases all that was written before it. */
+import type { Commands } from '#app/commands/context.js';
 import { eraseRecord } from '#app/commands/erasures.js';
+import { createTenant } from '#app/commands/identity/tenants.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
-import { ERASURES_STREAM, tableStream } from '#app/domain/streams.js';
+import { ERASURES_STREAM, tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
-import { caller, given, TENANT, tenant } from './directoryLog.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+import { LogInMemory } from './logInMemory.js';
+
+const { tenant, actor, correlationId, causationId } = metadata;
+const caller = { tenant, actor, correlationId, causationId };
 
 const assetTypes = standardTables('dyn_stock_order');
 const units = assetTypes.get('dyn_unit_code');
@@ -18,7 +24,9 @@ const APPENDS = 3;
 const deaths = Array.from({ length: APPENDS }, (_, n) => [false, true].map((stored) => ({ at: n + 1, stored }))).flat();
 
 test.each(deaths)('dies at append $at (stored: $stored), and is done by a repetition', async ({ at, stored }) => {
-  const { commands, log } = await given();
+  const log = new LogInMemory();
+  const commands = { ...log.commands(), directory: { waitFor: async () => undefined } } as unknown as Commands;
+  await createTenant(commands, caller, { orderModel: 'dyn_stock_order' });
   await upsertBatch(log.commands(), caller, UNITS, { items: [{ code: 'A', value: SECRET }] });
   const [record] = (await log.commands().readModels.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] }))
     .records;
@@ -35,5 +43,5 @@ test.each(deaths)('dies at append $at (stored: $stored), and is done by a repeti
   expect(JSON.stringify(log.stream(tableStream(tenant, UNITS.name)))).toContain(SECRET);
   expect(JSON.stringify(shown)).not.toContain(SECRET);
   // Who asked, and why, is never missing.
-  expect(log.stream(TENANT).some(({ type }) => type === 'DataErased')).toBe(true);
+  expect(log.stream(tenantStream(tenant)).some(({ type }) => type === 'DataErased')).toBe(true);
 });

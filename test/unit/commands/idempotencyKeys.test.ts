@@ -1,7 +1,6 @@
 /** A request with an Idempotency-Key is carried out once, at whichever append the process dies; what HTTP shows is in test/acceptance. */
 import { openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
-import { carryOutOnce } from '#app/commands/keyedRequest.js';
 import { approveOrderOnce } from '#app/commands/orders/lifecycle.js';
 import { createRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
@@ -144,26 +143,4 @@ test('where too much was written since to tell whether it was done, it is refuse
   await batch([unit('B')]).catch(() => undefined);
   log.fill(tableStream(tenant, UNITS.name), MAX_EVENTS_LOOKED_THROUGH);
   await expect(batch([unit('B')])).rejects.toThrow('use a new Idempotency-Key');
-});
-
-test.each<[string, { readonly [field: string]: unknown }, boolean]>([
-  ['members in another order', { tags: [], note: null, code: 'A' }, true],
-  ['an object instead of null', { code: 'A', note: {}, tags: [] }, false],
-  ['an object instead of a list', { code: 'A', note: null, tags: {} }, false],
-  ['a list in another order', { code: 'A', note: null, tags: ['b', 'a'] }, false],
-])('a body with %s', async (_what, body, isSame) => {
-  const log = new LogInMemory();
-  const send = (sent: object) =>
-    carryOutOnce(
-      log.commands(),
-      caller,
-      { table: 'dyn_item', key: 'k', body: sent },
-      {
-        find: async () => undefined,
-        run: async () => ({ made: 'once', position: log.position }),
-      },
-    );
-  await send({ code: 'A', note: null, tags: [] });
-  const again = send(body);
-  await (isSame ? expect(again).resolves.toMatchObject({ isReplayed: true }) : expect(again).rejects.toThrow('body'));
 });

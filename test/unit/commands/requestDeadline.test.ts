@@ -14,15 +14,6 @@ afterEach(() => deadline.end());
 const over = (): void => deadline.cancel(new DeadlineError('It took too long.'));
 const rejected = (error: Error) => deadline.append(() => Promise.reject(error)).catch(() => undefined);
 
-test('a request that has asked the log for nothing has written nothing', () => {
-  expect(deadline.mayHaveWritten).toBe(false);
-});
-
-test('what is stored is written', async () => {
-  await deadline.append(() => Promise.resolve(STORED));
-  expect(deadline.mayHaveWritten).toBe(true);
-});
-
 test.each([
   ['the revision is another', new WrongExpectedRevisionError('order-1', 0, 1)],
   ['the log has no room', new EventStoreUnavailableError('The disk is full.')],

@@ -1,4 +1,5 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TablePorts } from '#app/commands/referenceTables/tableState.js';
 import { TableChange, TableWriter, takeTogether } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
@@ -12,7 +13,6 @@ import {
   EventTooLargeError,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
-import { AnswerTooLargeError } from '#app/ports/readModels.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
@@ -89,7 +89,7 @@ test('those that come while one is appended are appended together, each with its
   const { create, appended, hold } = openTable();
   const release = hold();
   const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const rest = [create(2, 'B'), create(3, 'C'), create(4, 'B'), create(3, 'D')];
   release();
   const outcomes = await Promise.allSettled([first, ...rest]);
@@ -103,7 +103,7 @@ test('a change sees what was decided before it, and answers with the record as i
   const { create, rename, appended, hold } = openTable();
   const release = hold();
   const waiting = [create(1, 'A')];
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   waiting.push(create(2, 'B'), rename(2, 'second'), rename(2, 'third'), rename(2, 'third'));
   release();
   const written = await Promise.all(waiting);
@@ -127,7 +127,7 @@ test('a failed append is the answer of all, also of those that it would have ref
   const { create, failures, hold } = openTable();
   const release = hold();
   const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   failures.push(new EventStoreUnavailableError('The log is away.'), new EventStoreUnavailableError('The log is away.'));
   const rest = [create(2, 'B'), create(3, 'B')];
   release();
@@ -138,9 +138,9 @@ test('one that is too large for the log is refused alone', async () => {
   const { create, appended, failures, hold } = openTable();
   const release = hold();
   const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const rest = [create(2, 'B'), create(3, 'C')];
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   failures.push(...([undefined, new EventTooLargeError('t', 1), new EventTooLargeError('t', 1)] as Error[]));
   release();
   await first;
@@ -153,7 +153,7 @@ test('one whose time is over is given up, and the others are decided without it'
   const { create, appended, hold } = openTable();
   const release = hold();
   const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
   const late = create(2, 'B', deadline);
   const same = create(3, 'B');
@@ -172,13 +172,13 @@ test('one whose time ends while it is decided alone is told that nothing was wri
   const late = writer.write({ ...caller, deadline }, item, { keys: ['A'], ids: [idOf(1)] }, async (known) => {
     deadline.cancel(new DeadlineError('It took too long.'));
     deadline.end();
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
     return decision.ok ? decision.events : [];
   });
   await expect(late).rejects.toThrow(DeadlineError);
   expect(deadline.mayHaveWritten).toBe(false);
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
   expect(appended).toEqual([]);
 });
 
@@ -186,12 +186,12 @@ test('one whose time ends while it is decided with others is not written with th
   const { writer, create, appended, hold } = openTable();
   const release = hold();
   const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
   const late = writer.write({ ...caller, deadline }, item, { keys: ['B'], ids: [idOf(2)] }, async (known) => {
     deadline.cancel(new DeadlineError('It took too long.'));
     deadline.end();
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     const decision = createRecord(item, { fields: { external_id: 'B', name: 'B' } } as RecordInput, idOf(2), known);
     return decision.ok ? decision.events : [];
   });
@@ -202,34 +202,6 @@ test('one whose time ends while it is decided with others is not written with th
   await expect(late).rejects.toThrow(DeadlineError);
   await Promise.all([first, same]);
   expect(appended.flat().map(({ data }) => Object(data).id)).toEqual([idOf(1), idOf(3)]);
-});
-
-test('the log is asked as long as the one of them who has most time waits', async () => {
-  const { create, commands, hold } = openTable();
-  const until: number[] = [];
-  const { append } = commands.eventStore;
-  Object.assign(commands.eventStore, {
-    append: (...args: Parameters<typeof append>) => {
-      until.push((args[3]?.until ?? 0) - Date.now());
-      return append(...args);
-    },
-  });
-  const deadlines = [60_000, 180_000, 120_000].map((ms) => new RequestDeadline(ms, () => new DeadlineError('Over.')));
-  const release = hold();
-  const first = create(1, 'A', deadlines[0]);
-  await new Promise((resolve) => setImmediate(resolve));
-  const rest = deadlines.map((deadline, n) => create(n + 2, `B${n}`, deadline));
-  release();
-  await Promise.all([first, ...rest]);
-  for (const deadline of deadlines) deadline.end();
-  expect(until.map((ms) => Math.ceil(ms / 30_000))).toEqual([2, 6]);
-});
-
-test('a change that changes nothing appends nothing, and has no position', async () => {
-  const { create, rename, appended } = openTable();
-  await create(1, 'A');
-  expect(await rename(1, 'A')).toMatchObject({ position: 0, revision: 0, events: [] });
-  expect(appended).toHaveLength(1);
 });
 
 test('what the read model does not show yet counts all the same: by its key, by its id, and as it is by now', async () => {
@@ -243,20 +215,6 @@ test('what the read model does not show yet counts all the same: by its key, by 
   expect(appended).toHaveLength(3);
 });
 
-test('one that is refused before leaves no trace in what the next ones are decided on', async () => {
-  const { create, rename, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
-  const refused = create(2, 'A');
-  const missing = rename(2, 'second');
-  missing.catch(() => undefined);
-  release();
-  await first;
-  await expect(refused).rejects.toThrow('A');
-  await expect(missing).rejects.toThrow('There is no such record.');
-});
-
 test('those of few records are taken together, 64 at most, in their order; a batch is taken by itself', () => {
   const change = (...ids: readonly string[]) => new TableChange(caller, item, { keys: [], ids }, () => []);
   const batch = change('1', '2', '3', '4', '5');
@@ -267,22 +225,4 @@ test('those of few records are taken together, 64 at most, in their order; a bat
   expect(takeTogether(waiting)).toEqual([batch]);
   expect(takeTogether(waiting)).toEqual([small[64]]);
   expect([takeTogether(waiting), waiting]).toEqual([[], []]);
-});
-
-test('records that are too large to be read for all of them together are read for each', async () => {
-  const { create, commands, appended, hold } = openTable();
-  const { snapshot } = commands.readModels;
-  Object.assign(commands.readModels, {
-    snapshot: async (...asked: Parameters<typeof snapshot>) => {
-      if (asked[1].ids.length > 1) throw new AnswerTooLargeError('decision');
-      return snapshot(...asked);
-    },
-  });
-  const release = hold();
-  const first = create(1, 'A');
-  await new Promise((resolve) => setImmediate(resolve));
-  const rest = [create(2, 'B'), create(3, 'C')];
-  release();
-  await Promise.all([first, ...rest]);
-  expect(appended.flat()).toHaveLength(3);
 });
