@@ -133,6 +133,18 @@ describe('an order with its parts in one request', () => {
     );
   });
 
+  it('has at most 2,500 parts, in however many requests they come', async () => {
+    const goods = (count: number) => ({ goods: Array(count).fill({ quantity: 1 }) });
+    const charges = Array(1000).fill({ charge_indicator: true, amount: 1 });
+    const { id } = await hauler().create('dyn_transport_order', { allowance_charges: charges });
+    const put = (consignments: readonly object[]) => hauler().putRecord('dyn_transport_order', id, { consignments });
+    const [first] = whole(await put([goods(999)]), 200).consignments ?? [];
+    await expectInvalid(run.service, ['consignments'], () => put([{ id: first?.id }, goods(500)]));
+    expect((await put([{ id: first?.id }, goods(499)])).status).toBe(200);
+    const one = { consignment_id: first?.id, quantity: 1 };
+    await expectInvalid(run.service, ['consignment_id'], () => hauler().postRecord('dyn_goods', one));
+  });
+
   it('sent again with ids of its own is there once, and its lines are', async () => {
     const body = {
       id: randomUUID(),
@@ -271,6 +283,22 @@ describe('a line', () => {
     await expectRefused(run.service, 403, () => acme().send('DELETE', path, { token }));
     const answer = await expectRefused(run.service, 405, () => remove('dyn_stock_order', id));
     expect(answer.headers.allow).toBe('GET, HEAD, PUT');
+  });
+
+  it('that is added, changed, removed or replaced makes a validated order saved', async () => {
+    const order = await place({ lines: [line(1)] });
+    const id = String(order.lines?.[0]?.id);
+    const changes: (() => Promise<Answer>)[] = [
+      () => acme().postRecord('dyn_order_line', { order_id: order.id, quantity: 1 }),
+      () => acme().putRecord('dyn_order_line', id, { quantity: 9 }),
+      () => remove('dyn_order_line', id),
+      () => acme().putRecord('dyn_stock_order', order.id, { lines: [line(2)] }),
+    ];
+    for (const change of changes) {
+      await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+      expect((await change()).status).toBeLessThan(300);
+      expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'saved' });
+    }
   });
 
   it.each(['submitted', 'completed'])(

@@ -1,13 +1,11 @@
-/** What keeps an order from being approved; what its export expands, leaves out, and how large it may be. */
+/** What keeps an order from being approved; what its export names under keys that objects have of their own. */
 import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
-import { exportText, OrderDocumentTooLargeError, shownOrderText } from '#app/domain/order/exportDocument.js';
+import { exportText } from '#app/domain/order/exportDocument.js';
 import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
-import { cpuMs } from '../cpuTime.js';
 
 const documentOf = (...asked: Parameters<typeof exportText>) => JSON.parse([...exportText(...asked)].join(''));
 
@@ -134,32 +132,6 @@ it('at most the first hundred are told, by field as in every refusal', () => {
   });
 });
 
-it('§2.3: an export has no null where an object is promised, and says what it leaves out', () => {
-  const snapshot = stock({ buyer_customer_party_id: 'P2' }, { item_id: 'i1' }, { item_id: 'i2', unit_code_id: 'u1' });
-  const document = documentOf(snapshot, approval, types);
-  expect(document.left_out).toEqual([
-    { field: 'buyer_customer_party', reason: 'There was no record of dyn_party with the external_id P2.' },
-    { field: 'accounting_customer_party', reason: 'The accounting_customer_party_id field is not set.' },
-    { field: 'lines.0.unit_code', reason: 'The unit_code_id field is not set.' },
-    { field: 'lines.1.item', reason: 'There was no record of dyn_item with the id i2.' },
-  ]);
-  expect(document).not.toHaveProperty('buyer_customer_party');
-  const [first, second] = document.lines as [Fields, Fields];
-  expect(first).toMatchObject({ item: { id: 'i1', base_unit_code: null, category: null } });
-  expect(first).not.toHaveProperty('unit_code');
-  expect(second).not.toHaveProperty('item');
-  expect(JSON.parse([...shownOrderText(snapshot, types, {})].join(''))).toMatchObject({
-    buyer_customer_party: null,
-    lines: [{ unit_code: null }, { item: null }],
-  });
-  const whole = documentOf(
-    stock({ buyer_customer_party_id: 'P1', accounting_customer_party_id: 'P1' }),
-    approval,
-    types,
-  );
-  expect(whole).not.toHaveProperty('left_out');
-});
-
 it('§2.3: an export expands what is named under keys that objects have of their own, and no others', () => {
   const named = stock({ buyer_customer_party_id: '__proto__', accounting_customer_party_id: 'constructor' });
   const own = { ...named, related: { dyn_party: JSON.parse('{"__proto__":{"id":"p","name":"Proto"}}') } };
@@ -170,31 +142,4 @@ it('§2.3: an export expands what is named under keys that objects have of their
     buyer_customer_party: { name: 'Proto' },
     left_out: [{ field: 'accounting_customer_party', reason: expect.any(String) }],
   });
-});
-
-it('§2.3: an export of thousands of consignments takes a time that grows with them, not with their square', () => {
-  const parts = Array.from({ length: 40_000 }, (_, n) => [
-    part('dyn_consignment', `c${n}`, { transport_order_id: 'o' }),
-    part('dyn_goods', `g${n}`, { consignment_id: `c${n}` }),
-  ]).flat();
-  const before = cpuMs();
-  const { consignments } = documentOf({ ...transport({}), parts }, approval, types);
-  expect(consignments).toHaveLength(40_000);
-  expect(consignments.at(-1)).toMatchObject({ id: 'c39999', goods: [{ id: 'g39999' }] });
-  expect(cpuMs() - before).toBeLessThan(5_000);
-});
-
-it('§2.3: an export has a largest size, which counts each occurrence of what is large', () => {
-  const document = (lines: number, item: Fields) => {
-    const named = stock({}, ...Array.from({ length: lines }, () => ({ item_id: 'i' })));
-    return () => documentOf({ ...named, related: { dyn_item: { i: record('i', item) } } }, approval, types);
-  };
-  const large = 'x'.repeat(Math.floor(MAX_ORDER_DOCUMENT / 10));
-  for (const item of [{ description: large }, { list: [large] }]) {
-    expect(document(9, item)).not.toThrow();
-    expect(document(10, item)).toThrow(OrderDocumentTooLargeError);
-  }
-  const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`${n}`.padEnd(100, 'x'), null]));
-  expect(document(Math.floor(MAX_ORDER_DOCUMENT / 108_000) - 10, names)).not.toThrow();
-  expect(document(Math.ceil(MAX_ORDER_DOCUMENT / 108_000) + 10, names)).toThrow(OrderDocumentTooLargeError);
 });

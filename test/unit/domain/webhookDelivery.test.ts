@@ -1,13 +1,12 @@
+/** A delivery (spec §6.4): given its events, what is done next, and what is recorded; a crash may stand between any two. */
 import { settings } from '#app/config.js';
 import {
   type AttemptResult,
   backoffAfter,
   backoffBefore,
-  CUT_OFF,
   type Delivery,
   decideOutcome,
   evolve,
-  failDelivery,
   jittered,
   MAX_DELIVERY_ATTEMPTS,
   mayHaveArrived,
@@ -54,119 +53,57 @@ function given(...events: DeliveryEvent[]): Delivery {
 }
 
 const RETRY_AT = '2026-11-21T12:00:45.000Z';
-/** What is recorded when an attempt was cut off. */
-const cutOff = (delivery: Delivery, attempt: number, at: string): Delivery => {
-  const [event] = decideOutcome(delivery, attempt, CUT_OFF, RETRY_AT);
-  if (event === undefined) throw new Error('nothing recorded');
-  return evolve(delivery, event, at);
-};
-
 const LATER = '2026-11-22T00:00:00.000000Z';
-const next = (delivery: Delivery, now = LATER) =>
-  nextStep(delivery, now, { backoffMs: BACKOFF_MS, attemptLimitMs: 20_000 });
 const failures = (count: number): DeliveryEvent[] =>
   Array.from({ length: count }, (_, i) => [started(i + 1), failed(i + 1)]).flat();
 
-describe('a delivery (spec §6.4)', () => {
-  test('given a request, the first attempt is made at once', () => {
-    expect(next(given(requested), '2026-11-21T12:00:01.000000Z')).toEqual({ kind: 'attempt', attempt: 1 });
-  });
+const retryAfter = [started(1), failedUntil(1, '2026-11-21T12:30:00.000Z')];
+const removed: DeliveryEvent = { type: 'DeliveryFailed', data: { attempts: 0, reason: 'webhook removed' } };
 
-  test.each([1, 2, 3, 4])('given %i failed attempts, another is made', (count) => {
-    expect(next(given(requested, ...failures(count)))).toEqual({ kind: 'attempt', attempt: count + 1 });
+describe('a delivery (spec §6.4): what is next', () => {
+  // The events are of 12:00:01, :02 and so on; the second wait is 2 minutes less 20 % at least.
+  test.each<[string, DeliveryEvent[], string, ReturnType<typeof nextStep>]>([
+    ['a request: the first attempt, at once', [], '2026-11-21T12:00:01Z', { kind: 'attempt', attempt: 1 }],
+    ['four failures: the fifth attempt', failures(4), LATER, { kind: 'attempt', attempt: 5 }],
+    ['five failures: never a sixth attempt', failures(5), LATER, { kind: 'exhausted' }],
+    ['one that may still be at work', [started(1)], '2026-11-21T12:00:05Z', { kind: 'wait', delayMs: 17_000 }],
+    ['one that took too long', [started(1)], '2026-11-21T12:00:22Z', { kind: 'cut-off', attempt: 1 }],
+    ['one that a crash cut off', [...failures(1), started(2)], LATER, { kind: 'cut-off', attempt: 2 }],
+    ['the fifth cut off', [...failures(4), started(5)], LATER, { kind: 'cut-off', attempt: 5 }],
+    ['a message before its time', failures(2), '2026-11-21T12:00:15Z', { kind: 'wait', delayMs: 86_000 }],
+    ['a message at its time', failures(2), '2026-11-21T12:01:41Z', { kind: 'attempt', attempt: 3 }],
+    ['before Retry-After', retryAfter, '2026-11-21T12:29:59Z', { kind: 'wait', delayMs: 1000 }],
+    ['at Retry-After', retryAfter, '2026-11-21T12:30:00Z', { kind: 'attempt', attempt: 2 }],
+    [
+      'before a Retry-After that is not of the last failure',
+      [...retryAfter, started(2), failed(2)],
+      '2026-11-21T12:20:00Z',
+      { kind: 'attempt', attempt: 3 },
+    ],
+    ['a success', [started(1), succeeded(1)], LATER, { kind: 'over' }],
+    ['a webhook that was removed', [removed], LATER, { kind: 'over' }],
+    ['a failure that is told twice', [started(1), failed(1), failed(1)], LATER, { kind: 'attempt', attempt: 2 }],
+    [
+      'a failure that is told late: the attempt at work stays',
+      [started(1), failed(1), started(2), failed(1)],
+      LATER,
+      { kind: 'cut-off', attempt: 2 },
+    ],
+  ])('%s', (_given, events, now, step) => {
+    expect(nextStep(given(requested, ...events), now, { backoffMs: BACKOFF_MS, attemptLimitMs: 20_000 })).toEqual(step);
   });
+});
 
-  test('given 5 failed attempts, there is never a sixth', () => {
-    expect(next(given(requested, ...failures(5)))).toEqual({ kind: 'exhausted' });
-  });
-
-  test('given an attempt that a crash cut off, it counts as used and failed', () => {
-    const delivery = given(requested, ...failures(1), started(2));
-    expect(next(delivery)).toEqual({ kind: 'cut-off', attempt: 2 });
-    expect(next(cutOff(delivery, 2, LATER))).toEqual({ kind: 'attempt', attempt: 3 });
-  });
-
-  test('given an attempt that may still be in work elsewhere, it is left alone until the time limit has passed', () => {
-    const delivery = given(requested, started(1));
-    expect(next(delivery, '2026-11-21T12:00:05.000000Z')).toEqual({ kind: 'wait', delayMs: 17_000 });
-    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toEqual({ kind: 'cut-off', attempt: 1 });
-  });
-
-  test('given a fifth attempt that was cut off, it counts as failed and nothing is left', () => {
-    const delivery = given(requested, ...failures(4), started(5));
-    expect(next(delivery)).toEqual({ kind: 'cut-off', attempt: 5 });
-    expect(next(cutOff(delivery, 5, LATER))).toEqual({ kind: 'exhausted' });
-  });
-
-  test('a message that comes early (after a crash) waits out the backoff', () => {
-    const delivery = given(requested, ...failures(2));
-    // Failed at 12:00:05; 2 minutes less 20 % later is the earliest.
-    expect(next(delivery, '2026-11-21T12:00:15.000000Z')).toEqual({ kind: 'wait', delayMs: 86_000 });
-    expect(next(delivery, '2026-11-21T12:01:41.000000Z')).toEqual({ kind: 'attempt', attempt: 3 });
-  });
-
-  test('a message that comes early waits until the time that the last failure names, Retry-After included', () => {
-    const delivery = given(requested, started(1), failedUntil(1, '2026-11-21T12:30:00.000Z'));
-    expect(next(delivery, '2026-11-21T12:29:59.000000Z')).toEqual({ kind: 'wait', delayMs: 1000 });
-    expect(next(delivery, '2026-11-21T12:30:00.000000Z')).toEqual({ kind: 'attempt', attempt: 2 });
-    // Named by an earlier failure, not by the last.
-    const later = given(requested, started(1), failedUntil(1, '2026-11-21T13:30:00.000Z'), started(2), failed(2));
-    expect(next(later, '2026-11-21T12:30:00.000000Z')).toEqual({ kind: 'attempt', attempt: 3 });
-  });
-
-  test('given an end, it is over', () => {
-    expect(next(given(requested, started(1), succeeded(1)))).toEqual({ kind: 'over' });
-    expect(
-      next(given(requested, { type: 'DeliveryFailed', data: { attempts: 0, reason: 'webhook removed' } })),
-    ).toEqual({
-      kind: 'over',
-    });
-  });
-
-  test('when an attempt in work ends, then its outcome is recorded', () => {
-    const delivery = given(requested, started(1));
-    expect(decideOutcome(delivery, 1, error500, RETRY_AT)).toEqual([failedUntil(1, RETRY_AT)]);
-    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([succeeded(1)]);
-  });
-
-  test('when the fifth attempt fails, no time of a next one is recorded', () => {
-    const delivery = given(requested, ...failures(4), started(5));
-    expect(decideOutcome(delivery, 5, error500, RETRY_AT)).toEqual([failed(5)]);
-  });
-
-  test('when an attempt that was taken for cut off ends after all, a success counts, a failure was counted', () => {
-    const delivery = given(requested, started(1), failed(1));
-    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([succeeded(1)]);
-    expect(decideOutcome(delivery, 1, error500, RETRY_AT)).toEqual([]);
-  });
-
-  test('when a delivery is over, nothing more is recorded', () => {
-    const delivery = given(requested, started(1), succeeded(1));
-    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([]);
-    expect(failDelivery(delivery, 'late')).toEqual([]);
-  });
-
-  test('when given up, the attempts made are told', () => {
-    expect(failDelivery(given(requested, ...failures(5)), 'HTTP 500')).toEqual([
-      { type: 'DeliveryFailed', data: { attempts: 5, reason: 'HTTP 500' } },
-    ]);
-  });
-
-  test('a success ends it as that, and an event before the request is none of it', () => {
-    expect(given(requested, started(1), succeeded(1))).toMatchObject({ outcome: 'succeeded', inFlight: undefined });
-    expect(() => evolve(undefined, started(1), LATER)).toThrow('DeliveryAttemptStarted before DeliveryRequested.');
-  });
-
-  test('a failure that is in the log twice, or late, leaves the attempt in work alone', () => {
-    const twice = given(requested, started(1), failed(1), failed(1));
-    expect(twice.inFlight).toBeUndefined();
-    const late = given(requested, started(1), failed(1), started(2), failed(1));
-    expect(next(late)).toEqual({ kind: 'cut-off', attempt: 2 });
-  });
-
-  test('the reasons of all attempts are kept for the order', () => {
-    const delivery = given(requested, started(1), failed(1, 'HTTP 500'), started(2), failed(2, 'no answer'));
-    expect(delivery.failures).toEqual(['Attempt 1: HTTP 500', 'Attempt 2: no answer']);
+describe('what is recorded of an attempt that ends', () => {
+  test.each<[string, DeliveryEvent[], number, AttemptResult, DeliveryEvent[]]>([
+    ['a failure: until when is waited', [started(1)], 1, error500, [failedUntil(1, RETRY_AT)]],
+    ['the fifth failure: nothing is waited for', [...failures(4), started(5)], 5, error500, [failed(5)]],
+    ['a success', [started(1)], 1, ok200, [succeeded(1)]],
+    ['a success of one that was taken for cut off', [started(1), failed(1)], 1, ok200, [succeeded(1)]],
+    ['a failure of one that was taken for cut off', [started(1), failed(1)], 1, error500, []],
+    ['a second success', [started(1), succeeded(1)], 1, ok200, []],
+  ])('%s', (_what, events, attempt, result, recorded) => {
+    expect(decideOutcome(given(requested, ...events), attempt, result, RETRY_AT)).toEqual(recorded);
   });
 });
 
@@ -189,33 +126,18 @@ describe('whether the receiver may have it', () => {
   ])('%s', (_, events, expected) => {
     expect(mayHaveArrived(given(requested, ...events))).toBe(expected);
   });
-
-  test('what was not sent is recorded as that', () => {
-    const result: AttemptResult = { ...CUT_OFF, notSent: true };
-    expect(decideOutcome(given(requested, started(1)), 1, result, RETRY_AT)).toMatchObject([
-      { data: { notSent: true } },
-    ]);
-    const cut = decideOutcome(given(requested, started(1)), 1, CUT_OFF, RETRY_AT);
-    expect(cut).toMatchObject([{ data: expect.not.objectContaining({ notSent: true }) }]);
-  });
 });
 
 describe('backoff', () => {
-  test('by default attempts wait 0 s, 30 s, 2 min, 10 min, 1 h', () => {
-    const waits = [1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, BACKOFF_MS));
-    expect(waits).toEqual([0, 30_000, 120_000, 600_000, 3_600_000]);
-    expect(waits).toHaveLength(MAX_DELIVERY_ATTEMPTS);
-  });
-
-  test('fewer than five waits are those between attempts, the last repeats', () => {
-    expect([1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, [10, 20]))).toEqual([0, 10, 20, 20, 20]);
-    expect([1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40]))).toEqual([0, 10, 20, 30, 40]);
-    expect([1, 2].map((attempt) => backoffBefore(attempt, []))).toEqual([0, 0]);
-  });
-
-  test('five or more waits are those before each attempt, the first included', () => {
-    expect([1, 2, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40, 50]))).toEqual([10, 20, 50]);
-    expect([1, 2, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40, 50, 60]))).toEqual([10, 20, 50]);
+  test.each<[string, readonly number[], readonly number[]]>([
+    ['by default', BACKOFF_MS, [0, 30_000, 120_000, 600_000, 3_600_000]],
+    ['fewer than five are between attempts, the last repeats', [10, 20], [0, 10, 20, 20, 20]],
+    ['four are between attempts', [10, 20, 30, 40], [0, 10, 20, 30, 40]],
+    ['none', [], [0, 0, 0, 0, 0]],
+    ['five or more are before each attempt', [10, 20, 30, 40, 50, 60], [10, 20, 30, 40, 50]],
+  ])('%s', (_what, waits, before) => {
+    const attempts = Array.from({ length: MAX_DELIVERY_ATTEMPTS }, (_, n) => n + 1);
+    expect(attempts.map((attempt) => backoffBefore(attempt, waits))).toEqual(before);
   });
 
   test('waits vary by 20 % either way', () => {
