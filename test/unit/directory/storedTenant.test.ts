@@ -96,25 +96,3 @@ it('a tenant is the same after it was stored, whatever happened last', () => {
     before = now;
   }
 });
-
-it('a standard table that was never changed is not stored, and is the very one of this release when read', () => {
-  const tenant = evolved(undefined, [created]);
-  expect(JSON.parse(tenantJson(tenant))).toMatchObject({ name: 'acme', assetTypes: [] });
-  expect(tenantFrom(tenantJson(tenant)).tenant.assetTypes.get('dyn_item')).toBe(tenant.assetTypes.get('dyn_item'));
-});
-
-it('of a tenant that was deleted only the name is left, and later events change nothing', () => {
-  const deleted = evolved(evolved(undefined, history), [{ type: 'TenantDeleted', data: { name: 'acme' } }]);
-  expect(tenantFrom(tenantJson(deleted)).tenant).toMatchObject({ name: 'acme', deleted: true });
-  expect(inOrder(tenantFrom(tenantJson(deleted)).tenant)).toEqual(inOrder(deleted));
-  const lists = { assetTypes: [], clients: [], users: [], webhooks: [], endedSessions: [] };
-  expect(JSON.parse(tenantJson(deleted))).toMatchObject(lists);
-  expect(evolved(deleted, history)).toBe(deleted);
-});
-
-it('a stored standard table that this release no longer has is left out', () => {
-  const json = tenantJson(evolved(undefined, history));
-  const { assetTypes, ...rest } = JSON.parse(json);
-  const gone = JSON.stringify({ ...rest, assetTypes: [...assetTypes, { name: 'dyn_gone', fields: [field] }] });
-  expect(inOrder(tenantFrom(gone).tenant)).toEqual(inOrder(tenantFrom(json).tenant));
-});

@@ -46,13 +46,6 @@ test('what is not counted takes none of the time', async () => {
   await expect(long.within(never)).rejects.toThrow(DeadlineError);
 });
 
-test('one that has ended is never over', async () => {
-  const ended = deadline(10);
-  ended.end();
-  await wait(200);
-  expect(ended.reason).toBeUndefined();
-});
-
 test('of many that come and go, those are over whose time is', async () => {
   const all = Array.from({ length: 40 }, (_, n) => deadline(n % 4 === 0 ? 10 : 60_000));
   for (const [n, each] of all.entries()) if (n % 3 === 0) each.end();

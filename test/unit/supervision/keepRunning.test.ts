@@ -1,5 +1,4 @@
 import { type Failure, keepRunning } from '#app/supervision/keepRunning.js';
-import { sleep } from '#app/supervision/waiting.js';
 
 /** A run that a busy machine holds up for as long as the longest wait would count as a success. */
 const BACKOFF = { firstMs: 25, longestMs: 200, jitter: 0 };
@@ -35,27 +34,12 @@ describe('what is kept running', () => {
     expect(delays(await failuresOf(Array(5).fill(failing)))).toEqual([25, 50, 100, 200, 200]);
   });
 
-  it('restarts quickly again once it has run for longer than the longest wait, however often it failed before', async () => {
-    const steady: Run = async () => {
-      await sleep(2 * BACKOFF.longestMs);
-      throw new Error('away after a while');
-    };
-    const failures = await failuresOf([...Array(4).fill(failing), steady, failing]);
-    expect(delays(failures).slice(3)).toEqual([200, 25, 50]);
-    expect(failures.slice(3).map((failure) => failure.failures)).toEqual([4, 1, 2]);
-  });
-
   it('restarts quickly again once it has said that it succeeded', async () => {
     const succeeding: Run = async (succeeded) => {
       succeeded();
       throw new Error('away soon after');
     };
     expect(delays(await failuresOf([failing, failing, failing, succeeding]))).toEqual([25, 50, 100, 25]);
-  });
-
-  it('counts an end without an error as a failure', async () => {
-    const [failure] = await failuresOf([async () => undefined]);
-    expect(failure?.error).toEqual(new Error('It ended by itself.'));
   });
 
   it('reports nothing that its own stop brought about', async () => {

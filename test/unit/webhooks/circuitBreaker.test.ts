@@ -77,17 +77,6 @@ describe('the circuit of a webhook', () => {
     expect(changes).toEqual([['a', true]]);
   });
 
-  test('one can be closed from outside', () => {
-    open();
-    circuits.close('a');
-    circuits.close('b');
-    expect(circuits.waitMs('a')).toBe(0);
-    expect(changes).toEqual([
-      ['a', true],
-      ['a', false],
-    ]);
-  });
-
   test('attempts that were in flight when it opened say nothing new, unless they succeed', () => {
     attempt('failed');
     const [first, second] = [circuits.permit('a'), circuits.permit('a')];

@@ -79,39 +79,6 @@ describe('the dispatcher', () => {
     expect(next.begun).toBe(1);
   });
 
-  test('tenants take turns, however many webhooks each has, until they have as many slots', async () => {
-    const shared = dispatcher({ slots: 20 });
-    const webhooks = (tenant: string, count: number) =>
-      Array.from({ length: count }, (_, n) => attempts(shared, `${tenant}/${n}`, 100));
-    const [many, few] = [webhooks('many', 60), webhooks('few', 20)];
-    const held = (of: typeof many): number => of.reduce((sum, { begun, ended }) => sum + begun - ended, 0);
-    await started();
-    // The more attempts a tenant has, the more of them end.
-    for (let round = 0; round < 20; round++) {
-      for (const tenant of [many, few]) {
-        for (let ending = held(tenant) / 2; ending > 0; ending--) {
-          tenant.find(({ begun, ended }) => begun > ended)?.end();
-          await started();
-        }
-      }
-    }
-    expect(Math.min(held(many), held(few))).toBeGreaterThanOrEqual(7);
-    expect(held(many) + held(few)).toBeLessThanOrEqual(20);
-  });
-
-  test('there are never more attempts than slots, and those with the fewest take turns', async () => {
-    const shared = dispatcher({ slots: 2 });
-    const [a, b, c] = [attempts(shared, 'a/1', 3), attempts(shared, 'b/1', 3), attempts(shared, 'c/1', 3)];
-    await started();
-    expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
-    b.end();
-    await started();
-    expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 1]);
-    c.end();
-    await started();
-    expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 1]);
-  });
-
   test('a fifth of the attempts may be at their beginning: a slow webhook gets its slots while the process is busy', async () => {
     const shared = dispatcher();
     const busy: { call: () => void; end: () => void }[] = [];
@@ -132,15 +99,6 @@ describe('the dispatcher', () => {
     }
     expect(busy).toHaveLength(10);
     expect(slow.begun).toBe(20);
-  });
-
-  test('an attempt that ends at its beginning makes room for another', async () => {
-    const shared = dispatcher({ slots: 5 });
-    await expect(shared.inSlot(named('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await shared.inSlot(named('a'), async () => 'put off')).toBe('put off');
-    const next = attempts(shared, 'b', 1);
-    await started();
-    expect(next.begun).toBe(1);
   });
 
   test('an attempt that throws gives its slot back', async () => {
@@ -174,18 +132,6 @@ describe('the dispatcher', () => {
     leave?.();
     ofA[0]?.();
     expect(taken('c').length).toBeGreaterThan(0);
-  });
-
-  test('what is put off comes again one after the other, as fast as attempts end', async () => {
-    const shared = dispatcher({ slotsPerEndpoint: 2 });
-    // 200 ms an attempt, two at a time: one in 100 ms, once many attempts are known.
-    for (let i = 0; i < 50; i++) {
-      await shared.inSlot(named('a'), async () => {
-        now += 200;
-      });
-    }
-    const delays = [1, 2, 3].map(() => Math.round(shared.delayMs(named('a'), 9) / 10) * 10);
-    expect(delays).toEqual([100, 200, 300]);
   });
 
   test('what is put off for a receiver that hangs is put off longer each time, 30 s at most', async () => {

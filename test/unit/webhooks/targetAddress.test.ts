@@ -133,11 +133,6 @@ describe('names of receivers', () => {
     await expect(resolved(answers([]), true)).rejects.toThrow('no address');
   });
 
-  test('a name that leads to a refused address only is refused when the webhook is made', async () => {
-    const check = createTargetCheck(strict, answers(['192.168.0.7']));
-    expect(await check('https://erp.example.com/')).toMatch('192.168.0.7 is not a public address');
-  });
-
   test.each(['localhost', 'localhost.', 'LOCALHOST', 'metadata.google.internal.', 'erp.example.com.'])(
     'the name %s is looked up as any other',
     async (hostname) => {
@@ -150,10 +145,6 @@ describe('names of receivers', () => {
       expect(asked).toEqual([hostname.toLowerCase()]);
     },
   );
-
-  test('the system looks up localhost, and it is refused', async () => {
-    expect(await createTargetCheck(strict)('https://localhost/')).toMatch('is not a public address');
-  });
 
   test('a name is held to the port of the URL, unless it leads into an allowed network', async () => {
     const policy = addressPolicy(['10.1.0.0/16'], [443, 8443]);
@@ -190,18 +181,6 @@ describe('a call', () => {
     const transport = createHttpsTransport({ policy: addressPolicy(['10.0.0.0/8'], [443, 8443]), lookUp });
     const result = await transport.post({ url, headers: {}, body: Buffer.of() });
     expect(result).toMatchObject({ ok: false, status: null, reason: expect.stringContaining('port 443 or 8443 only') });
-    await transport.close();
-  });
-
-  test('each port of a name is checked by itself, also when the host was called before', async () => {
-    const lookUp = answers(['127.0.0.1'], ['8.8.8.8']);
-    const policy = addressPolicy(['127.0.0.0/8']);
-    const transport = createHttpsTransport({ policy, lookUp, connectTimeoutMs: 100, totalTimeoutMs: 200 });
-    const call = (url: string) => transport.post({ url, headers: {}, body: Buffer.of() });
-    expect(await call('https://erp.example.com/')).not.toMatchObject({ reason: expect.stringContaining('refused:') });
-    expect(await call('https://erp.example.com:22/')).toMatchObject({
-      reason: expect.stringContaining('port 443 only'),
-    });
     await transport.close();
   });
 });
