@@ -2,20 +2,25 @@
 import { Button, Modal } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiError, answerOf, api } from '../api/client';
+import { ApiError, type AssetType, answerOf, api } from '../api/client';
 import { cursorOf } from '../app/cursor';
-import { useNumber, useText } from '../app/language';
+import { useLanguage, useNumber } from '../app/language';
+import { decimalMark } from '../app/numberText';
 import { Problem } from '../app/Page';
 import { saveCsv } from '../app/saveCsv';
+import { withCommas } from './csv';
 
 /** Records on a page: fewer where they are large. */
 const PAGE_SIZES = [1000, 100, 25] as const;
 const TOO_LARGE = 413;
 
-type Props = { readonly table: string; readonly filters: { readonly [parameter: string]: string } };
+type Props = { readonly type: AssetType; readonly filters: { readonly [parameter: string]: string } };
 
-export function DownloadTable({ table, filters }: Props) {
-  const { common } = useText();
+export function DownloadTable({ type: { name: table, fields }, filters }: Props) {
+  const { language, text } = useLanguage();
+  const { common } = text;
+  const decimals = new Set(fields.filter(({ type }) => type === 'Decimal').map(({ name }) => name));
+  const written = (csv: string) => (decimalMark(language) === ',' ? withCommas(csv, decimals) : csv);
   const number = useNumber();
   const [rows, setRows] = useState(0);
   const download = useMutation({
@@ -27,7 +32,8 @@ export function DownloadTable({ table, filters }: Props) {
       while (cursor !== undefined) {
         try {
           const query = new URLSearchParams({ ...filters, perPage: String(PAGE_SIZES[size] ?? 25), cursor });
-          const { body, next } = await csvPage(table, query);
+          const { csv, next } = await csvPage(table, query);
+          const body = written(csv);
           // Each page begins with the names of the fields.
           pages.push(pages.length === 0 ? body : body.slice(body.indexOf('\n') + 1));
           count += PAGE_SIZES[size] ?? 0;
@@ -54,13 +60,13 @@ export function DownloadTable({ table, filters }: Props) {
   );
 }
 
-async function csvPage(table: string, query: URLSearchParams): Promise<{ body: string; next: string | undefined }> {
+async function csvPage(table: string, query: URLSearchParams): Promise<{ csv: string; next: string | undefined }> {
   const request = api.GET('/api/v1/platform/tables/{table}/assets.csv', {
     params: { path: { table }, query: Object.fromEntries(query) as object },
     querySerializer: () => query.toString(),
     parseAs: 'text',
   });
-  const { body, link } = await answerOf(request);
+  const { body: csv, link } = await answerOf(request);
   const [, next] = /<([^>]+)>; rel="next"/.exec(link ?? '') ?? [];
-  return { body, next: cursorOf(next ?? null) };
+  return { csv, next: cursorOf(next ?? null) };
 }

@@ -87,7 +87,7 @@ function Records({ type }: { readonly type: AssetType }) {
           <Button component={Link} to={`/tables/${table}/compare`} size="xs" variant="default">
             {text.tables.compare}
           </Button>
-          {search.at === undefined && <DownloadTable table={table} filters={filtersOf(search)} />}
+          {search.at === undefined && <DownloadTable type={type} filters={filtersOf(search)} />}
           {isAdmin && type.kind === 'reference' && (
             <>
               <Button component={Link} to={`/tables/${table}/import`} size="xs" variant="default">

@@ -38,7 +38,8 @@ export function cellValue(cell: string, type: string, dialect: Dialect): unknown
     case 'Integer':
     case 'Decimal':
       // Programs write 1e-7; a sheet writes 1.23E+11 of a number whose other digits it has lost.
-      return /^-?\d(\.\d+)?e[+-]\d+$/.test(text) ? text : numberValue(text, dialect.decimal, type === 'Integer');
+      if (/^-?\d([.,]\d+)?e[+-]\d+$/.test(text)) return text.replace(',', '.');
+      return numberValue(text, dialect.decimal, type === 'Integer');
     case 'Boolean':
       return isAmong(dialect.yes, text) ? true : isAmong(dialect.no, text) ? false : text;
     case 'Date':

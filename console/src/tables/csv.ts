@@ -1,5 +1,5 @@
 /** CSV files: how one is written, guessed from its beginning, and its rows in pieces, so that a large one fills no memory. */
-import { type ParseResult, Parser, parse } from 'papaparse';
+import { type ParseResult, Parser, parse, unparse } from 'papaparse';
 
 /** Texts have commas more often than the others. */
 const DELIMITERS = [';', '\t', '|', ','] as const;
@@ -148,4 +148,14 @@ function datesOf(cells: readonly string[]): Dialect['dates'] {
   const isDaySecond = dates.some(([, , , second]) => Number(second) > 12);
   if (isDayFirst !== isDaySecond) return isDayFirst ? 'dmy' : 'mdy';
   return isDayFirst || dates.length === 0 || dates.some(([, , mark]) => mark === '/') ? 'iso' : 'dmy';
+}
+
+/** The service's CSV as a sheet expects it where the comma is the decimal mark: with semicolons between cells. */
+export function withCommas(csv: string, decimals: ReadonlySet<string>): string {
+  const { data } = parse<string[]>(csv, { delimiter: ',', newline: '\r\n' });
+  const [names = []] = data;
+  const rows = data.map((cells) =>
+    cells.map((cell, at) => (decimals.has(names[at] ?? '') ? cell.replace('.', ',') : cell)),
+  );
+  return unparse(rows, { delimiter: ';', newline: '\r\n' });
 }

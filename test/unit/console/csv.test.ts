@@ -5,7 +5,7 @@ import { parse, unparse } from 'papaparse';
 import { cellOf, csvLine, csvPage } from '#app/api/csv.js';
 import { NoNumber } from '../../../console/src/app/numberText.js';
 import { cellValue, type Row, rowOf } from '../../../console/src/tables/cells.js';
-import { type CsvRow, csvPieces, type Dialect, guessDialect } from '../../../console/src/tables/csv.js';
+import { type CsvRow, csvPieces, type Dialect, guessDialect, withCommas } from '../../../console/src/tables/csv.js';
 
 const COLUMNS = [
   { name: 'key', type: 'String' },
@@ -81,6 +81,14 @@ describe('what the service has written, the console reads as it was', () => {
       { numRuns: 200, seed: 45 },
     ));
 
+  test('where the comma is the decimal mark as well', async () => {
+    const numbers = [-75.63, 1.234, 1e-7, 1.5e-7, -2.5e300, 0, 12, null];
+    const records = numbers.map((weight, at) => ({ ...RECORD, key: `K${at}`, name: '1.5', notes: 'a;b', weight }));
+    const file = withCommas(exported(records), new Set(['weight']));
+    expect(file.split('\r\n')[1]).toBe('K0;\'1.5;"a;b";-75,63;;;;');
+    expect((await rowsOf(new Blob([file]))).map(stored)).toEqual(records);
+  });
+
   test('of a file of many pieces, with rows, texts and letters across their ends', async () => {
     const records = Array.from({ length: 5_000 }, (_, at) => ({
       ...RECORD,
@@ -105,27 +113,32 @@ const AMERICAN: Country = {
   words: ['TRUE', 'FALSE'],
 };
 
-/** What a sheet shows of a cell, and saves. It fails for what it would run, and for what it would save as another number. */
+/** What a sheet shows of a cell, and saves. It fails for what it would run; what is a date in no form of ours, it garbles. */
 function shown(cell: string, { decimal, day, words }: Country): string {
   if (/^(true|waar)$/i.test(cell)) return words[0];
   if (/^(false|onwaar)$/i.test(cell)) return words[1];
   const [, y = '', m = '', d = ''] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(cell) ?? [];
   if (d !== '') return day(y, m, d);
-  if (/^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(cell)) {
-    const number = Number(cell);
-    const text =
-      Math.abs(number) >= 1e11 ? number.toExponential(5).toUpperCase() : String(Number(number.toPrecision(10)));
-    return text.replace('.', decimal);
+  const digits = cell.trim().replace(decimal, '.');
+  if (/^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(digits) && (decimal === '.' || !cell.includes('.'))) {
+    const number = Number(digits);
+    const isLong = Math.abs(number) >= 1e11;
+    return (isLong ? number.toExponential(5).toUpperCase() : String(Number(number.toPrecision(10)))).replace(
+      '.',
+      decimal,
+    );
   }
-  if (/^\d+([-/.:]\d+)+$/.test(cell)) return `a day or a time: ${cell}`;
+  if (/^\d+([-/.:,]\d+)+$/.test(cell)) return `a day or a time: ${cell}`;
   if (/^\s*[=+\-@]/.test(cell)) throw new Error(`A sheet runs ${cell}`);
   return cell;
 }
 
-const sheetOf = (csv: string, country: Country): string[][] =>
-  parse<string[]>(csv)
-    .data.slice(0, -1)
-    .map((cells) => cells.map((cell) => shown(cell, country)));
+/** The file as the console saves it in the language of the sheet, opened there. */
+function sheetOf(csv: string, country: Country): string[][] {
+  const file = country === DUTCH ? withCommas(csv, new Set(['weight'])) : csv;
+  const { data } = parse<string[]>(file, { delimiter: country === DUTCH ? ';' : ',' });
+  return data.slice(0, -1).map((cells) => cells.map((cell) => shown(cell, country)));
+}
 
 describe('a spreadsheet opens and saves it, and an import changes nothing', () => {
   const records = [
