@@ -189,6 +189,5 @@ it('SIGN_INS_PER_HOUR: a user opens so many sessions, and no more: each could be
 it('ACCESS_LOG=off: no request has a line', async () => {
   await acme().list('dyn_item');
   const lines = run.service.log.split('\n').filter((line) => line !== '');
-  expect(lines.length).toBeGreaterThan(0);
   expect(lines.map((line) => String(JSON.parse(line).msg)).filter((msg) => msg.startsWith('request'))).toEqual([]);
 });

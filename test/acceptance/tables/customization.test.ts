@@ -78,15 +78,6 @@ describe('a field added', () => {
       factor: null,
     });
   });
-
-  it('§6: what was added stays over a restart', async () => {
-    const before = await infoOf(acme(), 'dyn_item');
-    await run.service.restart();
-    const { links: _before, ...old } = before;
-    const { links: _after, ...now } = await infoOf(acme(), 'dyn_item');
-    expect(now).toEqual(old);
-    expect((await acme().list('dyn_item', { 'filter[colour]': 'red' })).meta.total).toBe(2);
-  });
 });
 
 describe('a table added', () => {
