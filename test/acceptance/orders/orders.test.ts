@@ -99,6 +99,28 @@ describe('status update', () => {
     });
   });
 
+  it.each<[what: string, sent: Fields, status: string, reasons: readonly string[] | null]>([
+    [
+      'the same status and reasons',
+      { processing_status: 'submit_failed', error_reason: ['One'] },
+      'submit_failed',
+      ['One'],
+    ],
+    ['the same status alone', { processing_status: 'submit_failed' }, 'submit_failed', ['One']],
+    ['other reasons', { error_reason: ['Two'] }, 'submit_failed', ['Two']],
+    ['no reasons', { error_reason: null }, 'submit_failed', null],
+    ['another status', { processing_status: 'saved' }, 'saved', null],
+    ['another field', { notes: 'New' }, 'saved', ['One']],
+  ])('§4.9: an order that failed for a reason and is sent %s', async (_what, sent, processing_status, error_reason) => {
+    const failed = { processing_status: 'submit_failed', error_reason: ['One'] };
+    const { id } = await acme().create('dyn_stock_order', failed);
+    const before = await run.service.logHead();
+    const updated = await acme().update('dyn_stock_order', id, sent);
+    expect(updated).toMatchObject({ processing_status, error_reason });
+    const isAsBefore = processing_status === 'submit_failed' && error_reason?.[0] === 'One';
+    expect((await run.service.logHead()) === before).toBe(isAsBefore);
+  });
+
   itOfRequests.each([
     ['a text', 'one', ['error_reason']],
     ['a number', 1, ['error_reason']],

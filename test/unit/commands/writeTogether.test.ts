@@ -74,22 +74,22 @@ function openTable() {
       if (!decision.ok) throw new Error('refused');
       return decision.events;
     });
-  /** Appends wait until what it returns is called. */
-  const hold = (): (() => void) => {
+  /** A first change, of the key A, whose append waits for `release`: those that come meanwhile are taken together. */
+  const appending = async () => {
     let release = (): void => undefined;
     mayAppend = new Promise((resolve) => {
       release = resolve;
     });
-    return release;
+    const first = create(1, 'A');
+    await nextTurn();
+    return { first, release };
   };
-  return { create, rename, appended, failures, hold, writer, commands };
+  return { create, rename, appended, failures, appending, writer };
 }
 
 test('those that come while one is appended are appended together, each with its own answer', async () => {
-  const { create, appended, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await nextTurn();
+  const { create, appended, appending } = openTable();
+  const { first, release } = await appending();
   const rest = [create(2, 'B'), create(3, 'C'), create(4, 'B'), create(3, 'D')];
   release();
   const outcomes = await Promise.allSettled([first, ...rest]);
@@ -100,11 +100,9 @@ test('those that come while one is appended are appended together, each with its
 });
 
 test('a change sees what was decided before it, and answers with the record as it was then', async () => {
-  const { create, rename, appended, hold } = openTable();
-  const release = hold();
-  const waiting = [create(1, 'A')];
-  await nextTurn();
-  waiting.push(create(2, 'B'), rename(2, 'second'), rename(2, 'third'), rename(2, 'third'));
+  const { create, rename, appended, appending } = openTable();
+  const { first, release } = await appending();
+  const waiting = [first, create(2, 'B'), rename(2, 'second'), rename(2, 'third'), rename(2, 'third')];
   release();
   const written = await Promise.all(waiting);
   expect(written.slice(2).map(({ state }) => state.byId(idOf(2))?.fields.name)).toEqual(['B', 'second', 'third']);
@@ -124,10 +122,8 @@ test('what another process wrote first makes all of them be decided anew', async
 });
 
 test('a failed append is the answer of all, also of those that it would have refused', async () => {
-  const { create, failures, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await nextTurn();
+  const { create, failures, appending } = openTable();
+  const { first, release } = await appending();
   failures.push(new EventStoreUnavailableError('The log is away.'), new EventStoreUnavailableError('The log is away.'));
   const rest = [create(2, 'B'), create(3, 'B')];
   release();
@@ -135,10 +131,8 @@ test('a failed append is the answer of all, also of those that it would have ref
 });
 
 test('one that is too large for the log is refused alone', async () => {
-  const { create, appended, failures, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await nextTurn();
+  const { create, appended, failures, appending } = openTable();
+  const { first, release } = await appending();
   const rest = [create(2, 'B'), create(3, 'C')];
   await nextTurn();
   failures.push(...([undefined, new EventTooLargeError('t', 1), new EventTooLargeError('t', 1)] as Error[]));
@@ -150,10 +144,8 @@ test('one that is too large for the log is refused alone', async () => {
 });
 
 test('one whose time is over is given up, and the others are decided without it', async () => {
-  const { create, appended, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await nextTurn();
+  const { create, appended, appending } = openTable();
+  const { first, release } = await appending();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
   const late = create(2, 'B', deadline);
   const same = create(3, 'B');
@@ -183,10 +175,8 @@ test('one whose time ends while it is decided alone is told that nothing was wri
 });
 
 test('one whose time ends while it is decided with others is not written with them', async () => {
-  const { writer, create, appended, hold } = openTable();
-  const release = hold();
-  const first = create(1, 'A');
-  await nextTurn();
+  const { writer, create, appended, appending } = openTable();
+  const { first, release } = await appending();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
   const late = writer.write({ ...caller, deadline }, item, { keys: ['B'], ids: [idOf(2)] }, async (known) => {
     deadline.cancel(new DeadlineError('It took too long.'));

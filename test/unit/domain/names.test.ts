@@ -1,6 +1,4 @@
-/** Names as they are shown, and those that were likely meant. */
-import { UnknownNameError } from '#app/cli/errors.js';
-import { nearestFirst } from '#app/domain/editDistance.js';
+/** Names as they are shown. */
 import { MAX_SHOWN_NAME } from '#app/domain/limits.js';
 import { cutText, shownName } from '#app/domain/shownName.js';
 
@@ -18,15 +16,4 @@ test('what is shown of a text is well-formed Unicode', () => {
   expect(shownName('a\ud835b')).toBe('a\ufffdb');
   expect(cutText(`${CHARACTER}\udd1e`, 3)).toBe(`${CHARACTER}\ufffd`);
   expect(cutText(CHARACTER, 1)).toBe('');
-});
-
-test('names that are likely meant come first, the others by the alphabet', () => {
-  expect(nearestFirst('acne', ['zulu', 'beta', 'acme', 'acme-two'])[0]).toBe('acme');
-  expect(nearestFirst('acm', ['zulu', 'abc', 'acme', 'acme-two']).slice(0, 2)).toEqual(['acme', 'acme-two']);
-  expect(nearestFirst('qqqq', ['b', 'a'])).toEqual(['a', 'b']);
-});
-
-test('at most ten names are shown, and how many more there are', () => {
-  const names = Array.from({ length: 13 }, (_, n) => `t${n}`);
-  expect(new UnknownNameError('tenant x', names, 'None.').message).toMatch(/: t0, .*, t9 and 3 more\.$/);
 });

@@ -1,15 +1,12 @@
-/** An order: given events, when a command, then events, or why not. */
-import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
+/** Which state an order leaves by which action, and what becomes of its export as failures, resends and changes come in any order. */
 import { MAX_LIST_ENTRIES } from '#app/domain/limits.js';
 import { approveOrder, deliverExport, failExport, holdExport, rejectOrder } from '#app/domain/order/approval.js';
-import { updateOrder } from '#app/domain/order/decide.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import type { OrderDecision } from '#app/domain/order/order.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
 import type { ExportSnapshot } from '#app/domain/order/snapshot.js';
 import { actionsOn } from '#app/domain/order/status.js';
 
-const ORDER_ID = '0190a000-0000-7000-8000-000000000001';
 const approver = { id: 7, first_name: 'Ann', last_name: 'Lee', locale: 'en', email: 'ann@example.com' };
 const snapshot = { table: 'dyn_stock_order', order: {}, parts: [], related: {} } as unknown as ExportSnapshot;
 const [AT, THEN] = ['2026-11-21T00:00:00.000000Z', '2026-11-21T00:00:01.000000Z'];
@@ -41,37 +38,6 @@ const inExport = [created('validated'), approved];
 const events = (decision: OrderDecision) => (decision.kind === 'accepted' ? decision.events : decision);
 const accepted = (decision: OrderDecision): readonly OrderEvent[] =>
   decision.kind === 'accepted' ? decision.events : [];
-
-describe('§3, §4.9 an update', () => {
-  const submitted = given(created('submitted'));
-  const failed = { ...given(created('submit_failed')), fields: { error_reason: ['no stock'] } };
-  const set = statusChanged;
-  const noted = {
-    type: 'OrderChanged',
-    data: { changes: { notes: { from: null, to: 'new' } }, status: { from: 'submit_failed', to: 'saved' } },
-  };
-  const [same, closed] = [{ error_reason: ['no stock'] }, { error_reason: ['closed'] }];
-  const asBefore = { customer_reference: 'PO 1', processing_status: 'submitted' };
-  test.each<[string, Order, RecordInput['fields'], readonly object[]]>([
-    ['sets the status', submitted, { processing_status: 'completed' }, [set('submitted', 'completed')]],
-    [
-      'stores the reasons of submit_failed',
-      submitted,
-      { processing_status: 'submit_failed', error_reason: ['no stock'] },
-      [set('submitted', 'submit_failed', ['no stock'])],
-    ],
-    ['with the same status changes nothing', failed, { processing_status: 'submit_failed' }, []],
-    ['with the same reasons changes nothing', failed, same, []],
-    ['of what is so already changes nothing', submitted, asBefore, []],
-    ['takes other reasons in their place', failed, closed, [set('submit_failed', 'submit_failed', ['closed'])]],
-    ['removes them with another status', failed, { processing_status: 'saved' }, [set('submit_failed', 'saved')]],
-    ['removes them by themselves', failed, { error_reason: null }, [set('submit_failed', 'submit_failed')]],
-    ['with reasons alone leaves the status', submitted, same, [set('submitted', 'submitted', ['no stock'])]],
-    ['of fields sets saved, and leaves the reasons', failed, { notes: 'new' }, [noted]],
-  ])('%s', (_what, order, fields, expected) => {
-    expect(events(updateOrder(order, ORDER_ID, { fields }))).toEqual(expected);
-  });
-});
 
 describe('§3 approval', () => {
   test.each([
