@@ -3,7 +3,11 @@ import { Fieldset, Group, NumberInput, Select, Text, TextInput } from '@mantine/
 import { useText } from '../app/language';
 import type { Dialect } from './csv';
 
-type Props = { readonly dialect: Dialect; readonly onChange: (dialect: Dialect) => void };
+type Props = {
+  readonly dialect: Dialect;
+  readonly isBusy: boolean;
+  readonly onChange: (dialect: Dialect) => void;
+};
 type Named<Part extends keyof Dialect> = { readonly [value in Dialect[Part]]: string };
 
 const ENCODINGS: Named<'encoding'> = { 'utf-8': 'UTF-8', 'utf-16le': 'UTF-16 LE', 'windows-1252': 'Windows-1252' };
@@ -11,7 +15,7 @@ const DELIMITERS: Named<'delimiter'> = { ',': ',', ';': ';', '\t': 'Tab', '|': '
 const DECIMALS: Named<'decimal'> = { '.': '1250.75', ',': '1250,75' };
 const DATES: Named<'dates'> = { iso: '2026-01-31', dmy: '31-1-2026', mdy: '1/31/2026' };
 
-export function DialectForm({ dialect, onChange }: Props) {
+export function DialectForm({ dialect, isBusy, onChange }: Props) {
   const text = useText().imports;
   const choices = [
     ['encoding', ENCODINGS],
@@ -20,7 +24,7 @@ export function DialectForm({ dialect, onChange }: Props) {
     ['dates', DATES],
   ] as const;
   return (
-    <Fieldset legend={text.dialect}>
+    <Fieldset legend={text.dialect} disabled={isBusy}>
       <Text size="sm">{text.dialectWhy}</Text>
       <Group align="end">
         <NumberInput

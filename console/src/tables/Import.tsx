@@ -1,6 +1,6 @@
 /** A file into a table: columns matched with fields, a check that writes nothing, the rows as a sync session, and its undo. */
 import { Alert, Button, Checkbox, FileInput, Group, Progress, Select, Stack, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useBlocker } from '@tanstack/react-router';
 import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
@@ -34,6 +34,9 @@ import { Undo } from './Undo';
 const MAX_GROUPS = 100;
 const MAX_ROWS = 10;
 
+/** While a file is checked or written, nothing of how it is read can change. */
+const WORK = ['import'];
+
 type Chosen = { readonly file: File; readonly dialect: Dialect };
 
 export function Import() {
@@ -46,6 +49,7 @@ function ImportInto({ type }: { readonly type: AssetType }) {
   const { language, text: all } = useLanguage();
   const text = all.imports;
   const [chosen, setChosen] = useState<Chosen | undefined>();
+  const isBusy = useIsMutating({ mutationKey: WORK }) > 0;
   const guess = useMutation({
     mutationFn: async (file: File) => ({ file, dialect: await guessDialect(file, decimalMark(language)) }),
     onSuccess: setChosen,
@@ -58,6 +62,7 @@ function ImportInto({ type }: { readonly type: AssetType }) {
         placeholder={text.choose}
         accept=".csv,.txt,text/csv,text/plain"
         maw="30rem"
+        disabled={isBusy}
         onChange={(file) => {
           setChosen(undefined);
           if (file !== null) guess.mutate(file);
@@ -66,7 +71,11 @@ function ImportInto({ type }: { readonly type: AssetType }) {
       {guess.error !== null && <Problem error={guess.error} />}
       {chosen !== undefined && (
         <>
-          <DialectForm dialect={chosen.dialect} onChange={(dialect) => setChosen({ ...chosen, dialect })} />
+          <DialectForm
+            dialect={chosen.dialect}
+            isBusy={isBusy}
+            onChange={(dialect) => setChosen({ ...chosen, dialect })}
+          />
           <Read type={type} chosen={chosen} />
         </>
       )}
@@ -121,6 +130,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
   const [fields, setFields] = useState<readonly (AssetField | undefined)[]>(() =>
     names.map((column) => writable.find(({ name, label }) => [plain(name), plain(label)].includes(plain(column)))),
   );
+  const isBusy = useIsMutating({ mutationKey: WORK }) > 0;
   const twice = fields.find((field, at) => field !== undefined && fields.indexOf(field) !== at);
   const unique = writable.find(({ name }) => name === type.unique_field);
   const isKeyed = unique !== undefined && fields.includes(unique);
@@ -149,6 +159,7 @@ function Matched({ type, chosen: { file, dialect }, beginning }: MatchedProps) {
               placeholder={text.imports.leftOut}
               clearable
               searchable
+              disabled={isBusy}
               data={writable.map(({ name, label }) => ({ value: name, label }))}
               value={fields[at]?.name ?? null}
               onChange={(name) =>
@@ -186,9 +197,10 @@ function Steps({ type, source, isReady }: StepsProps) {
     setDone(0);
     return { onProgress: setDone, signal: stop.current.signal };
   };
-  const check = useMutation({ mutationFn: () => checkFile(source, work()) });
+  const check = useMutation({ mutationKey: WORK, mutationFn: () => checkFile(source, work()) });
   const refused = new Set(check.data?.refused.map(({ line }) => line));
   const send = useMutation({
+    mutationKey: WORK,
     mutationFn: async (): Promise<Sent> => {
       const sent = await sendFile(source, refused, setSync, work());
       if (!withCleanUp) await endSync(source.table, sent);
