@@ -284,7 +284,8 @@ class Redaction {
         return { ...data, errorReason: this.#errorReason(orderId, event.data.errorReason) };
       case 'OrderApproved': {
         const { snapshot, approver, override } = event.data;
-        const [reason = ERASED] = override === undefined ? [] : this.reasons(orderId, [override.reason]);
+        const given = override === undefined || override.reason === ERASED ? [] : [override.reason];
+        const [reason = ERASED] = this.reasons(orderId, given);
         const why = override === undefined ? {} : { override: { ...override, reason } };
         return { ...data, snapshot: this.#snapshot(snapshot), approver: this.#approver(approver), ...why };
       }
@@ -320,14 +321,18 @@ class Redaction {
     [...this.#of.records].find(([, ofTable]) => ofTable.get(orderId)?.[0]?.stream === this.#place.stream)?.[0] ?? '';
 
   #errorReason(orderId: string, given: readonly string[] | null): readonly string[] | null {
-    const shown = given === null ? [] : this.reasons(orderId, given);
+    const shown = this.reasons(orderId, given ?? []);
     return shown.length === 0 ? null : shown;
   }
 
-  /** Reasons are the texts of the field `error_reason`, also where an event has them under another name. */
+  /**
+   * Reasons are the texts of the field `error_reason`, also where an event has them under another name. None are what is
+   * left of those that were erased.
+   */
   reasons(orderId: string, reasons: readonly string[]): readonly string[] {
-    return (this.fields(this.#orderTable(orderId), orderId, { error_reason: reasons }).error_reason ??
-      []) as readonly string[];
+    const given = reasons.length === 0 ? null : reasons;
+    const { error_reason } = this.fields(this.#orderTable(orderId), orderId, { error_reason: given });
+    return (error_reason ?? []) as readonly string[];
   }
 
   #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {

@@ -102,6 +102,8 @@ const erase = async (...args: string[]): Promise<void> => {
 };
 
 let erased: { readonly party: string; readonly deleted: string; readonly order: string; readonly line: string };
+/** Another order, and the line that was in it when it was made. */
+let rejected: { readonly order: string; readonly line: string };
 let userId = 0;
 let kept: { readonly clean: string; readonly batch: string };
 
@@ -131,14 +133,15 @@ beforeAll(async () => {
   const [call] = await receiver.received('/orders', 1);
   expect(String(call?.body)).toMatch(SECRET);
   const clean = await tenant.cleanUp('dyn_party', 'b');
+  rejected = await rejectedOrder(tenant, eva);
   then = new Date().toISOString();
   const history = await tenant.send('GET', `${ASSETS}/dyn_stock_order/assets/${order.id}/history`);
   orderPosition = /.*"position":(\d+)/s.exec(history.text)?.[1] ?? '';
   const activity = entries.parse((await tenant.platform('GET', '/activity?limit=12')).body).data;
   add('entry_id', ...activity.map(({ id }) => id));
   add('event', ...activity.map(({ event_id }) => event_id));
-  add('asset_id', buyer.id, order.id, line.id, gone?.id ?? '');
-  add('order_id', order.id);
+  add('asset_id', buyer.id, order.id, line.id, gone?.id ?? '', rejected.order, rejected.line);
+  add('order_id', order.id, rejected.order);
   add('webhook_id', webhook.id);
   add('delivery_id', String(call?.headers['webhook-id']));
   add('operation_id', batch.operation_id ?? '', clean.operation_id ?? '');
@@ -153,6 +156,18 @@ beforeAll(async () => {
   add('asset_id', keyedParty);
   ids.keyed = [keyedParty];
 });
+
+/** It was made with a line, which was removed. */
+async function rejectedOrder(tenant: TenantClient, person: Awaited<ReturnType<typeof addPerson>>) {
+  const body = { notes: 'Zaandam notes', lines: [{ quantity: 1, description: 'Zaandam first' }] };
+  const { id, lines } = z
+    .object({ data: z.object({ id: z.string(), lines: z.array(z.object({ id: z.string() })) }) })
+    .parse((await tenant.postRecord('dyn_stock_order', body)).body).data;
+  await tenant.update('dyn_stock_order', id, { lines: [] });
+  const answer = await person.call('POST', `/orders/${id}/reject`, { reasons: ['Zaandam has moved'] });
+  expect(answer.status).toBe(200);
+  return { order: id, line: lines[0]?.id ?? '' };
+}
 
 test('before, each kind of answer has them', async () => {
   const having = (await found()).join('\n');
@@ -172,13 +187,15 @@ test('before, each kind of answer has them', async () => {
 test('afterwards none has', async () => {
   for (const id of [erased.party, erased.deleted, ids.keyed?.[0] ?? ''])
     await erase('--table', 'dyn_party', '--record', id);
-  await erase('--table', 'dyn_stock_order', '--record', erased.order, '--no-rebuild');
-  await erase('--table', 'dyn_order_line', '--record', erased.line, '--order', erased.order, '--no-rebuild');
+  for (const { order, line } of [erased, rejected]) {
+    await erase('--table', 'dyn_stock_order', '--record', order, '--no-rebuild');
+    await erase('--table', 'dyn_order_line', '--record', line, '--order', order, '--no-rebuild');
+  }
   await erase('--user', String(userId), '--no-rebuild');
   expect(await found()).toEqual([]);
   expect((await acme().get('dyn_party', erased.party)).name).toBe('erased');
   const { text } = await acme().platform('GET', '/activity?kind=data.erased&limit=100');
-  expect(text.split(REASON)).toHaveLength(7);
+  expect(text.split(REASON)).toHaveLength(9);
 });
 
 test('nor has what is answered or sent again', async () => {

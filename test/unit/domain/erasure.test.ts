@@ -1,4 +1,4 @@
-/** What stands in the place of an erased value. That no answer has it any more is tried over HTTP. */
+/** What stands in the place of an erased value, also when it is erased once more. That no answer has it is tried over HTTP. */
 import { ERASED, Erasures, erasedValue } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 
@@ -36,4 +36,29 @@ test.each([
     metadata: { tenant, actor: { kind: 'client', id: 'c', name: 'ERP' } },
   });
   expect(data).toEqual({ id, set: { external_id: shown } });
+});
+
+const [order, status] = ['0198c1f2-0000-7000-8000-000000000003', { from: 'saved', to: 'saved' }];
+const snapshot = { table: 'dyn_stock_order', order: { id: order }, parts: [], related: {} };
+
+test.each([
+  ['OrderStatusChanged', { status, errorReason: ['Eva moved'] }, { status, errorReason: null }],
+  ['OrderRejected', { status, reasons: ['Eva moved'] }, { status, reasons: [] }],
+  ['OrderExportFailed', { status, reasons: ['Eva moved'] }, { status, reasons: [] }],
+  [
+    'OrderApproved',
+    { snapshot, approver: { id: 7 }, override: { reason: 'Eva insists', problems: [] } },
+    { snapshot, approver: { id: 7 }, override: { reason: ERASED, problems: [] } },
+  ],
+])('%s without its erased reasons is as an erasure leaves it, and known to be concerned', (type, data, shown) => {
+  const erasures = new Erasures();
+  const ofOrder = `order-acme.${order}`;
+  const fields = { error_reason: null };
+  erasures.add({ data: { tenant, table: 'dyn_stock_order', id: order, stream: ofOrder, until: 9, fields } }, 100);
+  const metadata = { tenant, actor: { kind: 'client', id: 'c', name: 'ERP' } };
+  const redacted = erasures.redact({ stream: ofOrder, revision: 3, position: 1, type, data, metadata });
+  expect(redacted.data).toEqual(shown);
+  const again = erasures.look(redacted);
+  expect(again.concerned).toBe(true);
+  expect(again.event).toBe(redacted);
 });
