@@ -60,14 +60,22 @@ const items = (text: string) =>
     _batch_id: text,
   }));
 const lineIds = Array.from({ length: MAX_REQUEST_PARTS }, () => randomUUID());
-const lines = (quantity: number, item: string) =>
-  lineIds.map((id, n) => ({ id, quantity, line_number: n + 1, item_id: item, description: `${n}`.padEnd(100, 'x') }));
+const lines = (quantity: number, item: string, unit: string) =>
+  lineIds.map((id, n) => ({
+    id,
+    quantity,
+    line_number: n + 1,
+    item_id: item,
+    unit_code_id: unit,
+    description: `${n}`.padEnd(100, 'x'),
+  }));
 
 it('no request takes a long turn', async () => {
   for (const name of STORIES) {
     await acme().platformData('POST', '/asset-types/dyn_item/fields', { name, type: 'LongText' });
   }
   const { id: item } = await acme().create('dyn_item', { external_id: 'T', name: 'Tea', story_0: 'x'.repeat(5_000) });
+  const { id: unit } = await acme().create('dyn_unit_code', { code: 'PCE', value: 'Piece' });
   await acme().create('dyn_party', party('P'));
   const parties = { buyer_customer_party_id: 'P', accounting_customer_party_id: 'P' };
   const order = { id: randomUUID(), customer_reference: 'PO', delivery_date: '2026-12-01', ...parties };
@@ -84,12 +92,16 @@ it('no request takes a long turn', async () => {
     return answer;
   };
 
-  await note('create an order', () => acme().postRecord('dyn_stock_order', { ...order, lines: lines(1, item) }), 201);
+  await note(
+    'create an order',
+    () => acme().postRecord('dyn_stock_order', { ...order, lines: lines(1, item, unit) }),
+    201,
+  );
   const wrong = lineIds.map(() => ({ quantity: 'many', line_number: {}, colour: 'red' }));
   await note('be refused an order', () => acme().postRecord('dyn_stock_order', { lines: wrong }), 422);
   for (const n of [2, 3]) {
-    await note('change an order', () => acme().putRecord('dyn_stock_order', order.id, { lines: lines(n, item) }));
-    await note('save an order', () => acme().platform('PUT', path, { body: { lines: lines(-n, item) } }));
+    await note('change an order', () => acme().putRecord('dyn_stock_order', order.id, { lines: lines(n, item, unit) }));
+    await note('save an order', () => acme().platform('PUT', path, { body: { lines: lines(-n, item, unit) } }));
   }
   for (let n = lineIds.length; n < PARTS; n += AT_ONCE) {
     const more = Array.from({ length: AT_ONCE }, () => ({ order_id: order.id, quantity: -1, item_id: item }));
@@ -99,7 +111,11 @@ it('no request takes a long turn', async () => {
     await note('see an order', () => acme().platform('GET', path));
     await note('see a history', () => acme().platform('GET', `${path}/history`));
   }
-  const many = Array.from({ length: MAX_REQUEST_PARTS }, (_, n) => ({ quantity: -n, item_id: item }));
+  const many = Array.from({ length: MAX_REQUEST_PARTS }, (_, n) => ({
+    quantity: -n,
+    item_id: item,
+    unit_code_id: unit,
+  }));
   for (const _ of Array.from({ length: SUMMARIZED })) await acme().create('dyn_stock_order', { lines: many });
   for (const _ of [1, 2]) {
     await note('list orders with summaries', () =>

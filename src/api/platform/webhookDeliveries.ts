@@ -29,6 +29,7 @@ import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
+import { untilShown } from '../shownSoon.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
@@ -139,8 +140,14 @@ export const webhookDeliveries: Resource = {
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
-      async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
-        const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
+      async handle(api, { tenant, path: { id, deliveryId } }) {
+        const find = () => api.readModels.delivery(tenant.name, deliveryId.toLowerCase());
+        let entry = await find();
+        if (entry === undefined) {
+          // It may have been asked for a moment ago, by a resend or a test.
+          await untilShown(api, 'deliveries', tenant.name);
+          entry = await find();
+        }
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
         return dataReply(shownDelivery(tenant, entry));
       },
