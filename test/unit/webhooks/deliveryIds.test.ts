@@ -13,16 +13,6 @@ test('they follow from the webhook, the event and the kind, as in every release'
   expect(resendId(W, FIRST)).toBe('8eb39c32-8b24-549e-be72-7f5956abb09f');
 });
 
-test('each webhook, event, kind and resend has its own', () => {
-  const ids = [W, OTHER].flatMap((webhook) => [
-    firstDeliveryId(webhook, { id: EVENT }, 'order.approved'),
-    firstDeliveryId(webhook, { id: OTHER }, 'order.approved'),
-    firstDeliveryId(webhook, { id: EVENT }, 'order.updated'),
-    resendId(webhook, FIRST),
-  ]);
-  expect(new Set(ids).size).toBe(ids.length);
-});
-
 test('a message of an approval names the earlier export that it may repeat, of the same webhook', () => {
   const repeats = [{ webhookId: W, deliveryId: 'earlier' }];
   expect(messageIdOf(W, event({ repeats }), 'order.approved')).toBe(`${FIRST}_repeats_earlier`);
