@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { addWebhook } from '../acceptance/export.js';
 import { type Service, startService } from '../acceptance/service.js';
+import { scaled } from '../engines/timeScale.js';
 import { startBrowser, Window } from './browser.js';
 import { addOrders } from './people.js';
 
@@ -11,6 +12,9 @@ const HOSTILE = [
   'x'.repeat(255),
   '{{constructor.constructor("alert(1)")()}}',
 ];
+
+/** A walk through all pages. */
+const LONGEST_WALK_MS = scaled(150_000);
 
 let service: Service;
 let browser: Browser;
@@ -65,60 +69,68 @@ afterAll(async () => {
 test.each([
   ['light, a laptop', { colorScheme: 'light', viewport: { width: 1280, height: 800 } }],
   ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
-] as const)('%s: every page can be read and used by everybody, and complains of nothing', async (name, options) => {
-  const window = await Window.open(browser, acme(), options);
-  await window.page.goto(`http://${acme().host}/console`);
-  await window.page.getByLabel('E-mail address').waitFor();
-  expect(await window.barriers()).toEqual([]);
-  await window.signIn(acme().admin);
-  const barriers: { [path: string]: readonly string[] } = {};
-  for (const [path, heading] of pages) {
-    await window.goto(path, heading);
-    const found = await window.barriers();
-    if (found.length > 0) barriers[path] = found;
-    // The page itself does not scroll sideways: wide tables do.
-    const wider = Number(await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
-    if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
-    await window.screenshot(`${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
-  }
-  expect(barriers).toEqual({});
-  expect(await window.page.title()).not.toContain('owned');
-  expect(window.complaints).toEqual([]);
-  await window.close();
-});
+] as const)(
+  '%s: every page can be read and used by everybody, and complains of nothing',
+  async (name, options) => {
+    const window = await Window.open(browser, acme(), options);
+    await window.page.goto(`http://${acme().host}/console`);
+    await window.page.getByLabel('E-mail address').waitFor();
+    expect(await window.barriers()).toEqual([]);
+    await window.signIn(acme().admin);
+    const barriers: { [path: string]: readonly string[] } = {};
+    for (const [path, heading] of pages) {
+      await window.goto(path, heading);
+      const found = await window.barriers();
+      if (found.length > 0) barriers[path] = found;
+      // The page itself does not scroll sideways: wide tables do.
+      const wider = Number(await window.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+      if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
+      await window.screenshot(`${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
+    }
+    expect(barriers).toEqual({});
+    expect(await window.page.title()).not.toContain('owned');
+    expect(window.complaints).toEqual([]);
+    await window.close();
+  },
+  LONGEST_WALK_MS,
+);
 
 describe('the end of a session', () => {
   /** What of a tenant is on the screen. */
   const shown = (window: Window): Promise<unknown> => window.page.evaluate('document.body.innerText');
   const form = (window: Window) => window.page.getByLabel('E-mail address');
 
-  test('signing out leaves nothing of any page behind, and asks for nothing more', async () => {
-    const window = await Window.open(browser, acme());
-    const left: { [path: string]: unknown } = {};
-    for (const [path, heading] of pages) {
-      await window.page.goto(`http://${acme().host}/console`);
-      await window.signIn(acme().admin);
-      await window.goto(path, heading);
-      await window.page
-        .getByRole('banner')
-        .getByRole('button', { name: /^Admin / })
-        .click();
-      let requests = 0;
-      const count = () => {
-        requests += 1;
-      };
-      window.page.on('request', count);
-      await window.page.getByRole('menuitem', { name: 'Sign out' }).click();
-      await form(window).waitFor();
-      await window.page.waitForLoadState('networkidle');
-      window.page.off('request', count);
-      const text = String(await shown(window));
-      // The one that ends the session, and those that a page made when it came.
-      if (requests > 5 || /PO-00|onerror|exe|dyn_|@/.test(text)) left[path] = { requests, text };
-    }
-    expect(left).toEqual({});
-    await window.close();
-  });
+  test(
+    'signing out leaves nothing of any page behind, and asks for nothing more',
+    async () => {
+      const window = await Window.open(browser, acme());
+      const left: { [path: string]: unknown } = {};
+      for (const [path, heading] of pages) {
+        await window.page.goto(`http://${acme().host}/console`);
+        await window.signIn(acme().admin);
+        await window.goto(path, heading);
+        await window.page
+          .getByRole('banner')
+          .getByRole('button', { name: /^Admin / })
+          .click();
+        let requests = 0;
+        const count = () => {
+          requests += 1;
+        };
+        window.page.on('request', count);
+        await window.page.getByRole('menuitem', { name: 'Sign out' }).click();
+        await form(window).waitFor();
+        await window.page.waitForLoadState('networkidle');
+        window.page.off('request', count);
+        const text = String(await shown(window));
+        // The one that ends the session, and those that a page made when it came.
+        if (requests > 5 || /PO-00|onerror|exe|dyn_|@/.test(text)) left[path] = { requests, text };
+      }
+      expect(left).toEqual({});
+      await window.close();
+    },
+    LONGEST_WALK_MS,
+  );
 
   test('a session that ended elsewhere is found out by reading and by saving, in each tab', async () => {
     const window = await Window.open(browser, acme());

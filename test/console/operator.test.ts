@@ -9,6 +9,7 @@ import { tableStream } from '#app/domain/streams.js';
 import { addWebhook } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { type Service, startService } from '../acceptance/service.js';
+import { scaled } from '../engines/timeScale.js';
 import { startBrowser, Window } from './browser.js';
 
 let service: Service;
@@ -139,30 +140,34 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
 test.each([
   ['light, a wide screen', { colorScheme: 'light', viewport: { width: 2560, height: 1200 } }],
   ['dark, a phone', { colorScheme: 'dark', viewport: { width: 390, height: 844 } }],
-] as const)('%s: every page can be read and used by everybody, and complains of nothing', async (name, options) => {
-  const own = await Window.open(browser, at(), options);
-  await own.goto('/operator', 'You have no session');
-  const barriers: { [path: string]: readonly string[] } = { 'no session': await own.barriers() };
-  // A link in a tab that shows what came of another one.
-  await own.goto('/enter', 'You have no session');
-  await own.page.goto(await newLink());
-  await own.page.getByRole('heading', { name: 'Overview' }).waitFor();
-  for (const [path, heading] of PAGES) {
-    await own.goto(path, heading);
-    if (path === '/operator/installation') {
-      await own.page.getByRole('button', { name: 'Check now' }).click();
-      await own.page.getByText('settings: they are consistent').waitFor();
+] as const)(
+  '%s: every page can be read and used by everybody, and complains of nothing',
+  async (name, options) => {
+    const own = await Window.open(browser, at(), options);
+    await own.goto('/operator', 'You have no session');
+    const barriers: { [path: string]: readonly string[] } = { 'no session': await own.barriers() };
+    // A link in a tab that shows what came of another one.
+    await own.goto('/enter', 'You have no session');
+    await own.page.goto(await newLink());
+    await own.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    for (const [path, heading] of PAGES) {
+      await own.goto(path, heading);
+      if (path === '/operator/installation') {
+        await own.page.getByRole('button', { name: 'Check now' }).click();
+        await own.page.getByText('settings: they are consistent').waitFor();
+      }
+      barriers[path] = await own.barriers();
+      const wider = Number(await own.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+      if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
+      await own.screenshot(`operator-${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
     }
-    barriers[path] = await own.barriers();
-    const wider = Number(await own.page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
-    if (wider > 0) barriers[`${path} is wider than the window`] = [`${wider} pixels`];
-    await own.screenshot(`operator-${name.split(',')[0]}${path.replace(/[/?]/g, '-').slice(0, 40)}`);
-  }
-  expect(Object.entries(barriers).filter(([, found]) => found.length > 0)).toEqual([]);
-  expect(await own.page.title()).not.toContain('owned');
-  expect(own.complaints).toEqual([]);
-  await own.close();
-});
+    expect(Object.entries(barriers).filter(([, found]) => found.length > 0)).toEqual([]);
+    expect(await own.page.title()).not.toContain('owned');
+    expect(own.complaints).toEqual([]);
+    await own.close();
+  },
+  scaled(90_000),
+);
 
 /** A search that Escape had emptied would have been made by then. */
 const AFTER_ESCAPE_MS = 500;
