@@ -103,14 +103,6 @@ function describeStreams(store: () => EventStore): void {
       expect(last).toEqual({ revision: 4, position: positions.at(-1) });
     });
 
-    test('a stream is read from a revision on', async () => {
-      const stream = `order-${randomUUID()}`;
-      const given = events(5);
-      await store().append(stream, given, 'no-stream');
-      expect(ids(await store().readStream(stream, 3))).toEqual(ids(given.slice(3)));
-      expect(await store().readStream(stream, 5)).toEqual([]);
-    });
-
     test('a stream is read between two revisions, also inside an append', async () => {
       const stream = `order-${randomUUID()}`;
       const given = events(5);
@@ -122,11 +114,6 @@ function describeStreams(store: () => EventStore): void {
       expect(await store().readStream(stream, 3, 99)).toEqual(whole.slice(3));
       expect(await store().readStream(stream, 3, 2)).toEqual([]);
       expect(await store().readStream(stream, 5, 9)).toEqual([]);
-    });
-
-    test('an unknown stream has no events', async () => {
-      expect(await store().readStream(`order-${randomUUID()}`)).toEqual([]);
-      expect((await store().readSlice(`order-${randomUUID()}`, { from: 0, to: 9, maxCount: 9 })).events).toEqual([]);
     });
 
     test.each([{ backwards: false }, { backwards: true }])(
@@ -214,20 +201,6 @@ function describeExpectedRevision(store: () => EventStore): void {
       expect(refusal).toBeInstanceOf(WrongExpectedRevisionError);
       expect(refusal).toMatchObject({ stream, expected, actual });
       expect(ids(await store().readStream(stream))).toEqual(ids(given));
-    });
-
-    test('a revision is refused on a stream that does not exist', async () => {
-      const stream = `order-${randomUUID()}`;
-      await expect(store().append(stream, events(1), 0)).rejects.toMatchObject({
-        name: 'WrongExpectedRevisionError',
-        actual: 'no-stream',
-      });
-    });
-
-    test('any appends to a new and to an existing stream', async () => {
-      const stream = `order-${randomUUID()}`;
-      expect((await store().append(stream, events(1), 'any')).revision).toBe(0);
-      expect((await store().append(stream, events(1), 'any')).revision).toBe(1);
     });
 
     test('of many appends at once that expect the same revision one wins', async () => {

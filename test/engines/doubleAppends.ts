@@ -24,10 +24,6 @@ type Code = codes.Code;
 export class DoubleAppends {
   /** Those that reached the log. */
   count = 0;
-  /** Open calls so far. */
-  openCalls = 0;
-  /** Servers before version 21.10 know no open calls. */
-  knowsOpenCalls = true;
   frozen = false;
   /** Who the last append came from, as its call says it. */
   authorization: unknown;
@@ -74,17 +70,12 @@ export class DoubleAppends {
       const outcome = this.#write(stream, revision ?? (options?.hasNoStream() === true ? 'no-stream' : 'any'), events);
       if (outcome.kind === 'stored') answer(null, stored(outcome));
       else if (outcome.kind === 'conflict') answer(null, conflict(outcome.actual));
-      else answer(refusalOf(outcome, stream));
+      else answer(refusalOf(outcome));
     });
   }
 
   /** Appends over a call that stays open: it ends when one of them comes while another node leads. */
   takeMany(call: OpenCall): void {
-    if (!this.knowsOpenCalls) {
-      call.emit('error', failure(status.UNIMPLEMENTED, ''));
-      return;
-    }
-    this.openCalls += 1;
     this.authorization = call.metadata.get('authorization')[0];
     this.#open.add(call);
     call.on('cancelled', () => this.#open.delete(call));
@@ -113,7 +104,7 @@ export class DoubleAppends {
       const revision = options?.hasStreamPosition() === true ? Number(options.getStreamPosition()) : undefined;
       const expected = revision ?? (options?.hasNoStream() === true ? 'no-stream' : 'any');
       const outcome = this.#write(nameIn(options), expected, events);
-      if (outcome.kind === 'answer lost') end(refusalOf(outcome, nameIn(options)));
+      if (outcome.kind === 'answer lost') end(refusalOf(outcome));
       else call.write(filled(answer, outcome));
     });
   }
@@ -158,8 +149,7 @@ function conflict(actual: number | undefined): streams.AppendResp {
 }
 
 /** How a call of its own ends, with what the server's metadata say. */
-function refusalOf({ kind }: Outcome, stream: string): Refusal {
-  if (kind === 'deleted') return failure(status.FAILED_PRECONDITION, 'stream-deleted', { 'stream-name': stream });
+function refusalOf({ kind }: Outcome): Refusal {
   if (kind === 'answer lost') return failure(status.UNAVAILABLE, '');
   return failure(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', {
     'maximum-append-size': String(MAX_APPEND_SIZE),
@@ -180,10 +170,6 @@ function filled(answer: streams.BatchAppendResp, outcome: Outcome): streams.Batc
     const wrong = new shared.WrongExpectedVersion();
     if (outcome.actual !== undefined) wrong.setCurrentStreamRevision(String(outcome.actual));
     return answer.setError(detailed(Code.ALREADY_EXISTS, 'WrongExpectedVersion', wrong));
-  }
-  if (outcome.kind === 'deleted') {
-    const deleted = new shared.StreamDeleted().setStreamIdentifier(answer.getStreamIdentifier());
-    return answer.setError(detailed(Code.NOT_FOUND, 'StreamDeleted', deleted));
   }
   const large = new shared.MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_SIZE);
   return answer.setError(detailed(Code.INVALID_ARGUMENT, 'MaximumAppendSizeExceeded', large));

@@ -20,33 +20,11 @@ export type DoubleExpectation = number | 'any' | 'no-stream';
 
 export type DoubleOutcome =
   | { readonly kind: 'stored'; readonly revision: number; readonly position: number }
-  | { readonly kind: 'conflict'; readonly actual: number | undefined }
-  | { readonly kind: 'deleted' };
+  | { readonly kind: 'conflict'; readonly actual: number | undefined };
 
 /** Bytes of data in one append. */
 export const MAX_APPEND_SIZE = 1_048_576;
 const FIRST_POSITION = 100;
-
-const FOREIGN_BYTES = 200;
-const EMPTY = Buffer.from('{}');
-
-/** An event of another program, made when it is read: millions take no memory. */
-class ForeignRecord implements DoubleRecord {
-  readonly id = '00000000-0000-4000-8000-000000000000';
-  readonly type = 'OthersHappened';
-  readonly contentType = 'application/json';
-  readonly data = EMPTY;
-  readonly metadata = EMPTY;
-  readonly stream = 'others-1';
-  readonly end: number;
-
-  constructor(
-    readonly revision: number,
-    readonly position: number,
-  ) {
-    this.end = position + FOREIGN_BYTES;
-  }
-}
 
 /** Records that are given at once. */
 const PAGE = 4_096;
@@ -54,17 +32,12 @@ const PAGE = 4_096;
 export class DoubleLog {
   readonly records: DoubleRecord[] = [];
   readonly #streams = new Map<string, DoubleRecord[]>();
-  readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
-  #foreign = { from: 0, start: 0, count: 0 };
   #end = FIRST_POSITION;
 
-  /** @param foreign events of others that are in the log before all but the server's own */
-  constructor(foreign = 0) {
+  constructor() {
     // A server begins with events of its own.
     this.write('$users', 'any', ['admin', 'ops'].map(systemEvent));
-    this.#foreign = { from: this.records.length, start: this.#end, count: foreign };
-    this.#end += foreign * FOREIGN_BYTES;
   }
 
   stream(name: string): readonly DoubleRecord[] {
@@ -73,40 +46,22 @@ export class DoubleLog {
 
   /** The first records at or after a position. */
   from(position: number): readonly DoubleRecord[] {
-    const page: DoubleRecord[] = [];
-    for (let at = this.#indexFrom(position); page.length < PAGE; at += 1) {
-      const record = this.#at(at);
-      if (record === undefined) break;
-      page.push(record);
-    }
-    return page;
+    const first = this.#indexFrom(position);
+    return this.records.slice(first, first + PAGE);
   }
 
   /** The last records that end at or before a position, the last one first. */
   before(position: number, count: number): readonly DoubleRecord[] {
-    const found: DoubleRecord[] = [];
-    for (let at = this.#indexFrom(position) - 1; at >= 0 && found.length < count; at -= 1) {
-      const record = this.#at(at);
-      if (record !== undefined && record.end <= position) found.push(record);
-    }
-    return found;
-  }
-
-  /** Records in their order, those of others among them. */
-  #at(index: number): DoubleRecord | undefined {
-    const { from, start, count } = this.#foreign;
-    if (index < from) return this.records[index];
-    if (index >= from + count) return this.records[index - count];
-    const position = start + (index - from) * FOREIGN_BYTES;
-    return new ForeignRecord(index - from, position);
+    const ended = this.records.slice(0, this.#indexFrom(position)).filter(({ end }) => end <= position);
+    return ended.reverse().slice(0, count);
   }
 
   /** The index of the first record at or after a position. */
   #indexFrom(position: number): number {
-    let [low, high] = [0, this.records.length + this.#foreign.count];
+    let [low, high] = [0, this.records.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#at(middle)?.position ?? 0) < position) low = middle + 1;
+      if ((this.records[middle]?.position ?? 0) < position) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -120,16 +75,8 @@ export class DoubleLog {
   /** Whether the server would refuse to read on from there: no record begins at this position, nor ends. */
   isInsideRecord(position: number): boolean {
     if (position < FIRST_POSITION) return position > 0;
-    const before = this.#at(this.#indexFrom(position) - 1);
+    const before = this.records[this.#indexFrom(position) - 1];
     return before !== undefined && before.end > position;
-  }
-
-  isTombstoned(name: string): boolean {
-    return this.#tombstones.has(name);
-  }
-
-  tombstone(name: string): void {
-    this.#tombstones.add(name);
   }
 
   onGrowth(listener: () => void): () => void {
@@ -172,7 +119,6 @@ export class DoubleLog {
   }
 
   write(stream: string, expected: DoubleExpectation, events: readonly DoubleEvent[]): DoubleOutcome {
-    if (this.isTombstoned(stream)) return { kind: 'deleted' };
     const stored = this.#streams.get(stream) ?? [];
     const last = stored.length - 1;
     const repeated = this.#repeated(stored, expected, events);

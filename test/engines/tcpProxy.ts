@@ -1,12 +1,8 @@
-/** A TCP proxy in front of any engine, by which a test makes the engine slow, silent or cut off. It knows no protocol. */
+/** A TCP proxy in front of any engine, by which a test makes the engine silent or cut off. It knows no protocol. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
 
 export type Direction = 'requests' | 'answers';
-
-/** Between the halves of a piece, so that they arrive as two, in milliseconds. */
-const BETWEEN_HALVES_MS = 1;
 
 export class TcpProxy {
   readonly #target: number;
@@ -14,8 +10,6 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>();
   /** What each frozen direction waits for. */
   readonly #frozen = new Map<Direction, { readonly thawed: Promise<void>; readonly thaw: () => void }>();
-  #delayMs = 0;
-  #halving = false;
   #bytesUntilCut = Number.POSITIVE_INFINITY;
 
   private constructor(target: number) {
@@ -52,16 +46,6 @@ export class TcpProxy {
     }
   }
 
-  /** Each answer comes this much later; many may be on their way at once. */
-  delayAnswers(milliseconds: number): void {
-    this.#delayMs = milliseconds;
-  }
-
-  /** What arrives in one piece goes on in two. */
-  halve(halving: boolean): void {
-    this.#halving = halving;
-  }
-
   /** After so many more bytes of answers, the connection that brings them is broken off in the middle of them. */
   cutAfter(bytes: number): void {
     this.#bytesUntilCut = bytes;
@@ -92,18 +76,13 @@ export class TcpProxy {
     void this.#pass(engine, client, 'answers');
   }
 
-  /** Reads no faster than the other side takes it, but for what is delayed. */
+  /** Reads no faster than the other side takes it. */
   async #pass(from: Socket, to: Socket, direction: Direction): Promise<void> {
-    let written = Promise.resolve();
     try {
       for await (const bytes of from) {
         await this.#frozen.get(direction)?.thawed;
-        const delayMs = direction === 'answers' ? this.#delayMs : 0;
-        const due = delayMs > 0 ? Promise.all([written, wait(delayMs)]) : written;
-        written = due.then(() => this.#write(to, bytes, direction));
-        if (delayMs === 0) await written;
+        await this.#write(to, bytes, direction);
       }
-      await written;
       to.end();
     } catch {
       // One side was broken off.
@@ -119,12 +98,7 @@ export class TcpProxy {
       return;
     }
     if (direction === 'answers') this.#bytesUntilCut -= bytes.length;
-    const middle = this.#halving ? bytes.length >>> 1 : 0;
-    if (middle > 0) {
-      to.write(bytes.subarray(0, middle));
-      await wait(BETWEEN_HALVES_MS);
-    }
-    if (to.write(bytes.subarray(middle)) || to.destroyed) return;
+    if (to.write(bytes) || to.destroyed) return;
     await new Promise<void>((resolve) => {
       to.once('drain', resolve).once('close', resolve);
     });

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { ServerCredentials, status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
-import { event, events, ids } from '../../contract/eventStoreFixtures.js';
+import { event, ids } from '../../contract/eventStoreFixtures.js';
 import { DoubleLog } from '../../engines/doubleLog.js';
 import { failure } from '../../engines/doubleRefusal.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
@@ -37,38 +37,6 @@ const appendMany = (store: EventStore, count: number) =>
   Promise.all(Array.from({ length: count }, () => appendTo(store)));
 /** Ids of what the service stored, in the order of the log. */
 const storedIds = (log: DoubleLog) => ids(log.records.filter(({ stream }) => stream.startsWith('order-')));
-
-test('small appends one after the other share one call, many at once a few, and a large one has its own', async () => {
-  const { double, store } = await opened();
-  for (let n = 0; n < 3; n++) await appendTo(store);
-  const { openCalls } = double.appends;
-  await appendMany(store, 200);
-  await appendMany(store, 200);
-  const openCallsOfMany = double.appends.openCalls;
-  await appendTo(store, large());
-  expect(openCalls).toBe(1);
-  expect(openCallsOfMany).toBeGreaterThan(1);
-  expect(openCallsOfMany).toBeLessThanOrEqual(16);
-  expect(double.appends.openCalls).toBe(openCallsOfMany);
-  expect(storedIds(double.log)).toHaveLength(404);
-});
-
-test('each of many at once gets its own answer, those among them that are refused as well', async () => {
-  const { store } = await opened();
-  await store.append('order-taken', events(3), 'no-stream');
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 60 }, (_, n) =>
-      store.append(n % 2 === 0 ? 'order-taken' : `order-${n}`, events(n), 'no-stream'),
-    ),
-  );
-  for (const [n, outcome] of outcomes.entries()) {
-    if (n === 0 || n % 2 === 1) continue;
-    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'WrongExpectedRevisionError', actual: 2 } });
-  }
-  for (const [n, outcome] of outcomes.entries()) {
-    if (n % 2 === 1) expect(outcome).toMatchObject({ status: 'fulfilled', value: { revision: n - 1 } });
-  }
-});
 
 test.each(['quietly', 'with an error'] as const)('the server ends the call %s: all is stored, once', async (how) => {
   const { double, store } = await opened();
@@ -111,29 +79,6 @@ test('what was sent and not answered may have been written, and what could not b
   // It may go out over the old connection.
   await expect(appendTo(store)).rejects.toThrow(EventStoreUnavailableError);
   expect(await appendTo(store).catch((error: unknown) => error)).toMatchObject({ mayBeStored: false });
-});
-
-test('a server that hangs and answers again is written to again', async () => {
-  const { double, store } = await opened(500);
-  await appendTo(store);
-  for (let round = 0; round < 3; round++) {
-    double.freeze(true);
-    for (const { status: outcome } of await Promise.allSettled(Array.from({ length: 30 }, () => appendTo(store)))) {
-      expect(outcome).toBe('rejected');
-    }
-    double.freeze(false);
-    await appendTo(store);
-  }
-});
-
-test('a server that knows no such call gets each append in a call of its own', async () => {
-  const { double, store } = await opened();
-  double.appends.knowsOpenCalls = false;
-  await appendMany(store, 50);
-  await store.append('order-1', events(2), 'no-stream');
-  await expect(store.append('order-1', events(2), 'no-stream')).rejects.toMatchObject({ actual: 1 });
-  expect(double.appends.openCalls).toBe(0);
-  expect(storedIds(double.log)).toHaveLength(52);
 });
 
 test('a user that the server does not know is refused at once, and nothing is written', async () => {

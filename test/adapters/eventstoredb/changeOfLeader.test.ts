@@ -7,7 +7,7 @@ import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js
 import { LogReplacedError } from '#app/ports/eventStore.js';
 import { event } from '../../contract/eventStoreFixtures.js';
 import { ClusterDouble } from '../../engines/clusterDouble.js';
-import { DoubleLog } from '../../engines/doubleLog.js';
+import type { DoubleLog } from '../../engines/doubleLog.js';
 import type { Dialect } from '../../engines/doubleSubscription.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
 import { TcpProxy } from '../../engines/tcpProxy.js';
@@ -70,42 +70,6 @@ test.each([
   await traffic.backAfter(Date.now());
   await traffic.isWholeIn(cluster.log);
 });
-
-const refusesPositions = (double: EventStoreDouble): void => {
-  double.refusesPositions = true;
-};
-/** Without the third event, which has been read. */
-const showsOlderCopy = (double: EventStoreDouble): void => {
-  const copy = double.log.backup().slice(0, 2);
-  double.log = new DoubleLog();
-  double.log.restore(copy);
-};
-
-test.each([
-  ['refuses all positions', '23.10', refusesPositions],
-  ['refuses all positions', '25.0', refusesPositions],
-  ['shows an end before what was read', '23.10', showsOlderCopy],
-] as const)(
-  'a server %s for a while after the connection was lost: nothing is written or lost (%s)',
-  async (...given) => {
-    const [, dialect, err] = given;
-    const { double, proxy, store } = await startServer(dialect);
-    const { log } = double;
-    const traffic = new Traffic(store);
-    for (let seen = 0; seen < 3; seen += 1) await traffic.backAfter(Date.now());
-    err(double);
-    proxy.cut();
-    // What the server had received before the cut, it still appends.
-    await wait(SHORT_MS);
-    const before = log.records.length;
-    await wait(SHORT_MS);
-    expect(log.records.length).toBe(before);
-    double.refusesPositions = false;
-    double.log = log;
-    await traffic.backAfter(Date.now());
-    await traffic.isWholeIn(log);
-  },
-);
 
 test.each(DIALECTS)('a server that goes on to lack what was read has another log (%s)', async (dialect) => {
   const { double, proxy, store } = await startServer(dialect, 1_000);

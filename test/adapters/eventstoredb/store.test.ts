@@ -1,8 +1,7 @@
 /** What the EventStoreDB adapter does beyond the contract. Over a protocol double, not a real server, where not said. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
-import { type EventStore, EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
 import { describeEngine } from '../../engines/describeEngine.js';
 import { systemEvent } from '../../engines/doubleLog.js';
@@ -95,20 +94,6 @@ describe('an append of several calls', () => {
     expect((await store.append('order-1', given, 'no-stream')).revision).toBe(5);
     expect(ids(await store.readStream('order-1'))).toEqual(ids(given));
   });
-
-  test('is delivered whole to a subscription that starts again inside it', async () => {
-    const given = threeCalls();
-    await store.append('order-1', given, 'no-stream');
-    const [, , third] = double.log.stream('order-1');
-    const slices = await storedSlices(store, { after: third?.position ?? 0 });
-    expect(ids(slices.flatMap((slice) => slice.events))).toEqual(ids(given));
-  });
-
-  test('conflicts as a whole', async () => {
-    await store.append('order-1', events(1), 'no-stream');
-    await expect(store.append('order-1', threeCalls(), 'no-stream')).rejects.toMatchObject({ actual: 0 });
-    expect(await store.readStream('order-1')).toHaveLength(1);
-  });
 });
 
 describe('the server is away', () => {
@@ -119,23 +104,6 @@ describe('the server is away', () => {
     const { revision, position } = await store.append('order-1', given, 'no-stream');
     expect(revision).toBe(1);
     expect(await store.readStream('order-1')).toMatchObject([{ id: given[0]?.id }, { id: given[1]?.id, position }]);
-  });
-
-  test('a subscription that has waited long enough says so', async () => {
-    await double.kill();
-    const impatient = await openEventStoreDb({ url: double.url, timeoutMs: 200, patienceMs: 500 });
-    await expect(storedSlices(impatient, { after: 0 })).rejects.toThrow(EventStoreUnavailableError);
-    await impatient.close();
-  });
-
-  test('hundreds of appends in flight are refused, and the process stays', async () => {
-    await store.append('order-0', [event()], 'any');
-    const appends = Array.from({ length: 300 }, () => store.append(`order-${randomUUID()}`, [large()], 'no-stream'));
-    await double.kill();
-    const outcomes = await Promise.allSettled(appends);
-    const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-    for (const reason of refused) expect(reason).toBeInstanceOf(EventStoreUnavailableError);
-    expect(refused.length).toBeGreaterThan(0);
   });
 });
 
@@ -180,22 +148,6 @@ describeDialects('a server that holds other data', () => {
     expect((await storedSlices(store, { after: 0, streamPrefixes: ['order-'] })).at(-1)?.position).toBe(head);
   });
 
-  test('a subscription starts rightly after an event that was scavenged', async () => {
-    await store.append('order-1', events(1), 'no-stream');
-    const { position } = await store.append('order-2', events(1), 'no-stream');
-    const next = event();
-    await store.append('order-3', [next], 'no-stream');
-    double.log.scavenge(position);
-    const slices = await storedSlices(store, { after: position });
-    expect(ids(slices.flatMap((slice) => slice.events))).toEqual([next.id]);
-  });
-
-  test('it does not hold a place inside an event, as those of other logs may be', async () => {
-    const { position } = await store.append('order-1', events(1), 'no-stream');
-    await store.append('order-1', events(1), 0);
-    expect(await store.holds({ position: position + 1, eventId: randomUUID() })).toBe(false);
-  });
-
   test('it holds a place that it has reached by an event of the server itself, also after that was removed', async () => {
     await store.append('order-1', events(1), 'no-stream');
     double.log.write('$stats', 'any', [systemEvent('stats')]);
@@ -203,13 +155,6 @@ describeDialects('a server that holds other data', () => {
     await store.append('order-1', events(1), 0);
     double.log.scavenge(position);
     expect(await store.holds({ position })).toBe(true);
-  });
-
-  test('a tombstoned stream says so', async () => {
-    await store.append('order-1', events(1), 'no-stream');
-    double.log.tombstone('order-1');
-    await expect(store.append('order-1', events(1), 0)).rejects.toThrow('order-1 was tombstoned');
-    await expect(store.readStream('order-1')).rejects.toThrow('order-1 was tombstoned');
   });
 });
 
@@ -224,48 +169,5 @@ describeDialects('positions', () => {
       const due = slices.some((slice) => slice.position <= position && slice.events.length > 0) ? [] : [wanted.id];
       expect(ids(rest.flatMap((slice) => slice.events))).toEqual(due);
     }
-  });
-
-  test('a quiet subscription asks seldom', async () => {
-    const ending = new AbortController();
-    setTimeout(() => ending.abort(), 1_000);
-    for await (const _ of store.subscribe({ after: 0, streamPrefixes: ['order-'], signal: ending.signal })) {
-      if (double.subscriptions === 1) await store.append('other-1', [event()], 'any');
-    }
-    expect(double.subscriptions).toBeLessThanOrEqual(3);
-  });
-
-  test('idle subscriptions look at the log once a second, all together', async () => {
-    await store.append('order-1', events(1), 'no-stream');
-    const ending = new AbortController();
-    const following = ['order-', 'table-', undefined].map(async (prefix) => {
-      const streamPrefixes = prefix === undefined ? undefined : { streamPrefixes: [prefix] };
-      for await (const _ of store.subscribe({ after: 0, ...streamPrefixes, signal: ending.signal }));
-    });
-    await wait(1_000);
-    const before = double.looks;
-    await wait(3_000);
-    expect(double.looks - before).toBeLessThanOrEqual(4);
-    ending.abort();
-    await Promise.all(following);
-  });
-
-  test('are known to every subscription with each append, whatever its filter, by one reading of the log', async () => {
-    const ending = new AbortController();
-    const positions = [0, 0, 0];
-    const following = positions.map(async (_, index) => {
-      const streamPrefixes = [`of-subscription-${index}-`];
-      for await (const slice of store.subscribe({ after: 0, streamPrefixes, signal: ending.signal })) {
-        positions[index] = slice.position;
-      }
-    });
-    for (let n = 0; n < 30; n += 1) {
-      const { position } = await store.append('other-1', [event()], 'any');
-      while (Math.min(...positions) < position) await wait(5);
-    }
-    // One for the way there of each, and one for all; some of the first look twice when the first append comes meanwhile.
-    expect(double.subscriptions).toBeLessThanOrEqual(7);
-    ending.abort();
-    await Promise.all(following);
   });
 });
