@@ -1,7 +1,6 @@
 /**
  * A proxy in front of a MongoDB server: it keeps the commands that pass. On demand it answers as a replica set does that is
- * asked for the data of one moment: it tells the moment. It has no data of its own, so what is read is what is there. And it
- * cuts a client off, as if that had ended.
+ * asked for the data of one moment: it tells the moment. It has no data of its own, so what is read is what is there.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -22,9 +21,6 @@ export class MongoDbProxy {
   readonly #tellsMoments: boolean;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Until clients are cut off; undefined: never. */
-  #commandsLeft: number | undefined;
-  #isRefused: (command: Document) => boolean = () => false;
   readonly commands: Document[] = [];
 
   private constructor(url: string, tellsMoments: boolean) {
@@ -57,30 +53,16 @@ export class MongoDbProxy {
     return [...this.commands];
   }
 
-  /** Lets this many more commands through, loses the answer to the last one, and then refuses connections. */
-  cutAfter(commands: number): void {
-    this.#commandsLeft = commands;
-  }
-
-  /** Cuts clients off before the first command that this is true for. */
-  cutBefore(isRefused: (command: Document) => boolean): void {
-    this.#isRefused = isRefused;
-  }
-
-  get isCut(): boolean {
-    return this.#commandsLeft === 0;
-  }
-
   #accept(client: Socket): void {
     const server = connect(this.#target);
     /** Requests whose answers tell a moment. */
     const asked = new Set<number>();
-    this.#pass(client, server, (message) => (this.isCut ? undefined : this.#sent(message, asked)));
-    this.#pass(server, client, (message) => (this.isCut ? undefined : answered(message, asked)));
+    this.#pass(client, server, (message) => this.#sent(message, asked));
+    this.#pass(server, client, (message) => answered(message, asked));
   }
 
-  /** @param seen passes a message on, changed perhaps; undefined ends the connection */
-  #pass(from: Socket, to: Socket, seen: (message: Buffer) => Buffer | undefined): void {
+  /** @param seen passes a message on, changed perhaps */
+  #pass(from: Socket, to: Socket, seen: (message: Buffer) => Buffer): void {
     this.#sockets.add(from);
     let rest = Buffer.alloc(0);
     from.on('data', (piece) => {
@@ -88,23 +70,16 @@ export class MongoDbProxy {
       while (rest.length >= HEADER && rest.length >= rest.readInt32LE(0)) {
         const message = rest.subarray(0, rest.readInt32LE(0));
         rest = rest.subarray(message.length);
-        const passed = message.readInt32LE(12) === OP_MSG ? seen(message) : message;
-        if (passed === undefined) from.destroy();
-        else to.write(passed);
+        to.write(message.readInt32LE(12) === OP_MSG ? seen(message) : message);
       }
     });
     from.on('close', () => to.destroy());
     from.on('error', () => to.destroy());
   }
 
-  #sent(message: Buffer, asked: Set<number>): Buffer | undefined {
+  #sent(message: Buffer, asked: Set<number>): Buffer {
     const command = BSON.deserialize(message.subarray(BODY, BODY + message.readInt32LE(BODY)));
-    if (this.#isRefused(command)) {
-      this.#commandsLeft = 0;
-      return undefined;
-    }
     this.commands.push(command);
-    if (this.#commandsLeft !== undefined && !('hello' in command)) this.#commandsLeft -= 1;
     if (this.#tellsMoments && command.readConcern?.level === 'snapshot') asked.add(message.readInt32LE(4));
     return message;
   }

@@ -9,7 +9,6 @@ import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
 import { scaled } from '../engines/timeScale.js';
-import { killWithCallsUnderWay } from './killedWebhookWorker.js';
 
 const ROLES = ['api', 'projector', 'webhooks'] as const;
 type Role = (typeof ROLES)[number];
@@ -24,11 +23,10 @@ export type SharedEngines = {
  * Registers the tests.
  * @param start starts what the processes share beside their data directory
  * @param takeOverMs the survivor of two projectors shows new writes at most so long after the other was killed
- * @param underLoad whether a webhook worker is killed under load too, which takes half a minute
  */
 export function twoOfEachRole(
   start: () => Promise<SharedEngines>,
-  { takeOverMs, startMs, underLoad = false }: { takeOverMs: number; startMs: number; underLoad?: boolean },
+  { takeOverMs, startMs }: { takeOverMs: number; startMs: number },
 ): void {
   let engines: SharedEngines | undefined;
   let receiver: Receiver;
@@ -128,17 +126,6 @@ export function twoOfEachRole(
     }
     await wholeWay(two, one);
   });
-
-  if (underLoad) {
-    it('of two webhook workers one dies with calls under way: only these are made twice, the others in seconds', async () => {
-      const [api] = of('api');
-      const tenants = [];
-      for (const name of ['north', 'south', 'west']) tenants.push(await api.createTenant(name, 'dyn_stock_order'));
-      const [worker] = of('webhooks');
-      await killWithCallsUnderWay(tenants, receiver, () => worker.kill());
-      await worker.start();
-    });
-  }
 
   it('of two api processes either may die', async () => {
     const [one, two] = clients;
