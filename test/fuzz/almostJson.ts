@@ -5,52 +5,22 @@ const lengths = fc.constantFrom(1, 20, 1000, 20_000, 300_000);
 const repeated = (text: string): fc.Arbitrary<string> => lengths.map((length) => text.repeat(length));
 
 /** Fields that requests have, so that a value gets as far as it can. */
-const fields = fc.constantFrom(
-  'external_id',
-  'name',
-  'items',
-  'roles',
-  'scopes',
-  'batch_id',
-  'grant_type',
-  'custom_data',
-  'fields',
-  'email',
-  'lines',
-  'processing_status',
-);
+const fields = fc.constantFrom('external_id', 'items', 'roles', 'grant_type', 'custom_data', 'lines', 'email');
 
 const values: fc.Arbitrary<string> = fc.oneof(
   fc.json({ maxDepth: 3 }),
-  fc.constantFrom(
-    '1e1000000',
-    '-0',
-    '1E+400',
-    '0.1e-5000',
-    '9'.repeat(400),
-    'NaN',
-    'tru',
-    '"\\ud800"',
-    '"\\u12"',
-    '"\\x"',
-    '"\u0000"',
-  ),
+  fc.constantFrom('1e1000000', '0.1e-5000', '9'.repeat(400), 'NaN', '"\\ud800"', '"\u0000"'),
   repeated('1'),
-  repeated('1.').map((digits) => digits.slice(0, -1)),
   repeated('9').map((digits) => `0.${digits}e${digits.slice(0, 9)}`),
   repeated('"'),
-  repeated('\\'),
   repeated('\\"').map((text) => `"${text}`),
   repeated('a').map((text) => `"${text}`),
-  repeated('1234567890123456 ').map((text) => `"${text}`),
   repeated('['),
   repeated('{"a":'),
   repeated('[').chain((open) =>
     fc.constantFrom(`${open}${']'.repeat(open.length)}`, `${open}0${']'.repeat(open.length - 1)}`),
   ),
   repeated('0,').map((zeros) => `[${zeros}0]`),
-  repeated('{},').map((objects) => `[${objects}{}]`),
-  repeated('"",').map((texts) => `[${texts}""]`),
   lengths.map(
     (length) => `{${Array.from({ length: Math.min(length, 60_000) }, (_, nth) => `"k${nth}":${nth}`).join()}}`,
   ),

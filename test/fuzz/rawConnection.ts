@@ -1,13 +1,10 @@
 /** Sends bytes over a connection of their own, and reads the answers as strictly as a suspicious client does. */
 import { connect } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
 
 export type RawCase = {
   /** What it is, for the report of a failure. */
   readonly name: string;
   readonly chunks: readonly Buffer[];
-  /** Between the chunks. */
-  readonly pauseMs: number;
   /** How the client goes on after the last chunk: it waits for an answer, ends its side, or is gone at once. */
   readonly ending: 'wait' | 'end' | 'reset';
 };
@@ -23,7 +20,7 @@ const LONGEST_WAIT_MS = 3000;
 const QUIET_MS = 60;
 
 /** All that came back until the connection was closed, or nothing more came. */
-export function exchange(port: number, { chunks, pauseMs, ending }: RawCase): Promise<Buffer> {
+export function exchange(port: number, { chunks, ending }: RawCase): Promise<Buffer> {
   return new Promise((resolve) => {
     const received: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: ending === 'wait' });
@@ -42,16 +39,11 @@ export function exchange(port: number, { chunks, pauseMs, ending }: RawCase): Pr
     socket.on('error', done);
     socket.on('end', done);
     socket.on('close', done);
-    const send = async (): Promise<void> => {
-      for (const chunk of chunks) {
-        if (socket.destroyed) return;
-        socket.write(chunk);
-        if (pauseMs > 0) await wait(pauseMs);
-      }
+    socket.once('connect', () => {
+      for (const chunk of chunks) socket.write(chunk);
       if (ending === 'end') socket.end();
       if (ending === 'reset') socket.resetAndDestroy();
-    };
-    socket.once('connect', () => void send());
+    });
   });
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { almostJson } from './almostJson.js';
 import { bytes, encoded, encodings, framings, type Header } from './rawBodies.js';
 import type { RawCase } from './rawConnection.js';
-import { hosts, methods, PLATFORM, READ, strangeHeaders, targets, versions, WRITTEN } from './rawHeads.js';
+import { methods, PLATFORM, READ, strangeHeaders, targets, versions, WRITTEN } from './rawHeads.js';
 
 export type Known = { readonly host: string; readonly clientToken: string; readonly adminToken: string };
 
@@ -19,7 +19,6 @@ export function rawCases({ host, clientToken, adminToken }: Known): fc.Arbitrary
   const pieces = (name: string, ...parts: readonly Buffer[]): RawCase => ({
     name,
     chunks: parts,
-    pauseMs: 0,
     ending: 'wait',
   });
 
@@ -38,23 +37,6 @@ export function rawCases({ host, clientToken, adminToken }: Known): fc.Arbitrary
       arbitrary: fc
         .tuple(methods, fc.constantFrom(...READ), versions)
         .map(([method, path, version]) => pieces('request line', lines(`${method} ${path} ${version}`, usual(path)))),
-    },
-    {
-      weight: 2,
-      arbitrary: fc
-        .tuple(hosts, fc.constantFrom(...READ), fc.boolean())
-        .map(([other, path, twice]) =>
-          pieces(
-            'host',
-            lines(`GET ${path} HTTP/1.1`, [...tokenFor(path), `Host: ${other}`, ...(twice ? [`Host: ${host}`] : [])]),
-          ),
-        ),
-    },
-    {
-      weight: 1,
-      arbitrary: fc
-        .constantFrom(...READ)
-        .map((path) => pieces('no host', lines(`GET ${path} HTTP/1.1`, tokenFor(path)))),
     },
     {
       weight: 4,
@@ -105,14 +87,6 @@ export function rawCases({ host, clientToken, adminToken }: Known): fc.Arbitrary
       arbitrary: fc
         .array(whole, { minLength: 2, maxLength: 30 })
         .map((requests) => pieces('pipelined', Buffer.concat(requests))),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(whole, fc.integer({ min: 2, max: 20 })).map(([request, parts]) => {
-        const size = Math.ceil(request.length / parts);
-        const chunks = Array.from({ length: parts }, (_, nth) => request.subarray(nth * size, (nth + 1) * size));
-        return { name: 'slow', chunks, pauseMs: 5, ending: 'wait' as const };
-      }),
     },
     {
       weight: 1,

@@ -8,17 +8,7 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { NaiveTable } from './naiveTable.js';
 import { runsOf, SEED } from './runs.js';
-import {
-  allFields,
-  assetType,
-  firstFields,
-  history,
-  inOrderOfCreation,
-  places,
-  queryOf,
-  type Step,
-  walked,
-} from './tableHistories.js';
+import { allFields, assetType, firstFields, history, places, queryOf, type Step } from './tableHistories.js';
 
 const query = queryOf(allFields.filter(({ sortable }) => sortable).map(({ name }) => name));
 const runs = runsOf(20);
@@ -59,11 +49,6 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
       for (const one of queries) {
         const page = await readModels.list(places, one);
         expect({ total: page.total, records: recordsOn(page) }).toEqual(naive.list(one));
-        const exported = await walked(inOrderOfCreation(one), async (query) => {
-          const behind = await readModels.listBehind(places, query);
-          return { records: recordsOn(behind), next: behind.next };
-        });
-        expect(exported).toEqual(naive.all(one));
       }
     } finally {
       await readModels.close();

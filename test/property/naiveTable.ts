@@ -98,12 +98,6 @@ export class NaiveTable {
     };
   }
 
-  /** All that fulfil the filters, in the order of their creation: backwards where the sort begins with a descending term. */
-  all({ filters, sort: [first] }: RecordQuery): unknown[] {
-    const sort = [{ field: 'created_at', direction: first?.direction ?? 'asc' }];
-    return this.list({ filters, sort, offset: 0, limit: this.#records.length }).records;
-  }
-
   #shown({ id, created_at, updated_at, fields }: NaiveRecord): unknown {
     const own = this.fields.map(({ name }) => [name, fields[name] ?? null]);
     return { id, created_at, updated_at, ...Object.fromEntries(own) };

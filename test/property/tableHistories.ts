@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
 import { MAX_INDEXED_CHARACTERS } from '#app/domain/limits.js';
-import { COMPARISONS, type CreationKey, type ListBehind, type RecordQuery } from '#app/ports/readModels.js';
+import { COMPARISONS, type RecordQuery } from '#app/ports/readModels.js';
 
 const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
   name,
@@ -245,25 +245,3 @@ export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
     offset: fc.oneof(fc.constant(0), fc.nat(40)),
     limit: fc.constantFrom(1, 3, 25),
   });
-
-/** The same filters, asked page by page behind one another. */
-export const inOrderOfCreation = ({ filters, sort: [first], limit }: RecordQuery): ListBehind => ({
-  filters,
-  direction: first?.direction ?? 'asc',
-  limit: limit + 5,
-});
-
-/** All records of all pages. */
-export async function walked(
-  query: ListBehind,
-  find: (query: ListBehind) => Promise<{ records: readonly unknown[]; next?: CreationKey | undefined }>,
-): Promise<unknown[]> {
-  const all: unknown[] = [];
-  let behind: CreationKey | undefined;
-  do {
-    const { records, next } = await find({ ...query, behind });
-    all.push(...records);
-    behind = next;
-  } while (behind !== undefined);
-  return all;
-}
