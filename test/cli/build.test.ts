@@ -103,32 +103,3 @@ it('builds where files of dist are gone, changed or too many, and when a source 
   expect(existsSync(at('dist/other.js'))).toBe(false);
   await isUpToDate();
 });
-
-it('a build that failed is done once more, also when the cause is taken back to what was built before', async () => {
-  const source = FILES['src/cli/index.ts'];
-  await put('src/cli/index.ts', source.replace("'first'", '1'));
-  expect(await build()).toEqual({ code: expect.any(Number), output: expect.stringContaining('src/cli/index.ts') });
-  await put('src/cli/index.ts', source);
-  await builds();
-  await isUpToDate();
-});
-
-it('one that was killed halfway is done once more', async () => {
-  // The pages are made last: all is compiled by then.
-  await put('docs/site/build.mjs', `console.log('halfway'); setInterval(() => {}, 1000);`);
-  const child = spawn(process.execPath, ['build.mjs'], {
-    cwd: directory,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'close');
-  await new Promise<void>((done) => {
-    child.stdout.setEncoding('utf8').on('data', (text) => text.includes('halfway') && done());
-  });
-  // The whole group, as a terminal does.
-  if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  await exited;
-  await put('docs/site/build.mjs', FILES['docs/site/build.mjs']);
-  await builds();
-  await isUpToDate();
-});

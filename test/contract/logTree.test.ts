@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
-import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '#app/audit/checkpoints.js';
+import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys } from '#app/audit/checkpoints.js';
 import { keepTree } from '#app/audit/keepTree.js';
 import { leafOf } from '#app/audit/leaf.js';
 import { catchUp, type LogTree } from '#app/audit/logTree.js';
 import { leafHash, rootOfProof } from '#app/audit/merkle.js';
-import { openNote, parseCheckpoint, parseVerifierKey } from '#app/audit/note.js';
+import { parseCheckpoint } from '#app/audit/note.js';
 import { type EventProof, proveEvent, type Unproved } from '#app/audit/proof.js';
 import { tilePath } from '#app/audit/tiles.js';
 import type { EventStore } from '#app/ports/eventStore.js';
@@ -121,37 +121,6 @@ test.each([
   await damage();
   expect(await rootIn(log)).toBe(root);
   await withTree(log, async (tree) => expect(await tree.files.read(0, 0)).toHaveLength(8_192));
-});
-
-test('the tree of another log is not taken for this one', async () => {
-  const [log, other] = [await embedded(), await embedded('other.db')];
-  await fill(log);
-  await rootIn(log);
-  await other.append('order-acme.1', events(3), 'no-stream');
-  expect(await rootIn(other)).toBe(await rootIn(other, 'fresh'));
-});
-
-test('a checkpoint is signed for the log, kept, and published once for each size', async () => {
-  const log = await embedded();
-  await fill(log);
-  const signers = await keys();
-  await withTree(log, async (tree) => {
-    const note = await makeCheckpoint(tree, signers, PLACES());
-    const [word = ''] = verifierKeys(tree.log, signers);
-    const checkpoint = parseCheckpoint(openNote(note, [parseVerifierKey(word)]));
-    expect(checkpoint).toEqual({
-      origin: `dynamic-assets/${await log.identity()}`,
-      size: tree.size,
-      root: tree.root(),
-    });
-    expect(await makeCheckpoint(tree, await keys(), PLACES())).toBe(note);
-    expect(await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers))).toMatchObject({
-      note,
-      ...checkpoint,
-    });
-    const published = await lastCheckpoint(PLACES().directory, noteKeys(tree.log, signers));
-    expect(published?.note).toBe(note);
-  });
 });
 
 test('nothing is signed that contradicts the last checkpoint', async () => {

@@ -142,12 +142,6 @@ const QUIET_DAMAGES: Damages = [
     },
   ]),
 ];
-const OF_WAL: Damages = [
-  ['gone', (wal) => rm(wal)],
-  ['cut', async (wal) => truncate(wal, Math.floor((await stat(wal)).size / 2))],
-  ['overwritten in the middle', async (wal) => overwrite(wal, Math.floor((await stat(wal)).size / 3), BLOCK)],
-  ['of zeros', async (wal) => zero(wal, 0, (await stat(wal)).size)],
-];
 
 describe('read models that are damaged before the start', () => {
   it('are set aside and filled again, each time; two of those that were set aside are kept', async () => {
@@ -182,20 +176,6 @@ describe('read models that are damaged before the start', () => {
     },
     KILLS_MS,
   );
-
-  it('show nothing wrong, and are right soon, whatever happened to their write-ahead log', async () => {
-    for (const [, damage] of OF_WAL) {
-      await rm(dataDir, { recursive: true });
-      await cp(killed, dataDir, { recursive: true });
-      const wal = at('readmodels.db-wal');
-      expect((await stat(wal)).size).toBeGreaterThan(BLOCK);
-      await damage(wal);
-      await service.start();
-      await allRight();
-      await service.stop();
-    }
-    await proven();
-  });
 });
 
 describe('read models that are damaged while the service runs', () => {
@@ -251,23 +231,6 @@ describe('read models of another release', () => {
     expect(told()).toHaveLength(1);
     expect(await isRight(client(0))).toBe(true);
   });
-
-  it(
-    'so they are where the process is killed meanwhile',
-    async () => {
-      const random = seeded(1);
-      for (let kill = 0; kill < KILLS; kill++) {
-        await service.start();
-        await wait(random() * 300);
-        await isRight(client(0));
-        await service.kill();
-      }
-      await service.start();
-      await allRight();
-      await proven();
-    },
-    KILLS_MS,
-  );
 });
 
 describe('the command line with damaged read models', () => {
@@ -290,21 +253,6 @@ describe('the command line with damaged read models', () => {
     expect((await service.cli('doctor')).stdout).toContain('; 3 databases made from the log are not damaged\n');
     await service.start();
     expect(await isRight(client(0))).toBe(true);
-  });
-
-  it('verify names the file and the way back; beside a service that finds out so, it is filled again', async () => {
-    await service.start();
-    await untilRight(client(0));
-    await damaged();
-    const said = await service.cli('projections', 'verify');
-    expect(said.code).toBe(1);
-    expect(said.stderr).toMatch(
-      new RegExp(`^The read models in ${at('readmodels.db')} are damaged .*projections rebuild`),
-    );
-    while ((await asideOf('readmodels.db')).length === 0) await wait(20);
-    await untilRight(client(0));
-    await untilReady();
-    await proven();
   });
 });
 

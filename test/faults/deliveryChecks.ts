@@ -6,10 +6,6 @@ const MAX_ATTEMPTS = 5;
 /** The most violations that are printed. */
 const SHOWN = 2;
 
-export function checkSignatures(calls: readonly SeenCall[]): void {
-  expect(calls.filter(({ badlySigned }) => badlySigned !== undefined).slice(0, SHOWN)).toEqual([]);
-}
-
 /** The calls of each delivery as the receiver saw them. */
 function byDelivery(calls: readonly SeenCall[]): Map<string, SeenCall[]> {
   const seen = new Map<string, SeenCall[]>();
@@ -71,20 +67,4 @@ export function checkOrder(ledger: DeliveryLedger, calls: readonly SeenCall[]): 
     if (!inLog || !asSeen) wrong.push({ previous, next, earlier, later });
   }
   expect(wrong.slice(0, SHOWN)).toEqual([]);
-}
-
-/** An order is failed once for each of its exports that was given up, and never otherwise (spec §3). */
-export function checkOrders(ledger: DeliveryLedger, approved: readonly string[]): void {
-  const failed = new Map<string, number>();
-  for (const { due, ended, purpose } of ledger.deliveries.values()) {
-    const { kind, orderId } = ledger.due.get(due) ?? { kind: '', orderId: '' };
-    if (purpose === undefined && kind === 'order.approved' && ended?.type === 'DeliveryFailed')
-      failed.set(orderId, (failed.get(orderId) ?? 0) + 1);
-  }
-  for (const orderId of approved) expect(ledger.approvals.get(orderId)).toHaveLength(1);
-  for (const orderId of ledger.approvals.keys()) {
-    const times = ledger.exportFailures.get(orderId) ?? 0;
-    const expected = failed.has(orderId) ? ['failed', failed.get(orderId)] : ['submitted', 0];
-    expect([orderId, ledger.statuses.get(orderId), times]).toEqual([orderId, ...expected]);
-  }
 }

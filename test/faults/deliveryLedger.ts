@@ -51,11 +51,8 @@ export class DeliveryLedger {
   /** By what they tell whom, in the order in which it happened. */
   readonly due = new Map<string, Due>();
   readonly deliveries = new Map<string, LoggedDelivery>();
-  /** By order. */
-  readonly statuses = new Map<string, string>();
-  readonly approvals = new Map<string, string[]>();
-  /** How often an order's export was declared failed. */
-  readonly exportFailures = new Map<string, number>();
+  /** Orders that were approved. */
+  readonly approved = new Set<string>();
   readonly #subscriptions: readonly Subscription[];
 
   constructor(subscriptions: readonly Subscription[]) {
@@ -93,13 +90,7 @@ export class DeliveryLedger {
   }
 
   #order(orderId: string, event: { type: string; id: string; revision: number }, { status }: Data): void {
-    if (status !== undefined) this.statuses.set(orderId, typeof status === 'string' ? status : status.to);
-    if (event.type === 'OrderApproved') {
-      this.approvals.set(orderId, [...(this.approvals.get(orderId) ?? []), event.id]);
-    }
-    if (event.type === 'OrderExportFailed') {
-      this.exportFailures.set(orderId, (this.exportFailures.get(orderId) ?? 0) + 1);
-    }
+    if (event.type === 'OrderApproved') this.approved.add(orderId);
     for (const kind of kindsOf(event.type, status)) {
       for (const { webhookId, path, kinds } of this.#subscriptions) {
         if (!kinds.includes(kind)) continue;

@@ -1,11 +1,10 @@
 /** Which processes may use one data directory at the same time, and that those which may find what the others answered. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
-import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 
 const CREATES = 40;
 
@@ -116,15 +115,6 @@ describe('a start soon after', () => {
     await last.stop();
     expect([...(await inUse('.lock')), ...(await inUse('.json'))]).toEqual([]);
   });
-
-  it('descriptions that are missing or damaged hinder nobody: the locks count', async () => {
-    const projector = await started('projector');
-    const [name] = await inUse('.json');
-    await writeFile(join(dataDir, 'in-use', name ?? ''), '{');
-    await isServed(await started('api'));
-    expect(await refused(service())).toContain('a process that does not say what it is');
-    await isServed(projector);
-  });
 });
 
 /** Creates at each of the two and reads it at the other, as soon as it is answered. @returns what the other did not find */
@@ -151,17 +141,5 @@ describe('processes that share a data directory', () => {
   it('what one process has answered is found at the other, also where each of them projects', async () => {
     const [one, two] = await Promise.all([started('api,projector'), started('api,projector')]);
     expect(await missed(...(await bothAs(one, two)))).toEqual([]);
-  });
-
-  it('with the log in EventStoreDB two services with all roles share it, and the same holds', async () => {
-    const double = await EventStoreDouble.start();
-    try {
-      const env = { EVENTSTORE_URL: double.url };
-      const [one, two] = [await started(undefined, env), await started(undefined, env)];
-      expect(await missed(...(await bothAs(one, two, env)))).toEqual([]);
-    } finally {
-      await Promise.all(running.map((each) => each.kill()));
-      await double.kill();
-    }
   });
 });

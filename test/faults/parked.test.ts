@@ -86,13 +86,6 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
 
   test('one tenant is parked, all others are served, also after each of some crashes', async () => {
     const order = await acme().create('dyn_stock_order', { notes: 'before' });
-    const ofOrder = { order_id: order.id };
-    const line = await acme().create('dyn_order_line', {
-      ...ofOrder,
-      item_id: newId(),
-      unit_code_id: newId(),
-      quantity: 1,
-    });
     await service.stop();
     const { position } = await append(service, 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
     await service.start();
@@ -111,7 +104,6 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
     ]);
     const { text } = await service.send({ method: 'GET', path: '/metrics' });
     expect(text).toMatch(/^projections_parked\{projection="records"\} 1$/m);
-    expect(text).toMatch(/^projections_parked\{projection="deliveries"\} 0$/m);
     const ready = await service.send({ method: 'GET', path: '/health/ready' });
     expect(ready).toMatchObject({
       status: 200,
@@ -121,7 +113,6 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
     isWithheld(await acme().getList('dyn_item'), position);
     isWithheld(await acme().getList('dyn_stock_order'), position);
     isWithheld(await acme().getRecord('dyn_stock_order', order.id), position);
-    isWithheld(await acme().getRecord('dyn_item', newId()), position);
     isWithheld(await acme().platform('GET', '/orders'), position);
     const head = await service.logHead();
     for (const write of [
@@ -141,15 +132,7 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
     expect(created).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
     const changed = await acme().putRecord('dyn_stock_order', order.id, { processing_status: 'validated' });
     expect(changed).toMatchObject({ status: 200, headers: { 'projection-pending': 'true' } });
-    // Its order is named, so nothing has to be looked up.
-    const moved = await acme().putRecord('dyn_order_line', line.id, { ...ofOrder, quantity: 2 });
-    expect(moved).toMatchObject({ status: 200, headers: { 'projection-pending': 'true' } });
     expect(performance.now() - startedAt).toBeLessThan(3 * FAST_MS);
-    expect((await acme().putRecord('dyn_order_line', line.id, { quantity: 3 })).status).toBe(503);
-    // Its own history is another projection, which goes on.
-    expect(
-      (await acme().send('GET', `/api/v1/dynamic-assets/dyn/dyn_stock_order/assets/${order.id}/history`)).status,
-    ).toBe(200);
 
     const before = (await other().list('dyn_item')).meta.total;
     for (let n = 0; n < 20; n++) {

@@ -1,5 +1,5 @@
 /** An integrator's endpoint at its worst: fails, hangs, resets, answers late or half, and keeps a record of each call. */
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Call, Receiver } from '../acceptance/receiver.js';
 
@@ -10,8 +10,6 @@ export type SeenCall = {
   readonly sequence: number;
   readonly orderId: string;
   readonly bodyHash: string;
-  /** What is wrong with the signatures; undefined when both are right for the bytes that came. */
-  readonly badlySigned: string | undefined;
   readonly behaviour: Behaviour;
 };
 
@@ -40,7 +38,6 @@ export class UnreliableReceiver {
   readonly calls: SeenCall[] = [];
   readonly #random: () => number;
   readonly #receiver: Receiver;
-  readonly #secrets = new Map<string, string>();
   readonly #scripts = new Map<string, { calls: number; readonly behaviour: (nth: number) => Behaviour }>();
   #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
 
@@ -65,11 +62,6 @@ export class UnreliableReceiver {
     return this.#receiver.url(path);
   }
 
-  /** Tells what the calls of this path must be signed with. */
-  expectSecret(path: UnreliablePath, secret: string): void {
-    this.#secrets.set(path, secret);
-  }
-
   /** Resolves when so many different deliveries have been seen. */
   seen(count: number): Promise<void> {
     if (this.#scripts.size >= count) return Promise.resolve();
@@ -92,7 +84,6 @@ export class UnreliableReceiver {
       sequence: Number(header(call, 'webhook-sequence')),
       orderId: orderIdOf(call.body),
       bodyHash: createHash('sha256').update(call.body).digest('hex'),
-      badlySigned: wrongSignature(call, this.#secrets.get(call.path)),
       behaviour,
     });
     this.#behave(response, behaviour);
@@ -137,19 +128,4 @@ const header = ({ headers }: Call, name: string): string => String(headers[name]
 function orderIdOf(body: Buffer): string {
   const { validated_order: order } = JSON.parse(body.toString('utf8')) as { validated_order?: { id?: unknown } };
   return String(order?.id);
-}
-
-/** By the rules as an integrator reads them (spec §6.3; Standard Webhooks 1.0.0), sharing no code with the service. */
-function wrongSignature(call: Call, secret: string | undefined): string | undefined {
-  if (secret === undefined) return 'the secret is not known';
-  const ours = createHmac('sha256', secret).update(call.body).digest('hex');
-  if (header(call, 'signature') !== ours) return `Signature is ${header(call, 'signature')}, not ${ours}`;
-  const timestamp = header(call, 'webhook-timestamp');
-  const age = Date.now() / 1000 - Number(timestamp);
-  if (!/^\d+$/.test(timestamp) || Math.abs(age) > 60) return `webhook-timestamp is ${timestamp}`;
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  const signed = Buffer.concat([Buffer.from(`${header(call, 'webhook-id')}.${timestamp}.`), call.body]);
-  const standard = `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
-  const given = header(call, 'webhook-signature');
-  return given === standard ? undefined : `webhook-signature is ${given}, not ${standard}`;
 }

@@ -120,14 +120,4 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     await becomesReady();
     expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
   });
-
-  it('the service ends in good order while it is away', async () => {
-    await becomesReady();
-    await server.kill();
-    while ((await readiness()).status === 200) await wait(20);
-    expect(await service.stop()).toBe(0);
-    await server.start();
-    await service.start();
-    await becomesReady();
-  });
 });

@@ -114,21 +114,6 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     });
   });
 
-  it('attempts that wait for their time are made after an outage', async () => {
-    receiver.reply('/again', (nth) => (nth === 1 ? { status: 503, headers: { 'retry-after': '2' } } : { status: 200 }));
-    await becomesReady();
-    await withWebhook(acme(), receiver, '/again', async () => {
-      const { order } = await validatedOrder(acme());
-      await approve(acme(), order.id);
-      await receiver.received('/again', 1);
-      await wait(1_000);
-      await server.kill();
-      await server.start();
-      await receiver.received('/again', 2);
-      expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
-    });
-  });
-
   it('the service starts without it, says so, and delivers when it comes', async () => {
     await service.stop();
     await server.stop();
@@ -141,15 +126,5 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       await receiver.received('/late', 1);
       await becomesReady();
     });
-  });
-
-  it('the service ends in good order while it is away', async () => {
-    await becomesReady();
-    await server.kill();
-    while ((await readiness()).status === 200) await wait(20);
-    expect(await service.stop()).toBe(0);
-    await server.start();
-    await service.start();
-    await becomesReady();
   });
 });

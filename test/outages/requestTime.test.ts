@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
-import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
+import { ASSETS } from '../acceptance/tenant.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { scaled } from '../engines/timeScale.js';
 
@@ -155,17 +155,6 @@ describe('the embedded engines', () => {
     while ((await acme().getRecord(ORDERS, id)).status !== 200) await wait(50);
     await acme().create('dyn_item', { external_id: 'after', name: 'Tea' });
     expect((await acme().getList(ORDERS)).headers).toEqual(NOT_PENDING);
-  });
-
-  it('sign-ins that wait for others are given up in time', async () => {
-    const body = { email: 'nobody@example.com', password: 'a wrong password' };
-    const asked = Array.from({ length: 32 }, () =>
-      timed(acme().send('POST', `${PLATFORM}/session`, { token: null, body })),
-    );
-    const answers = await Promise.all(asked);
-    for (const each of answers) inTime(each);
-    const late = answers.filter(({ answer }) => answer.status === 503);
-    for (const each of late) expect(each.answer.headers['retry-after']).toBe('1');
   });
 
   it('a body that arrives slowly takes none of the time', async () => {

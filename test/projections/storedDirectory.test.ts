@@ -1,5 +1,5 @@
 /** The directory between two starts: how much is read again, and that it always agrees with the log. */
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -8,13 +8,10 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller } from '#app/commands/context.js';
 import { createClient } from '#app/commands/identity/clients.js';
-import { ensureSigningKeys } from '#app/commands/identity/signingKeys.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { Directory } from '#app/directory/directory.js';
-import { signerOf } from '#app/domain/identity/signingKeys.js';
 import type { DirectoryStore } from '#app/ports/directoryStore.js';
 import type { EventStore, Position } from '#app/ports/eventStore.js';
-import { createSecretBox } from '#app/service/secretBox.js';
 
 let folder: string;
 let log: EventStore;
@@ -77,17 +74,6 @@ function recordReads(): Position[] {
   return reads;
 }
 
-it('a start that has nothing to read knows the keys that sign tokens', async () => {
-  const first = await start(store());
-  await makeTenant(first, 'acme');
-  const secretBox = createSecretBox(Buffer.alloc(32, 1));
-  await first.waitFor(await ensureSigningKeys({ eventStore: log, now, newId, secretBox }, []));
-  await stop(first);
-  const second = await start(store());
-  expect(signerOf(second.signingKeys)).toBeDefined();
-  expect(second.signingKeys).toEqual(first.signingKeys);
-});
-
 it('a start goes on from where the one before stopped, with the same tenants', async () => {
   const first = await start(store());
   await makeTenant(first, 'acme');
@@ -114,62 +100,6 @@ it('a process that is killed has stored what it knew a moment before', async () 
   const next = await start(store());
   expect(reads).toEqual([position]);
   expect(next.tenant('acme')?.clients.get(clientId)).toBeDefined();
-});
-
-it('what was stored of another log is not used', async () => {
-  const first = await start(store());
-  await makeTenant(first, 'acme');
-  await stop(first);
-  await log.close();
-  log = await openSqliteEventStore({ file: join(folder, 'other.db') });
-  const second = await start(store());
-  expect(shown(second)).toEqual([]);
-  await makeTenant(second, 'rival');
-  await stop(second);
-  expect(shown(await start(store())).map(({ name }) => name)).toEqual(['rival']);
-});
-
-it.each([
-  ['is at its end', async () => undefined],
-  [
-    'has gone on otherwise, as far as before',
-    () =>
-      createTenant(
-        { eventStore: log, directory: { waitFor: async () => undefined }, now, newId },
-        callerOf('new'),
-        STOCK,
-      ),
-  ],
-])('what was stored of a log that was put back to an older copy, which %s, is not used', async (_, goOn) => {
-  const first = await start(store());
-  await makeTenant(first, 'acme');
-  await stop(first);
-  await log.close();
-  await copyFile(join(folder, 'events.db'), join(folder, 'older.db'));
-  log = await openSqliteEventStore({ file: join(folder, 'events.db') });
-  const second = await start(store());
-  await makeTenant(second, 'gone');
-  await stop(second);
-  await log.close();
-  log = await openSqliteEventStore({ file: join(folder, 'older.db') });
-  await goOn();
-  const third = await start(store());
-  const names = shown(third).map(({ name }) => name);
-  expect(names[0]).toBe('acme');
-  expect(names).not.toContain('gone');
-  await stop(third);
-  const reads = recordReads();
-  expect(shown(await start(store())).map(({ name }) => name)).toEqual(names);
-  expect(reads).toEqual([await log.head()]);
-});
-
-it('what a release stored that has other standard tables is not used', async () => {
-  const first = await start(store('one'));
-  await makeTenant(first, 'acme');
-  await stop(first);
-  const reads = recordReads();
-  expect(shown(await start(store('two'))).map(({ name }) => name)).toEqual(['acme']);
-  expect(reads).toEqual([0]);
 });
 
 it('a damaged file is logged, and replaced', async () => {
@@ -210,15 +140,4 @@ it('a directory that cannot be stored goes on, says so once, and is stored whole
   const third = await start(store());
   expect(shown(third)).toEqual(tenants);
   expect(third.tenant('acme')?.clients.has(clientId)).toBe(true);
-});
-
-it('of two processes on one file, an older place does not take the one of a newer, nor its tenants', async () => {
-  const at = (position: Position) => ({ logId: 'log', build: 'b', position });
-  const acme = (value: number) => [{ name: 'acme', json: String(value) }];
-  const [one, other] = [store(), store()];
-  await one.replace(at(1), acme(1));
-  expect(await one.save(at(5), acme(5))).toBe('saved');
-  expect(await other.save(at(4), acme(4))).toBe('later');
-  expect(await other.load()).toEqual({ place: at(5), tenants: acme(5) });
-  await Promise.all([one.close(), other.close()]);
 });

@@ -43,24 +43,6 @@ describeEngine('rabbitmq', 'a leader on RabbitMQ', rabbitMqServerMissing(), () =
     await proxy.dispose();
   });
 
-  test('is not elected when the connection is lost meanwhile: the broker is unavailable', async () => {
-    const proxy = await TcpProxy.start(server.port);
-    const broker = await openRabbitMqBroker({
-      url: server.url.replace(`:${server.port}`, `:${proxy.port}`),
-      onTrouble: () => undefined,
-    });
-    await broker.depth('any');
-    proxy.freeze(true);
-    const never = expect(broker.lead('frozen', new AbortController().signal, async () => undefined)).rejects;
-    // Its declaration of the queue is on its way.
-    await wait(100);
-    proxy.cut();
-    await never.toBeInstanceOf(BrokerUnavailableError);
-    proxy.freeze(false);
-    await broker.close();
-    await proxy.dispose();
-  });
-
   test('ends when its queue is removed, and the same process leads again', async () => {
     const broker = await openRabbitMqBroker({ url: server.url, onTrouble: () => undefined });
     const { signal } = new AbortController();
