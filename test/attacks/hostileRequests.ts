@@ -67,7 +67,7 @@ const setting = (name: string, path: string, raw: string): HostileRequest => ({
   headers: JSON_TYPE,
   status: 422,
 });
-export const userWith = (more: string, email = 'eva@example.com'): string =>
+const userWith = (more: string, email = 'eva@example.com'): string =>
   `{"email":"${email}","password":"a long enough password","first_name":"E","last_name":"S",${more}}`;
 const many = (text: string): string => times(text, 250_000);
 /** With the field that has the one error. */
