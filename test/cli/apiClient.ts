@@ -54,15 +54,9 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   );
 }
 
-const typedAt =
-  <T>(what: string, is: (found: unknown) => found is T) =>
-  (value: unknown, ...path: readonly (string | number)[]): T => {
-    const found = at(value, ...path);
-    if (!is(found)) throw new Error(`The answer has no ${what} ${path.join('.')}: ${JSON.stringify(value)}`);
-    return found;
-  };
-
-/** The text, number or list at a path of an answer. @throws Error when there is none */
-export const textAt = typedAt('text', (found): found is string => typeof found === 'string');
-export const numberAt = typedAt('number', (found): found is number => typeof found === 'number');
-export const listAt = typedAt('list', (found): found is readonly unknown[] => Array.isArray(found));
+/** The text at a path of an answer. @throws Error when there is none */
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = at(value, ...path);
+  if (typeof found !== 'string') throw new Error(`The answer has no text ${path.join('.')}: ${JSON.stringify(value)}`);
+  return found;
+}

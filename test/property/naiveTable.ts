@@ -20,7 +20,7 @@ type Step =
   | { kind: 'cleanUp'; batchId: string };
 
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
-export const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
+const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Records in an array, queried by reading all of them: what the read models must answer alike. */
 export class NaiveTable {

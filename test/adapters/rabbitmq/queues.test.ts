@@ -59,15 +59,6 @@ describeEngine('rabbitmq', 'queues that RabbitMQ has already', rabbitMqMissing()
       /has the argument x-max-length 5 where unset is needed/,
     ],
     [
-      { durable: true, arguments: { ...QUORUM, 'x-delivery-limit': 20 } },
-      /has the argument x-delivery-limit 20 where 1000000000 is needed/,
-    ],
-    [
-      { durable: true, arguments: { 'x-message-ttl': 1_000 } },
-      /has the argument x-message-ttl 1000 where unset is needed/,
-    ],
-    [{ durable: false }, /has the argument durable false where true is needed/],
-    [
       { durable: true, arguments: { 'x-queue-type': 'stream' } },
       /has the argument x-queue-type stream where quorum is needed/,
     ],
