@@ -18,7 +18,6 @@ const USER = { email: 'eva@example.com', password: 'a long enough password', rol
 const PLACES: readonly (readonly [path: string, body: (text: string) => object, named: (text: string) => string])[] = [
   [ITEMS, (text) => ({ ...ITEM, name: text }), () => 'name'],
   [ITEMS, (text) => ({ ...ITEM, external_id: text }), () => 'external_id'],
-  [ITEMS, (text) => ({ ...ITEM, [text]: 1 }), (text) => text],
   [`${ITEMS}/batch`, (text) => ({ items: [ITEM, { ...ITEM, _batch_id: text }] }), () => 'items.1._batch_id'],
   [`${ASSETS}/dyn_stock_order/assets`, (text) => ({ notes: text }), () => 'notes'],
   [`${ASSETS}/dyn_stock_order/assets`, (text) => ({ lines: [{ description: text }] }), () => 'lines.0.description'],

@@ -15,7 +15,7 @@ const AT_ONCE = 8;
 const PART = 250;
 const MOST_MEMORY_MB = 1024;
 
-const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: {} });
 
 /** Most memory that the process has had; undefined where the system does not tell. */
 function peakMemoryMb(pid: number): number | undefined {
