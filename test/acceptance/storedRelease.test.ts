@@ -109,10 +109,6 @@ test('they are changed, filtered by and synchronised as any other', async () => 
   expect(await acme.cleanUp('dyn_unit_code', 'b')).toMatchObject({ deleted: 1 });
 });
 
-test('a tenant of before has no guard on clean-ups, which new ones have', async () => {
-  expect(await acme.platformData('GET', '/tenant')).toMatchObject({ clean_up_guard: null });
-});
-
 test('texts that no engine keeps as they are: a client of such a name gets tokens', async () => {
   const clients = z
     .array(z.looseObject({ client_id: z.string() }))

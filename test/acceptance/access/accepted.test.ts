@@ -31,8 +31,6 @@ describe('a body', () => {
     'application/json; odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=true;charset=utf-8',
     'application/json; profile="https://example.com/a;b=c"; CHARSET="Utf-8"',
     'APPLICATION/JSON ; charset=utf8',
-    'application/json;',
-    'application/json; version=1; charset=UTF-8; x="a\\"b"',
   ])('of the type %s is JSON in UTF-8: other parameters are ignored (RFC 9110 §8.3)', async (type) => {
     const headers = { 'content-type': type };
     expect((await acme().send('POST', ITEMS, { raw: item(), headers })).status).toBe(201);
@@ -42,19 +40,15 @@ describe('a body', () => {
     expect((await acme().send('POST', `${PLATFORM}/session`, signIn)).status).toBe(200);
   });
 
-  it.each([
-    `${FORM}; charset=UTF-8`,
-    `${FORM};charset="utf-8"; x=1`,
-    `${FORM}; charset=ISO-8859-1`,
-    FORM.toUpperCase(),
-  ])('of the type %s is a form, for a token', async (type) => expect((await tokenAs(type)).status).toBe(200));
+  it.each([`${FORM}; charset=UTF-8`, `${FORM}; charset=ISO-8859-1`])(
+    'of the type %s is a form, for a token',
+    async (type) => expect((await tokenAs(type)).status).toBe(200),
+  );
 
   it.each<[string, (text: string) => Buffer]>([
     ['gzip', gzipSync],
-    ['X-GZip', gzipSync],
     ['deflate', deflateSync],
     ['Br', brotliCompressSync],
-    ['identity, gzip', gzipSync],
     [', gzip ,', gzipSync],
   ])('in the coding %s is read (RFC 9110 §8.4.1)', async (coding, encoded) => {
     const answer = await acme().send('POST', ITEMS, { raw: encoded(item()), headers: { 'content-encoding': coding } });
@@ -85,12 +79,6 @@ describe('a body', () => {
     expect((await send(limit)).status).toBe(400);
     for (const answer of [await send(limit + 1), await send(limit + 1, { 'content-encoding': 'gzip' }, gzipSync)])
       expect(answer).toMatchObject({ status: 413, text: expect.stringContaining(`${limit} bytes`) });
-  });
-
-  it('keeps what custom data says, also with names that every object has', async () => {
-    const given = { constructor: 1, long: '12345678901234567890', toString: null, nested: [{ hasOwnProperty: 1.5 }] };
-    const body = { url: 'https://127.0.0.1:9/', custom_data: given };
-    expect(await acme().platformData('POST', '/webhooks', body)).toMatchObject({ custom_data: given });
   });
 });
 
@@ -127,12 +115,6 @@ describe('header fields', () => {
       }
     },
   );
-
-  it('that wish something of the answer promise nothing: a read without them is the same', async () => {
-    const since = 'Sun, 22 Nov 2026 10:00:00 GMT';
-    const headers = { 'if-modified-since': since, prefer: 'wait=10', accept: 'application/xml' };
-    expect(await acme().getList('dyn_item', '', { headers })).toMatchObject({ status: 200 });
-  });
 });
 
 describe('Expect: 100-continue (RFC 9110 §10.1.1)', () => {
@@ -185,13 +167,8 @@ describe('Expect: 100-continue (RFC 9110 §10.1.1)', () => {
 
   it.each<[number, string, string, { readonly [name: string]: string }]>([
     [413, 'over the limit', `${ITEMS}/batch`, { 'Content-Length': '8388609' }],
-    [413, 'over the limit of a token request', '/oauth/token', { 'Content-Length': '5000', 'Content-Type': FORM }],
     [401, 'without a good token', ITEMS, { 'Content-Length': '20', Authorization: 'Bearer nonsense' }],
-    [404, 'to an unknown table', `${ASSETS}/dyn_thing/assets`, { 'Content-Length': '20' }],
-    [405, 'to a path that takes none', `${ASSETS}/dyn_item/info`, { 'Content-Length': '20' }],
     [415, 'of another type', ITEMS, { 'Content-Length': '20', 'Content-Type': 'text/plain' }],
-    [415, 'of another coding', ITEMS, { 'Content-Length': '20', 'Content-Encoding': 'zstd' }],
-    [400, 'with a parameter that is unknown', `${ITEMS}?nonsense=1`, { 'Content-Length': '20' }],
     [417, 'with another expectation', ITEMS, { 'Content-Length': '20', Expect: 'the-moon' }],
   ])('%i for a body %s, before it is sent; the connection ends', async (status, _what, path, fields) => {
     const { socket, received } = await ask(path, fields);

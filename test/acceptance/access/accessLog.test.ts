@@ -71,14 +71,6 @@ describe('a request', () => {
     expect(run.service.log).not.toContain(vera.token);
   });
 
-  it('for a token is told with the client that got it', async () => {
-    const { client_id, client_secret } = acme().client;
-    const body = { grant_type: 'client_credentials', client_id, client_secret };
-    const answer = await acme().send('POST', '/oauth/token', { token: null, body });
-    expect(await lineOf(answer)).toMatchObject({ tenant: 'acme', client: { id: client_id }, route: '/oauth/token' });
-    expect(run.service.log).not.toContain(client_secret);
-  });
-
   it('without a body in its answer has 0 bytes; a compressed one has those that went out', async () => {
     for (let n = 0; n < 30; n += 1) await acme().create('dyn_party', { external_id: `P-${n}`, name: `Party ${n}` });
     const list = (method: string, headers: { readonly [name: string]: string }) =>
@@ -124,16 +116,6 @@ describe('what is refused is told', () => {
     const answer = await send();
     expect(answer.status).toBe(status);
     expect(await lineOf(answer)).toMatchObject({ status, ...expected });
-  });
-
-  it('429, over the rate of its tenant', async () => {
-    const slow = run.tenant('slow');
-    const token = await slow.token();
-    await slow.platformData('PUT', '/tenant/rate-limit', { per_second: 1, burst: 1 });
-    let answer = await slow.send('GET', TABLE, { token });
-    while (answer.status === 200) answer = await slow.send('GET', TABLE, { token });
-    expect(answer.status).toBe(429);
-    expect(await lineOf(answer)).toMatchObject({ status: 429, tenant: 'slow', client: { id: slow.client.client_id } });
   });
 
   it('499, a client that went away before its answer', async () => {

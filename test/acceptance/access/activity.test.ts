@@ -128,15 +128,6 @@ describe('an entry', () => {
     const unknown = await acme().platform('GET', `/activity/${cleanUp.id.replace(/^2/, '3')}/differences`);
     expect(unknown.status).toBe(404);
   });
-
-  it('tells of an order by its id, with its parts', async () => {
-    const { id } = await acme().create('dyn_stock_order', { notes: 'New' });
-    await acme().create('dyn_order_line', { order_id: id, quantity: 2 });
-    expect((await entries({ order_id: id })).map(({ kind, table }) => [kind, table])).toEqual([
-      ['order.part_added', 'dyn_order_line'],
-      ['order.created', 'dyn_stock_order'],
-    ]);
-  });
 });
 
 describe('the history of a record', () => {
@@ -205,24 +196,6 @@ describe('the history of a record', () => {
     }
     expect(paged).toEqual(data);
   });
-
-  it('is for all who may read the table, and for auditors', async () => {
-    const { id } = await acme().create('dyn_party', { external_id: 'JAR', name: 'Jar' });
-    const { data } = await told(id);
-    expect((await told(id, {}, { token: await acme().auditToken() })).data).toEqual(data);
-    for (const role of ['admin', 'validator', 'auditor'] as const) {
-      const person = await addPerson(acme(), `reads-as-${role}`, [role]);
-      const answer = await person.call('GET', `/tables/dyn_party/assets/${id}/history`);
-      expect(history.parse(answer.body).data).toEqual(data);
-    }
-    const path = `${ASSETS}/dyn_party/assets/${id}/history`;
-    const token = await acme().token('read:order_data');
-    expect((await acme().send('GET', path, { token })).status).toBe(403);
-    for (const query of ['limit=0', 'limit=101', 'cursor=x', 'page=1'])
-      expect((await acme().send('GET', path, { query })).status).toBe(400);
-    expect((await acme().send('GET', path.replace(id, '01a1feb1-0000-7000-8000-000000000042'))).status).toBe(404);
-    expect((await acme().send('GET', path.replace(id, 'BOX'))).status).toBe(404);
-  });
 });
 
 describe('the list', () => {
@@ -254,12 +227,6 @@ describe('the list', () => {
     const [, next = ''] = /<([^>]+)>/.exec(String(answer.headers.link)) ?? [];
     const rest = await acme().platform('GET', '/activity.csv', { query: new URL(next).search.slice(1) });
     expect(rest.text.split('\r\n')[0]).toBe(head?.slice(1));
-  });
-
-  it('is of one tenant alone', async () => {
-    const others = await page({}, run.tenant('seen'));
-    expect(others.data.map(({ kind }) => kind)).toContain('tenant.created');
-    expect(JSON.stringify(others)).not.toContain(acme().client.client_id);
   });
 
   it.each([
@@ -316,15 +283,6 @@ describe('the auditor', () => {
     const texts = await Promise.all(paths.map(async (path) => (await ada.call('GET', path)).text));
     expect(texts.filter((text) => /das_|whsec_|scrypt|secretHash|passwordHash|sealed/i.test(text))).toEqual([]);
     expect(texts.every((text) => text.length > 10)).toBe(true);
-  });
-
-  it('sees as a client what a person sees', async () => {
-    const token = await acme().auditToken();
-    const query = { kind: 'record.created', limit: '3' };
-    const ofClient = await acme().send('GET', `${ASSETS}/activity`, { token, query });
-    expect(pageSchema.parse(ofClient.body).data).toEqual(await entries(query));
-    const csv = await acme().send('GET', `${ASSETS}/activity.csv`, { token, query });
-    expect(csv.text.split('\r\n')).toHaveLength(5);
   });
 });
 

@@ -13,7 +13,7 @@ import { appendByHand } from '../logEvent.js';
 import { askAs, enter, newLink, OPERATOR, Operator } from '../operator.js';
 import { Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
-import { Service, startService } from '../service.js';
+import { type Service, startService } from '../service.js';
 import { ASSETS, PLATFORM } from '../tenant.js';
 
 let service: Service;
@@ -72,12 +72,6 @@ describe('a link', () => {
       code: 2,
       stderr: expect.stringContaining('with the host operator.service.localhost'),
     });
-  });
-
-  it('is used once by callers who come at the same time', async () => {
-    const link = await newLink(service);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => enter(service, link)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(401)]);
   });
 
   if (!isRepetition)
@@ -202,24 +196,6 @@ describe('what the operator sees', () => {
     await expectRefused(service, 400, () => operator.call('GET', '/log', { query: 'kind=Nonsense' }));
   });
 
-  it('each page of the log goes on where the one before ended, of all and of a stream', async () => {
-    const items = Array.from({ length: 30 }, (_, n) => ({ external_id: `I${n}`, name: `Item ${n}` }));
-    for (const item of items) await acme().create('dyn_item', item);
-    for (const query of [`stream=${tableStream('acme', 'dyn_item')}`, 'kind=RecordCreated']) {
-      const revisions: number[] = [];
-      let next: string | null = `?${query}`;
-      while (next !== null) {
-        const answer = await operator.call('GET', '/log', { query: next.slice(next.indexOf('?') + 1) });
-        const page: z.output<typeof logPage> = logPage.parse(answer.body);
-        revisions.push(...page.data.map(({ revision }) => revision));
-        expect(page.data.length).toBeLessThanOrEqual(25);
-        expect(page.meta.is_complete).toBe(page.links.next === null);
-        next = page.links.next;
-      }
-      expect(revisions).toEqual(Array.from({ length: 31 }, (_, n) => 30 - n));
-    }
-  });
-
   it('receivers of all tenants that fail while something waits for them, without the paths of their URLs', async () => {
     const path = '/fails?secret=in-the-path';
     receiver.reply(path, () => ({ status: 500 }));
@@ -239,12 +215,6 @@ describe('what the operator sees', () => {
       expect(JSON.stringify(found)).not.toContain('in-the-path');
     });
   });
-});
-
-const logPage = z.object({
-  data: z.array(z.looseObject({ revision: z.int() })),
-  links: z.object({ next: z.string().nullable() }),
-  meta: z.object({ looked_at: z.int(), is_complete: z.boolean() }),
 });
 
 describe('work on read models', () => {
@@ -320,25 +290,3 @@ const engines = (): { readonly [name: string]: string } =>
       return value === undefined ? [] : [[name, value]];
     }),
   );
-
-if (!isRepetition)
-  test('a process without the role webhooks shows the same, and makes no queue', async () => {
-    const { mkdtemp } = await import('node:fs/promises');
-    const directory = await mkdtemp('/tmp/dynamic-assets-');
-    const others = new Service(directory, {}, ['--role', 'api,projector']);
-    await others.takeTenants({ acme: 'dyn_stock_order' });
-    await others.start();
-    try {
-      const alone = await Operator.of(others);
-      expect(await alone.data('/overview')).toMatchObject({ ready: true, tenants: 1 });
-      expect(await alone.data('/queues')).toEqual([]);
-      expect((await alone.data('/projections')).length).toBe(4);
-      expect(await alone.data('/log', { query: 'kind=TenantCreated' })).toMatchObject([{ tenant: 'acme' }]);
-      // A key that became known ends every session of an operator as well.
-      expect((await others.cli('keys', 'rotate', '--revoke')).code).toBe(0);
-      while ((await alone.call('GET', '/machine')).status !== 401) await wait(20);
-      expect((await enter(others, await newLink(others))).status).toBe(201);
-    } finally {
-      await others.dispose();
-    }
-  });

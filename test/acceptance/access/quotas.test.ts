@@ -66,24 +66,6 @@ it('a tenant with as many records as it may have creates no more, until a clean-
   await setQuotas('--records', 'default');
 });
 
-it('a raised quota counts at once', async () => {
-  await setQuotas('--records', '1');
-  await untilUsedUp('records', () => create(acme()));
-  await setQuotas('--records', '0');
-  expect((await until(201, () => create(acme()))).status).toBe(201);
-});
-
-it('beyond its open orders a tenant creates none, and reports of their status make room', async () => {
-  await setQuotas('--open-orders', '2');
-  await untilUsedUp('open_orders', () => order(acme()));
-  const { data } = await acme().list('dyn_stock_order', { perPage: '1000' });
-  for (const { id } of data) {
-    expect((await acme().putRecord('dyn_stock_order', id, { processing_status: 'completed' })).status).toBe(200);
-  }
-  expect((await until(201, () => order(acme()))).status).toBe(201);
-  await setQuotas('--open-orders', 'default');
-});
-
 it('a tenant whose log is full reads, signs in, reports, cleans up and manages its clients, and changes no data', async () => {
   const { id } = await acme().create('dyn_stock_order', {});
   const item = await acme().create('dyn_item', { external_id: newId(), name: 'Tea' });
@@ -154,22 +136,6 @@ it('what is used is shown to users, operators and in metrics', async () => {
   expect(text).toMatch(new RegExp(`^tenant_quota_used_ratio\\{tenant="${name}",quota="log_bytes"\\} \\S+$`, 'm'));
 });
 
-it('beyond its open deliveries a tenant with a webhook changes no data, and beyond its replays it enables none', async () => {
-  // Nobody listens there, so deliveries stay open.
-  const url = 'https://127.0.0.1:8443/nobody';
-  const webhook = { url, name: 'ERP', events: ['reference.batch_upserted'] };
-  const { id } = z.looseObject({ id: z.string() }).parse(await acme().platformData('POST', '/webhooks', webhook));
-  await setQuotas('--open-deliveries', '2', '--replays-per-hour', '2');
-  await untilUsedUp('open_deliveries', () => batch(acme()));
-  const enable = async () => {
-    await acme().platformData('POST', `/webhooks/${id}/disable`, {});
-    return acme().platform('POST', `/webhooks/${id}/enable`);
-  };
-  await untilUsedUp('replays_per_hour', enable);
-  expect((await acme().platform('DELETE', `/webhooks/${id}`)).status).toBe(204);
-  expect((await until(201, () => create(acme()))).status).toBe(201);
-});
-
 describe('what the operator sets', () => {
   let service: Service;
   const one = () => service.tenant('acme');
@@ -189,14 +155,6 @@ describe('what the operator sets', () => {
     });
     expect((await create(two())).status).toBe(201);
     expect((await one().getList('dyn_item')).status).toBe(200);
-  });
-
-  it('settings are changed so often in an hour, and removals go on', async () => {
-    const made = z.looseObject({ client_id: z.string() });
-    const { client_id } = made.parse(await two().platformData('POST', '/api-clients', { name: 'ERP' }));
-    await untilUsedUp('settings_per_hour', () => two().platform('POST', '/api-clients', { body: { name: 'ERP' } }));
-    expect((await two().platform('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
-    expect((await create(two())).status).toBe(201);
   });
 
   it('what is used is the same after a crash', async () => {

@@ -34,13 +34,6 @@ describe('API clients', () => {
     });
     expect(list.text).not.toMatch(/secret|hash/i);
   });
-
-  it('§5.1: a client that was removed is 404', async () => {
-    const { client_id } = dataOf(client, await admin.call('POST', '/api-clients', { name: 'ERP' }));
-    expect((await admin.call('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
-    await expectRefused(run.service, 404, () => admin.call('DELETE', `/api-clients/${client_id}`));
-    await expectRefused(run.service, 404, () => admin.call('POST', `/api-clients/${client_id}/secret`));
-  });
 });
 
 describe('users', () => {

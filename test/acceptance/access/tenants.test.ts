@@ -106,13 +106,6 @@ describe('the same names', () => {
     expect(await acme().get('dyn_item', one.id)).toEqual(one);
   });
 
-  it('§2.1: the id of a record of another tenant tells nothing, and may be used', async () => {
-    const item = await acme().create('dyn_item', { external_id: 'ID1', name: 'Tea' });
-    await rival().batch('dyn_item', [{ id: item.id, external_id: 'ID1', name: 'Coffee' }]);
-    expect(await acme().get('dyn_item', item.id)).toEqual(item);
-    expect(await rival().get('dyn_item', item.id)).toMatchObject({ name: 'Coffee' });
-  });
-
   it('§1: a table that one tenant adds is not there for another', async () => {
     const fields = [{ name: 'external_id', type: 'String', required: true }];
     await acme().platformData('POST', '/asset-types', { name: 'dyn_own', fields });

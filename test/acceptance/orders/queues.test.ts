@@ -1,7 +1,7 @@
 /** What a screen of orders to validate needs: summaries, search, counts, and one save of an order with its lines. */
 import { z } from 'zod';
 import { addPerson, dataOf, type Person } from '../people.js';
-import { expectInvalid, expectRefused } from '../refusals.js';
+import { expectRefused } from '../refusals.js';
 import type { Fields, Query } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -63,15 +63,6 @@ describe('include=summary', () => {
     expect((await orders({ 'filter[customer_reference]': 'S 2' })).data[0]).not.toHaveProperty('summary');
   });
 
-  it('counts the consignments of a transport, and the problems of its goods', async () => {
-    const hauler = run.tenant('hauler');
-    const person = await addPerson(hauler, 'theo', ['validator']);
-    const goods = [{ quantity: 1 }, { quantity: -1 }];
-    await hauler.create('dyn_transport_order', { consignments: [{ goods }, {}], transport_reference: 'T-77' });
-    const page = await orders({ include: 'summary', search: 't-77' }, hauler, person);
-    expect(page.data).toMatchObject([{ summary: { customer: null, lines: 2, problems: 2 } }]);
-  });
-
   it('with problems=only lists and counts those with problems alone, page by page', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 130; n++) {
@@ -119,15 +110,6 @@ describe('search', () => {
     expect(await find('molen', { queue: 'archive' })).toEqual([]);
   });
 
-  it('goes on over pages, with exact totals', async () => {
-    for (let n = 0; n < 26; n += 1) await newOrder({ customer_reference: `Many ${100 + n}` });
-    const first = await orders({ search: 'many 1', include: 'summary' });
-    const next = new URL(String(first.links.next));
-    const second = await orders(next.search.slice(1));
-    expect([first.meta.total, second.meta.total, second.data.length]).toEqual([26, 26, 1]);
-    expect(second.data[0]).toHaveProperty('summary');
-  });
-
   it.each(['search=', 'search=%20', `search=${'x'.repeat(256)}`])('%s is 400', (query) => refused(query));
 
   it('of a text that more than 200 customers have in their names is 400, and says so', async () => {
@@ -173,59 +155,5 @@ it('the counts are those of each state, at once after a change', async () => {
   expect(await counts()).toEqual({
     to_validate: before.to_validate,
     archive: { ...before.archive, rejected: (before.archive?.rejected ?? 0) + 1 },
-  });
-});
-
-describe('one save of an order with its lines', () => {
-  const lineOf = z.looseObject({ id: z.string(), quantity: z.number(), item_id: z.string().nullable() });
-  const whole = z.looseObject({ customer_reference: z.string().nullable(), lines: z.array(lineOf) });
-  const show = async (id: string) => {
-    const answer = await validator.call('GET', `/orders/${id}`);
-    return { ...dataOf(whole, answer), tag: String(answer.headers.etag) };
-  };
-  const save = (id: string, tag: string, body: object) =>
-    acme().platform('PUT', `/orders/${id}`, { token: validator.token, body, headers: { 'if-match': tag } });
-
-  it('keeps the lines that it names by id, changes, adds and removes others, by one request', async () => {
-    const id = await newOrder({
-      customer_reference: 'G 1',
-      lines: [line(), line({ quantity: 4 }), line({ quantity: 5 })],
-    });
-    const { lines, tag } = await show(id);
-    const [kept, changed, removed] = lines;
-    const body = {
-      customer_reference: 'G 2',
-      lines: [{ id: kept?.id }, { id: changed?.id, quantity: 40 }, line({ quantity: 6 })],
-    };
-    const saved = await save(id, tag, body);
-    expect(saved).toMatchObject({ status: 200, body: { data: { customer_reference: 'G 2' } } });
-    const after = await show(id);
-    expect(after.tag).toBe(saved.headers.etag);
-    expect(after.lines).toMatchObject([
-      { id: kept?.id, quantity: 3, item_id: tea },
-      { id: changed?.id, quantity: 40, item_id: tea },
-      { id: expect.not.stringMatching(String(removed?.id)), quantity: 6 },
-    ]);
-    expect(dataOf(z.object({ lines: z.array(lineOf) }), saved).lines.map((each) => each.id)).toEqual(
-      after.lines.map((each) => each.id),
-    );
-    const event = z.looseObject({ occurred_at: z.string(), correlation_id: z.string() });
-    const [, ...saves] = dataOf(z.array(event), await validator.call('GET', `/orders/${id}/history`));
-    expect(new Set(saves.map((each) => `${each.occurred_at} ${each.correlation_id}`)).size).toBe(1);
-    await expectRefused(run.service, 412, () => save(id, tag, { lines: [] }));
-    expect((await save(id, after.tag, { notes: 'Lines stay.' })).status).toBe(200);
-    expect((await show(id)).lines).toHaveLength(3);
-    expect((await save(id, '*', { lines: [] })).status).toBe(200);
-    expect((await show(id)).lines).toEqual([]);
-  });
-
-  it('is refused as a whole where one line is wrong, with its place', async () => {
-    const id = await newOrder({ customer_reference: 'G 3', lines: [line()] });
-    const { lines, tag } = await show(id);
-    const body = { customer_reference: 'G 4', lines: [{ id: lines[0]?.id }, { quantity: 'many' }] };
-    await expectInvalid(run.service, ['lines.1.quantity'], () => save(id, tag, body));
-    expect(await show(id)).toMatchObject({ customer_reference: 'G 3', lines, tag });
-    // A line as it is shown has the records that it names; they are not its fields.
-    await expectInvalid(run.service, ['lines.0.item', 'lines.0.unit_code'], () => save(id, tag, { lines }));
   });
 });

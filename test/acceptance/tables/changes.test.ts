@@ -1,10 +1,8 @@
 /** What has changed in a table since a cursor. */
 import { z } from 'zod';
-import { seeded } from '../../faults/seeded.js';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
-import { ids } from '../itemList.js';
 import { expectRefused } from '../refusals.js';
-import { ASSETS, type AssetRecord } from '../tenant.js';
+import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
@@ -34,19 +32,6 @@ async function changes(table: string, after?: string): Promise<ChangesPage> {
 const cursorNow = async (table: string) => (await changes(table)).meta.next_cursor;
 const told = ({ data }: ChangesPage) =>
   data.map(({ id, deleted }) => `${id} ${deleted ? 'deleted' : 'changed'}`).sort();
-
-async function wholeTable(table: string): Promise<readonly AssetRecord[]> {
-  const records: AssetRecord[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Awaited<ReturnType<ReturnType<typeof acme>['export']>> = await acme().export(table, {
-      cursor,
-      perPage: '100',
-    });
-    records.push(...page.data);
-    cursor = page.meta.next_cursor;
-  }
-  return records;
-}
 
 describe('changes', () => {
   it('of records that are created, changed, deleted and brought back, each as it is now', async () => {
@@ -131,134 +116,8 @@ describe('changes', () => {
     await expectRefused(run.service, 400, () => ask('dyn_item', asked));
   });
 
-  it('a cursor of another tenant is 400', async () => {
-    const { body } = await run.tenant('cargo').send('GET', `${ASSETS}/dyn_party/changes`);
-    const { next_cursor: after } = changesPage.parse(body).meta;
-    await expectRefused(run.service, 400, () => ask('dyn_party', { after }));
-  });
-
   it('are of Reference Data', async () => {
     await expectRefused(run.service, 400, () => ask('dyn_stock_order'));
     await expectRefused(run.service, 404, () => ask('dyn_nothing'));
   });
 });
-
-/**
- * A copy of a table, kept by a program that is killed at random: what it has not stored is lost, and it may have stored
- * records without their cursor, but never a cursor without its records.
- */
-class Mirror {
-  readonly records = new Map<string, unknown>();
-  #cursor: string | undefined;
-
-  constructor(
-    readonly table: string,
-    readonly random: () => number,
-  ) {}
-
-  #dies(): boolean {
-    return this.random() < 0.25;
-  }
-
-  /** @returns whether it has come to the end, alive */
-  async follow(): Promise<boolean> {
-    if (this.#cursor === undefined) {
-      const start = await cursorNow(this.table);
-      // What it had may be gone by now, and nobody would tell.
-      this.records.clear();
-      for (const record of await wholeTable(this.table)) {
-        if (this.random() < 0.005) return false;
-        this.records.set(record.id, record);
-      }
-      this.#cursor = start;
-    }
-    for (;;) {
-      const { data, meta } = await changes(this.table, this.#cursor);
-      if (this.#dies()) return false;
-      for (const { id, record } of data) {
-        if (this.random() < 0.01) return false;
-        if (record === null) this.records.delete(id);
-        else this.records.set(id, record);
-      }
-      if (this.#dies()) return false;
-      this.#cursor = meta.next_cursor;
-      if (!meta.has_more) return true;
-    }
-  }
-
-  /** Until it has all that was written before. */
-  async catchUp(): Promise<void> {
-    while (!(await this.follow()));
-  }
-}
-
-it('a reader that is killed at random ends with an exact mirror of the table', async () => {
-  const seed = Number(process.env.SEED ?? 44);
-  const random = seeded(seed);
-  const table = 'dyn_item';
-  await acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent: null } });
-  const below = (n: number): number => Math.floor(random() * n);
-  const some = (batchId: string) =>
-    Array.from({ length: 1 + below(60) }, () => ({
-      external_id: `E${below(150)}`,
-      name: `Item ${below(4)}`,
-      ...(random() < 0.8 ? { _batch_id: batchId } : {}),
-    }));
-  const operations: string[] = [];
-  const writes = [
-    () =>
-      acme().batch(
-        table,
-        some(`s${below(3)}`).filter(
-          ({ external_id }, at, all) => all.findIndex((each) => each.external_id === external_id) === at,
-        ),
-      ),
-    async () => {
-      const { operation_id: operation } = await acme().cleanUp(table, `s${below(3)}`);
-      if (operation !== undefined) operations.push(operation);
-    },
-    () => acme().postUndo(table, operations[below(operations.length)] ?? '0'),
-    () => acme().postRecord(table, { external_id: `E${below(150)}`, name: 'single' }),
-    async () => {
-      const { data } = await acme().list(table, { perPage: '100' });
-      const record = data[below(data.length)];
-      if (record !== undefined) await acme().putRecord(table, record.id, { name: `changed ${below(3)}` });
-    },
-  ];
-  const weights = [0, 0, 0, 1, 2, 2, 3, 4, 4];
-  let isWriting = true;
-  const write = async (count: number): Promise<void> => {
-    for (let n = 0; n < count; n++) await writes[weights[below(weights.length)] ?? 0]?.();
-  };
-  const mirrors = [new Mirror(table, seeded(seed + 1)), new Mirror(table, seeded(seed + 2))];
-  const read = async (mirror: Mirror | undefined): Promise<void> => {
-    while (isWriting) await mirror?.follow();
-  };
-  const reading = mirrors.map(read);
-  await write(40);
-  isWriting = false;
-  await Promise.all(reading);
-  // Cursors outlive the read models, and the process.
-  const rebuilt = await run.service.cli(
-    'projections',
-    'rebuild',
-    '--projection',
-    'records',
-    '--tenant',
-    acme().name,
-    '--table',
-    table,
-  );
-  expect(rebuilt).toMatchObject({ code: 0 });
-  await write(10);
-  for (const mirror of mirrors) {
-    await mirror.catchUp();
-    const whole = await wholeTable(table);
-    const shown = { seed, records: [...mirror.records.values()].sort(byId) };
-    expect(shown).toEqual({ seed, records: [...whole].sort(byId) });
-    expect(ids(whole).length).toBe(mirror.records.size);
-  }
-});
-
-const byId = (a: unknown, b: unknown): number => (idOf(a) < idOf(b) ? -1 : 1);
-const idOf = (record: unknown): string => z.looseObject({ id: z.string() }).parse(record).id;

@@ -1,6 +1,5 @@
 /** Times as the serialisers of other systems write them: in bodies and filters, one instant is one value (spec §2.1, §4.3, §4.7). */
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
-import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
@@ -13,32 +12,16 @@ const SAME_INSTANT: readonly (readonly [serialiser: string, written: string])[] 
   ['this service', SHOWN],
   ['JavaScript toISOString, Salesforce API', '2026-01-02T03:04:05.000Z'],
   ['Salesforce SOAP, Jackson', '2026-01-02T03:04:05.000+0000'],
-  ['Jackson with another zone', '2026-01-02T04:04:05.000+0100'],
-  ['Jackson with the colon', '2026-01-02T04:04:05.000+01:00'],
   ['Java Instant, Go RFC3339Nano, Ruby iso8601', '2026-01-02T03:04:05Z'],
-  ['Java OffsetDateTime', '2026-01-01T22:04:05-05:00'],
-  ['Java with nanoseconds', '2026-01-02T03:04:05.000000000Z'],
-  ['.NET DateTime "O", UTC', '2026-01-02T03:04:05.0000000Z'],
   ['.NET DateTimeOffset "O"', '2026-01-02T08:34:05.0000000+05:30'],
-  ['.NET DateTime "O" without a kind', '2026-01-02T03:04:05.0000000'],
-  ['.NET "s"', '2026-01-02T03:04:05'],
   ['.NET "u"', '2026-01-02 03:04:05Z'],
   ['SQL Server datetimeoffset', '2026-01-02 04:04:05.0000000 +01:00'],
-  ['PHP DATE_ATOM, DATE_RFC3339', '2026-01-02T03:04:05+00:00'],
-  ['PHP DATE_ISO8601', '2026-01-02T03:04:05+0000'],
-  ['PHP DATE_RFC3339_EXTENDED', '2026-01-02T04:04:05.000+01:00'],
-  ['Python isoformat', '2026-01-02T03:04:05+00:00'],
-  ['Python isoformat with microseconds', '2026-01-02T04:04:05.000000+01:00'],
   ['Python str', '2026-01-02 03:04:05+00:00'],
   ['PostgreSQL', '2026-01-02 04:04:05+01'],
-  ['PostgreSQL in India', '2026-01-02 08:34:05+05:30'],
   ['MySQL', '2026-01-02 03:04:05'],
   ['ISO 8601 with a comma', '2026-01-02T03:04:05,000Z'],
   ['ISO 8601 with an hour as its zone', '2026-01-02T05:04:05+02'],
-  ['RFC 3339 in lower case', '2026-01-02t03:04:05z'],
   ['SAP, OData 2', '/Date(1767323045000)/'],
-  ['SAP, OData 2 with a zone', '/Date(1767323045000+0000)/'],
-  ['a time west of Greenwich without its colon', '2026-01-01T19:34:05-0730'],
 ];
 
 it('each is taken by create and PUT, and the same instant in any form is unchanged, in a batch as well', async () => {
@@ -59,11 +42,8 @@ it('each is taken by create and PUT, and the same instant in any form is unchang
 
 it.each([
   ['2026-01-02T03:04Z', '2026-01-02T03:04:00.000000Z'],
-  ['2026-01-02T03:04+01:00', '2026-01-02T02:04:00.000000Z'],
   ['2026-01-02 03:04-03', '2026-01-02T06:04:00.000000Z'],
-  ['2026-01-02T03:04:05.1234560Z', '2026-01-02T03:04:05.123456Z'],
   ['2026-01-02T03:04:05.123456000+01:00', '2026-01-02T02:04:05.123456Z'],
-  ['2026-01-02T03:04:05,5', '2026-01-02T03:04:05.500000Z'],
   ['/Date(-1)/', '1969-12-31T23:59:59.999000Z'],
   ['2024-02-29T23:30:00-01:00', '2024-03-01T00:30:00.000000Z'],
 ])('%s is shown as %s', async (written, shown) => {
@@ -96,26 +76,6 @@ describe('filters', () => {
     }
   });
 
-  it.each([
-    ['[ne]', ['~f0', '~f2']],
-    ['[gt]', ['~f2']],
-    ['[gte]', ['~f1', '~f2']],
-    ['[lt]', ['~f0']],
-    ['[lte]', ['~f0', '~f1']],
-    ['[in]', ['~f1']],
-  ])('%s compares instants', async (operator, codes) => {
-    for (const written of ['2026-01-02T04:04:05.000%2B0100', '/Date(1767323045000)/', '2026-01-02%2003:04:05'])
-      expect(await found(operator, written)).toEqual(codes);
-  });
-
-  it('take the same for the times of the records themselves', async () => {
-    const { created_at } = await acme().create(EVERY_TYPE, { code: 'time' });
-    const local = new Date(Date.parse(created_at) + 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
-    const written = `${local}.${created_at.slice(20, 26)}000+01`;
-    const { data } = await acme().list(EVERY_TYPE, { 'filter[created_at][eq]': written });
-    expect(data.map(({ code }) => code)).toEqual(['time']);
-  });
-
   it.each(['2026-01-02T24:00:00Z', '2026-12-31T23:59:60Z', '2026-02-30T00:00Z', '2026-01-02T03:04:05.1234567Z'])(
     '%s is 400, and the reason says what is wanted',
     async (written) => {
@@ -141,19 +101,5 @@ it('what info and the OpenAPI document say of a DateTime takes the same', async 
     for (const refused of ['2026-01-02', '2026-01-02T24:00Z', '2026-01-02T03:04:60Z', '2026-01-02T03:04:05.1234567Z']) {
       expect(refused).not.toMatch(pattern);
     }
-  }
-});
-
-it('a Date takes dates only', async () => {
-  for (const day of [
-    '2026-01-02T00:00:00Z',
-    '2026-01-02 00:00:00',
-    '/Date(1767312000000)/',
-    '20260102',
-    ' 2026-01-02',
-  ]) {
-    const answer = await acme().send('POST', `${ASSETS}/${EVERY_TYPE}/assets`, { body: { code: 'day', day } });
-    expect(answer.status).toBe(422);
-    expect(answer.text).toContain('must be a date in the form YYYY-MM-DD.');
   }
 });

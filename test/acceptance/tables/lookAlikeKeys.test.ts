@@ -3,7 +3,6 @@
  * (spec §4.7, decision 0046).
  */
 import { addPerson } from '../people.js';
-import { infoOf } from '../samples.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', orders: 'dyn_stock_order' } });
@@ -63,17 +62,10 @@ const found = async (operator: string, key: string) => {
 const items = (name: string, _batch_id: string) => KEYS.map((external_id) => ({ external_id, name, _batch_id }));
 const dryRun = async (sent: readonly object[]) =>
   (await acme().postBatch('dyn_party', { items: sent }, { query: { dry_run: 'true' } })).body;
-let ids: ReadonlyMap<unknown, string>;
 
 beforeAll(async () => {
   expect(await dryRun(items('Before', 'one'))).toMatchObject({ data: { created: KEYS.length, updated: 0 } });
   expect(await acme().batch('dyn_party', items('Before', 'one'))).toMatchObject({ created: KEYS.length });
-  ids = new Map((await all()).map(({ external_id, id }) => [external_id, id]));
-});
-
-it('info says how keys are compared, of tables that have some', async () => {
-  expect(await infoOf(acme(), 'dyn_party')).toMatchObject({ unique_comparison: 'exact' });
-  expect(await infoOf(acme(), 'dyn_stock_order')).toMatchObject({ unique_comparison: null });
 });
 
 it('the records of a batch are as many as its keys; the same batch again makes none', async () => {
@@ -100,38 +92,6 @@ it('each is found alone by eq and in, and left out alone by ne', async () => {
     expect(await found('[in]', escaped(key))).toEqual([key]);
     expect((await found('[ne]', key)).sort()).toEqual(KEYS.filter((other) => other !== key).sort());
   }
-});
-
-it('some are found by one in, with their spaces; filter[field]= looks for a part without regard to case', async () => {
-  // A backslash at the end of a value would escape the comma behind it.
-  const some = KEYS.filter((key) => !key.endsWith('\\'));
-  expect((await found('[in]', some.map(escaped).join())).sort()).toEqual([...some].sort());
-  expect(await found('[in]', 'K-1, K-1')).toEqual(['K-1', ' K-1']);
-  expect(await found('', 'k-1')).toEqual(expect.arrayContaining(['K-1', 'k-1', ' K-1', 'K-1 ']));
-});
-
-it('an update gives a record a key that only looks like another one, and not that other one', async () => {
-  const { id } = await acme().create('dyn_party', { external_id: 'moves', name: 'Before' });
-  for (const external_id of ['K-1  ', 'K -1', 'cafe\u0301\u0301']) {
-    expect(await acme().update('dyn_party', id, { external_id })).toMatchObject({ id, external_id });
-  }
-  for (const external_id of ['K-1', 'K-1 ', 'cafe\u0301', 'caf\u00e9']) {
-    expect((await acme().putRecord('dyn_party', id, { external_id })).status).toBe(422);
-  }
-  await acme().batch('dyn_party', [{ external_id: 'cafe\u0301\u0301', name: 'Moved' }]);
-  expect((await acme().get('dyn_party', id)).name).toBe('Moved');
-});
-
-it('what was cleaned up comes back with its own id, not that of a key that looks like it', async () => {
-  await acme().batch('dyn_party', [{ external_id: 'other', name: 'O', _batch_id: 'two' }]);
-  await acme().cleanUp('dyn_party', 'two');
-  expect((await all()).map(({ external_id }) => external_id)).toEqual(['other']);
-  const backwards = items('After', 'three')
-    .map((item, n) => ({ ...item, name: `After ${n}` }))
-    .reverse();
-  expect(await acme().batch('dyn_party', backwards)).toMatchObject({ created: KEYS.length });
-  const after = new Map((await all()).map(({ external_id, id, name }) => [external_id, [id, name]]));
-  for (const [n, key] of KEYS.entries()) expect([key, after.get(key)]).toEqual([key, [ids.get(key), `After ${n}`]]);
 });
 
 it('an order that names a party means the one with this key, and none that looks like it', async () => {

@@ -109,44 +109,6 @@ describe('operations', () => {
       await expectRefused(run.service, 400, () => other().getOperations('dyn_item', { query: wrong }));
     }
   });
-
-  it('are read by everybody who signs in, an auditor too, and keep the names of clients and users that are removed', async () => {
-    const admin = await other().signIn();
-    const body = { name: 'Night job', scopes: ['write:reference_data'] };
-    const made = await other().platformData('POST', '/api-clients', body);
-    const client = z.looseObject({ client_id: z.string(), client_secret: z.string() }).parse(made);
-    const { client_id, client_secret } = client;
-    const granted = await other().requestToken({ grant_type: 'client_credentials', client_id, client_secret });
-    const { access_token: token } = z.looseObject({ access_token: z.string() }).parse(granted.body);
-    await other().postBatch('dyn_unit_code', { items: [{ code: 'PCE', value: 'Piece' }] }, { token });
-    expect((await other().platform('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
-    const auditor = await other().addPerson('auditor');
-    for (const session of [admin, auditor]) {
-      for (const query of ['', `actor=${client_id}`, 'actor=night+job', 'kind=batch']) {
-        const seen = await other().platform('GET', '/tables/dyn_unit_code/operations', { token: session, query });
-        expect(seen).toMatchObject({
-          status: 200,
-          body: { data: [{ kind: 'batch', actor: { kind: 'client', id: client_id, name: 'Night job' } }] },
-        });
-      }
-    }
-    const orders = () => other().platform('GET', '/tables/dyn_stock_order/operations', { token: auditor });
-    await expectRefused(run.service, 400, orders);
-    const unknown = () => other().platform('GET', '/tables/dyn_nothing/operations', { token: auditor });
-    await expectRefused(run.service, 404, unknown);
-  });
-
-  it('are refused with a wrong cursor, of Master Data, and without the scope', async () => {
-    const get =
-      (table: string, options = {}) =>
-      () =>
-        other().getOperations(table, options);
-    await expectRefused(run.service, 400, get('dyn_party', { query: 'cursor=-1' }));
-    await expectRefused(run.service, 400, get('dyn_party', { query: 'curser=1' }));
-    await expectRefused(run.service, 400, get('dyn_stock_order'));
-    const token = await other().token('read:order_data');
-    await expectRefused(run.service, 403, get('dyn_party', { token }));
-  });
 });
 
 describe('undo', () => {
@@ -230,24 +192,6 @@ describe('undo', () => {
     expect(left).toHaveLength(1000);
   });
 
-  it('with an Idempotency-Key is answered as before when it is sent again, and with another body is 422', async () => {
-    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday' }));
-    const operation = await mistyped();
-    const headers = { 'idempotency-key': `undo ${operation}`.replace(' ', '-') };
-    const keyed = (body?: object, id = operation) =>
-      acme().postUndo('dyn_party', id, { headers, ...(body && { body }) });
-    const [one, two] = await Promise.all([keyed(), keyed()]);
-    expect(one).toMatchObject({ status: 200, body: { data: { restored: 5, unchanged: 0 } } });
-    expect(two.body).toEqual(one.body);
-    expect(await keyed()).toMatchObject({ body: one.body, headers: { 'idempotency-replayed': 'true' } });
-    expect((await keyed({})).body).toEqual(one.body);
-    const last = (await all()).at(-1)?.id;
-    await expectInvalid(run.service, ['Idempotency-Key'], () => keyed({ after: last }));
-    await expectInvalid(run.service, ['Idempotency-Key'], () => keyed(undefined, '0'));
-    const dry = { headers, query: { dry_run: 'true' } };
-    await expectRefused(run.service, 400, () => acme().postUndo('dyn_party', operation, dry));
-  });
-
   it('of a batch brings back values and batch ids and deletes what it created; what changed since is told', async () => {
     await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday', notes: 'old' }));
     const before = values(await all());
@@ -271,16 +215,6 @@ describe('undo', () => {
     const { body } = await acme().getOperations('dyn_party');
     const newest = expect.objectContaining({ kind: 'undo', deleted: 1, undoes: again.operation_id });
     expect(body).toMatchObject({ data: expect.arrayContaining([newest]) });
-  });
-
-  it('is not kept from its work by a later batch that saw the records and changed nothing', async () => {
-    await acme().batch('dyn_party', parties(0, 2, { _batch_id: 'monday', notes: 'old' }));
-    const changed = parties(0, 3, { _batch_id: 'tuesday', notes: 'new' });
-    const { operation_id: batch = '' } = await acme().batch('dyn_party', changed);
-    await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'wednesday', notes: 'new' }));
-    expect(await undo(batch)).toMatchObject({ restored: 2, deleted: 1, left: [] });
-    expect((await all()).map(({ notes }) => notes)).toEqual(['old', 'old']);
-    expect(await acme().cleanUp('dyn_party', 'wednesday')).toMatchObject({ deleted: 0 });
   });
 
   it('of a batch that fills several events is asked for by its first, and is of all of them', async () => {

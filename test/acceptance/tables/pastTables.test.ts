@@ -101,9 +101,3 @@ it.each([
 ])('%s is 400', async (path, error) => {
   expect(await past(path)).toMatchObject({ status: 400, body: { error: expect.stringContaining(error) } });
 });
-
-it('a moment needs the scope of the table, as now', async () => {
-  const token = await acme().token('read:order_data');
-  for (const path of ['/dyn_item/assets?at=5', '/dyn_item/compare?from=5&to=6'])
-    expect((await acme().send('GET', `${ASSETS}${path}`, { token })).status).toBe(403);
-});

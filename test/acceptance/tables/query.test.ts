@@ -21,12 +21,9 @@ const list = (query: Query | string = '') => acme().list('dyn_item', query);
 describe('filters', () => {
   const FILTERS: readonly (readonly [why: string, filters: Query, matches: (record: AssetRecord) => boolean])[] = [
     ['a part of the value', { name: 'offe' }, (r) => contains(r, 'name', 'offe')],
-    ['the whole value', { external_id: 'E77' }, (r) => contains(r, 'external_id', 'E77')],
     ['another case', { name: 'TEA' }, (r) => contains(r, 'name', 'tea')],
     ['another case beyond ASCII', { name: 'éclair' }, (r) => contains(r, 'name', 'éclair')],
-    ['one character', { name: 'k' }, (r) => contains(r, 'name', 'k')],
     ['two characters', { sku: '99' }, (r) => contains(r, 'sku', '99')],
-    ['another script', { name: '漢' }, (r) => contains(r, 'name', '漢')],
     [
       'several values: any of them',
       { name: 'tea,COFFEE' },
@@ -37,26 +34,14 @@ describe('filters', () => {
       { name: 'tea', brand_name: 'kade' },
       (r) => contains(r, 'name', 'tea') && contains(r, 'brand_name', 'kade'),
     ],
-    [
-      'any of some and all of several',
-      { name: 'tea,salt', sku: '1,2' },
-      (r) => ['tea', 'salt'].some((t) => contains(r, 'name', t)) && ['1', '2'].some((t) => contains(r, 'sku', t)),
-    ],
     ['a literal %', { name: '0%' }, (r) => contains(r, 'name', '0%')],
-    ['% alone', { name: '%' }, (r) => contains(r, 'name', '%')],
     ['a literal _', { name: 't_d' }, (r) => contains(r, 'name', 't_d')],
-    ['_ alone', { name: '_' }, (r) => contains(r, 'name', '_')],
     ['a literal backslash', { name: 'k\\s' }, (r) => contains(r, 'name', 'k\\s')],
     ['a literal comma', { name: 'salt\\, f' }, (r) => contains(r, 'name', 'salt, f')],
     ['a quote', { name: "o'n" }, (r) => contains(r, 'name', "o'n")],
-    ['a double quote', { name: 'a"b' }, () => false],
     ['SQL', { name: "' OR 1=1 --" }, () => false],
-    ['words of a full text query', { name: 'tea OR coffee' }, () => false],
-    ['an asterisk', { name: 'tea*' }, () => false],
     ['a regular expression', { name: '.*' }, () => false],
     ['spaces at the ends', { name: ' 4' }, (r) => contains(r, 'name', ' 4')],
-    ['nothing that exists', { name: 'zzzzzz' }, () => false],
-    ['bytes that are no UTF-8 text', { name: '\ufffd' }, () => false],
   ];
 
   it.each(FILTERS)('§4.3, decision: a filter matches %s', async (_why, filters, matches) => {
@@ -83,24 +68,12 @@ describe('filters', () => {
   itOfRequests.each([
     ['a field that is not filterable', field('description')],
     ['an unknown field', field('colour')],
-    ['id', field('id')],
-    ['created_at', field('created_at')],
     ['_batch_id', field('_batch_id')],
     ['__proto__', field('__proto__')],
-    ['constructor', field('constructor')],
-    ['SQL as a field', field('name" OR 1=1 --')],
     ['an empty value', { 'filter[name]': '' }],
-    ['a comma alone', { 'filter[name]': ',' }],
     ['commas alone', { 'filter[name]': ',,' }],
-    ['an empty repeated value', { 'filter[name][]': '' }],
-    ['no field', { 'filter[]': 'a' }],
-    ['no brackets', { filter: 'a' }],
-    ['an open bracket', { 'filter[name': 'a' }],
-    ['a nested field', { 'filter[name][like]': 'a' }],
     ['a NUL character', { 'filter[name]': 'a\0b' }],
     ['1,000 characters', { 'filter[name]': 'a'.repeat(1000) }],
-    ['1,000 values', { 'filter[name]': Array.from({ length: 1000 }, (_, n) => n).join(',') }],
-    ['a good and a disallowed field', { 'filter[name]': 'tea', ...field('colour') }],
   ])('§4.3, §7: a filter with %s is 400', async (_what, query) => {
     await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
   });
@@ -118,17 +91,7 @@ describe('sorts', () => {
     return a < b ? -1 : 1;
   };
 
-  it.each([
-    ['name'],
-    ['brand_name'],
-    ['sku'],
-    ['external_id'],
-    ['created_at'],
-    ['updated_at'],
-    ['brand_name', '-name'],
-    ['-brand_name', 'sku'],
-    ['-created_at', 'name'],
-  ])(
+  it.each([['name'], ['brand_name'], ['sku'], ['created_at'], ['brand_name', '-name'], ['-brand_name', 'sku']])(
     '§4.3, decision: sort by %s %s: fields in order, case-insensitive, null first ascending, pages never overlap',
     async (...sort) => {
       const found = await follow(acme(), { sort: sort.join(','), perPage: '1000' });
@@ -152,29 +115,10 @@ describe('sorts', () => {
     },
   );
 
-  itOfRequests.each([
-    'description',
-    'colour',
-    'id',
-    '_batch_id',
-    '__proto__',
-    'constructor',
-    '',
-    '-',
-    '--name',
-    'name,',
-    ',name',
-    'name desc',
-    'name;drop',
-    'NAME',
-  ])('§4.3, §7: sort=%j is 400', async (sort) => {
-    await expectRefused(run.service, 400, () => acme().getList('dyn_item', { sort }));
-  });
-
-  itOfRequests.each(['sort=name&sort=sku', 'sort[]=name'])(
-    'decision: %s is 400, since sort is one text',
-    async (query) => {
-      await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
+  itOfRequests.each(['description', 'colour', 'id', '_batch_id', '', '--name', 'name desc'])(
+    '§4.3, §7: sort=%j is 400',
+    async (sort) => {
+      await expectRefused(run.service, 400, () => acme().getList('dyn_item', { sort }));
     },
   );
 });
@@ -196,13 +140,9 @@ describe('other types', () => {
 
   it.each([
     ['count', '5'],
-    ['count', '-'],
     ['amount', '.25'],
     ['day', '2026-03'],
-    ['moment', 'T07:'],
     ['flag', 'true'],
-    ['flag', 'fal'],
-    ['flag', 'null'],
   ])('decision: filter[%s]=%s is matched on the JSON text', async (name, value) => {
     const wanted = (await all()).filter((record) => record[name] !== null && contains(record, name, value));
     const { data } = await acme().list(EVERY_TYPE, { [`filter[${name}]`]: value, perPage: '100' });
@@ -218,20 +158,14 @@ describe('other types', () => {
     ],
     ['filter[amount][lte]=-2.5', ({ amount }) => amount !== null && Number(amount) <= -2.5],
     ['filter[amount][in]=-3,0.25,7', ({ amount }) => [-3, 0.25, 7].includes(Number(amount ?? Number.NaN))],
-    ['filter[amount][ne]=0.25', ({ amount }) => amount !== 0.25],
     ['filter[day][gte]=2026-08-15', ({ day }) => String(day) >= '2026-08-15'],
     ['filter[moment][eq]=2026-01-01T06:00:00%2B01:00', ({ moment }) => moment === fifth],
-    ['filter[moment][gt]=2026-01-01T22:00:00Z', ({ moment }) => String(moment).includes('T23')],
     ['filter[flag][eq]=true', ({ flag }) => flag === true],
     ['filter[flag][ne]=true', ({ flag }) => flag !== true],
     ['filter[flag][null]=true', ({ flag }) => flag === null],
-    ['filter[count][null]=false', ({ count }) => count !== null],
     ['filter[code][in]=N1,n2,N3', ({ code }) => code === 'N1' || code === 'N3'],
     ['filter[code][gte]=n30&filter[code][lt]=N32', ({ code }) => code === 'N30' || code === 'N31'],
     ['filter[code][ne]=N1&filter[code]=N1', ({ code }) => /^N1\d/.test(String(code))],
-    ['filter[title][null]=true&filter[text][ne]=x&filter[short][null]=true', () => true],
-    ['filter[created_at][gt]=2020-01-01T00:00:00Z&filter[updated_at][null]=false', () => true],
-    ['filter[updated_at][lt]=2020-01-01T00:00:00Z', () => false],
   ])('%s compares values of their type', async (query, matches) => {
     const wanted = (await all()).filter(matches);
     const { data, meta } = await acme().list(EVERY_TYPE, `${query}&perPage=100`);
@@ -239,21 +173,8 @@ describe('other types', () => {
     expect(meta.total).toBe(wanted.length);
   });
 
-  it('a list by updated_at goes on where it was', async () => {
-    const [tenth] = (await acme().list(EVERY_TYPE, 'filter[code][eq]=N10')).data;
-    await acme().update(EVERY_TYPE, String(tenth?.id), { title: 'later' });
-    const { updated_at: at } = await acme().get(EVERY_TYPE, String(tenth?.id));
-    const found = async (operator: string) =>
-      ids((await acme().list(EVERY_TYPE, { [`filter[updated_at][${operator}]`]: at, sort: '-updated_at' })).data);
-    expect(await found('gte')).toEqual([tenth?.id]);
-    expect(await found('eq')).toEqual([tenth?.id]);
-    expect(await found('gt')).toEqual([]);
-    expect(await found('lt')).toHaveLength(25);
-  });
-
   itOfRequests.each([
     ['a number that is none', { 'filter[count][gt]': 'many' }],
-    ['a time that is none', { 'filter[updated_at][gt]': 'yesterday' }],
     ['an unknown operator', { 'filter[count][like]': '1' }],
     ['a comparison of truth values', { 'filter[flag][gt]': 'false' }],
     ['a field that is not filterable', { 'filter[id][eq]': 'x' }],

@@ -68,32 +68,6 @@ it('are listed, the newest first: when, by whom, what became of each, and what i
   expect(operations.body).toMatchObject({ data: [{ kind: 'clean_up' }, { updated: 1 }, { seen: 10 }] });
 });
 
-it('are read one by one, with the scope to read, and by everybody who signs in', async () => {
-  const id = await synchronized('dyn_item', [parties(0, 3)]);
-  const one = await get(`dyn_item/syncs/${id}`);
-  expect(one).toMatchObject({ status: 200, body: { data: { id, status: 'committed', created: 3, deleted: 0 } } });
-  const token = await acme().token('read:reference_data');
-  expect((await get(`dyn_item/syncs/${id}`, { token })).body).toEqual(one.body);
-  const auditor = await acme().addPerson('auditor');
-  for (const path of [`/tables/dyn_item/syncs/${id}`, '/tables/dyn_item/syncs']) {
-    const { status, text } = await acme().platform('GET', path, { token: auditor });
-    expect(status).toBe(200);
-    expect(text).toContain(`"id":"${id}","status":"committed"`);
-    expect(text).toContain('/api/v1/platform/tables/dyn_item/operations?batch_id=');
-  }
-  const orders = await acme().token('read:order_data');
-  for (const path of ['dyn_item/syncs', `dyn_item/syncs/${id}`]) {
-    await expectRefused(run.service, 403, () => get(path, { token: orders }));
-  }
-  await expectRefused(run.service, 404, () => get('dyn_item/syncs/sync-session-none'));
-  await expectRefused(run.service, 404, () => get(`dyn_party/syncs/${id}`));
-  await expectRefused(run.service, 400, () => get('dyn_stock_order/syncs'));
-  await expectRefused(run.service, 400, () => get('dyn_item/syncs', { query: 'cursor=x' }));
-  // As from a cursor behind the newest.
-  expect((await list('dyn_item', 'cursor=999999999999999')).data).toHaveLength((await list('dyn_item')).data.length);
-  await expectRefused(run.service, 404, () => run.tenant('other').send('GET', `${ASSETS}/dyn_item/syncs/${id}`));
-});
-
 it('of many come in pages, each once', async () => {
   const ids: string[] = [];
   for (let n = 0; n < 27; n++) ids.unshift(await acme().sync('dyn_unit_code'));
@@ -141,21 +115,6 @@ describe('by an admin, as an import of a file', () => {
     expect((await ask(`/operations/${batch}/undo`)).data).toMatchObject({ restored: 0, deleted: 0 });
     expect((await ask(`/syncs/${kept}/undo`)).data).toMatchObject({ restored: 1 });
     expect(await codes()).toEqual(before);
-  });
-
-  it('is for admins, and says with the row and the field what is wrong', async () => {
-    const refused = await acme().platform('POST', `/tables/${table}/assets/batch`, {
-      body: { items: [{ code: 'A', value: 'a' }, { value: 'without a code' }] },
-    });
-    expect(refused).toMatchObject({ status: 422, body: { errors: { 'items.1.code': [expect.any(String)] } } });
-    for (const role of ['validator', 'auditor'] as const) {
-      const token = await acme().addPerson(role);
-      for (const path of ['/assets/batch', '/syncs', '/syncs/x/commit', '/syncs/x/undo', '/operations/1/undo']) {
-        const { status } = await acme().platform('POST', `/tables/${table}${path}`, { token, body: {} });
-        expect([role, path, status]).toEqual([role, path, 403]);
-      }
-    }
-    await expectRefused(run.service, 400, () => acme().platform('POST', '/tables/dyn_stock_order/syncs'));
   });
 });
 

@@ -1,7 +1,6 @@
 /** Traces: what a collector is sent of requests, and of approvals up to each attempt at the receiver. */
-import { addWebhook, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { addWebhook, quickDelivery, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
-import { ASSETS } from '../tenant.js';
 import { callersTrace, KIND, only, type SentSpan, TraceCollector } from '../traceCollector.js';
 import { useService } from '../useService.js';
 
@@ -49,32 +48,6 @@ it('a write is a span of the caller’s trace: its append, its projection and th
   }
 });
 
-it('each caller is told in its own trace of an append that several share', async () => {
-  const callers = Array.from({ length: 8 }, () => callersTrace());
-  const create = ({ traceId, headers }: (typeof callers)[number]) =>
-    acme().postRecord('dyn_item', { external_id: traceId, name: 'Shared' }, { headers });
-  const answers = await Promise.all(callers.map(create));
-  expect(answers.map(({ status }) => status)).toEqual(callers.map(() => 201));
-  for (const { traceId } of callers) {
-    const append = only(await collector.trace(traceId, 'append table'), 'append table');
-    expect(append.attributes).toMatchObject({ 'dynamic_assets.events': 1 });
-  }
-});
-
-it('without a caller’s trace, or with what is none, a request begins its own', async () => {
-  for (const traceparent of [undefined, 'nonsense', `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01`]) {
-    const answer = await acme().getList('dyn_item', '', { headers: traceparent === undefined ? {} : { traceparent } });
-    expect(answer.status).toBe(200);
-    const id = answer.headers['x-request-id'];
-    const [span] = await collector.until(
-      ({ attributes }) => attributes['dynamic_assets.correlation_id'] === id,
-      (found) => found.length > 0,
-    );
-    expect(span).toMatchObject({ name: `GET ${ROUTE}` });
-    expect(span).not.toHaveProperty('parentSpanId');
-  }
-});
-
 it('a trace that its caller does not keep is not sent', async () => {
   const unkept = callersTrace(false);
   const kept = callersTrace();
@@ -83,18 +56,6 @@ it('a trace that its caller does not keep is not sent', async () => {
   }
   await collector.trace(kept.traceId, `POST ${ROUTE}`, 'append table', 'wait until visible');
   expect(collector.spans.filter(({ traceId }) => traceId === unkept.traceId)).toEqual([]);
-});
-
-it('a refusal is no failure of the service; a path that there is not has no route', async () => {
-  const refused = callersTrace();
-  const nowhere = callersTrace();
-  const options = { token: null, headers: refused.headers };
-  expect((await acme().send('GET', `${ASSETS}/dyn_item/assets`, options)).status).toBe(401);
-  expect((await acme().send('GET', '/nowhere/secret-42', { headers: nowhere.headers })).status).toBe(404);
-  const [request] = await collector.trace(refused.traceId, 'GET');
-  expect(request).toMatchObject({ status: { code: 0 }, attributes: { 'http.response.status_code': 401 } });
-  const unmatched = only(await collector.trace(nowhere.traceId, 'GET'), 'GET');
-  expect(unmatched.attributes).not.toHaveProperty('http.route');
 });
 
 it('probes make no spans, and no span names a path, a key or a value', async () => {
@@ -108,13 +69,6 @@ it('probes make no spans, and no span names a path, a key or a value', async () 
   expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
   const text = JSON.stringify(collector.spans.map(({ name, attributes }) => ({ name, attributes })));
   for (const word of ['secret-42', 'Shared', 'T1', 'Bearer']) expect(text).not.toContain(word);
-});
-
-it('they come as those of the service and its version', () => {
-  expect(collector.spans[0]?.service).toMatchObject({
-    'service.name': 'dynamic-assets',
-    'service.version': expect.stringMatching(/^\d/),
-  });
 });
 
 const APPROVE = 'POST /api/v1/platform/orders/:id/approve';
@@ -180,35 +134,6 @@ it('the receiver is told nothing of it, and no span names the path of its URL', 
     const [call] = await receiver.received('/told?key=hidden', 1);
     expect(Object.keys(call?.headers ?? {}).filter((name) => name.startsWith('trace'))).toEqual([]);
     expect(JSON.stringify(collector.spans.map(({ attributes }) => attributes))).not.toMatch(/told|hidden/);
-  });
-});
-
-it('an export that fails for good is told in the same trace, by what failed the order', async () => {
-  receiver.reply('/never', () => ({ status: 503 }));
-  await withWebhook(acme(), receiver, '/never', async () => {
-    const { traceId, orderId } = await approveTraced();
-    await reaches(acme(), orderId, 'failed');
-    const spans = await collector.until(
-      (span) => span.traceId === traceId,
-      (found) => attemptsOf(found).length === 5 && found.filter(({ name }) => name === 'append order').length === 2,
-    );
-    expect(
-      attemptsOf(spans)
-        .map(({ attributes }) => attributes['dynamic_assets.attempt'])
-        .sort(),
-    ).toEqual([1, 2, 3, 4, 5]);
-  });
-});
-
-it('an order that nobody traces is delivered without a span', async () => {
-  await withWebhook(acme(), receiver, '/untraced', async () => {
-    const { order } = await validatedOrder(acme());
-    const { headers, traceId } = callersTrace(false);
-    await acme().platform('POST', `/orders/${order.id}/approve`, { body: {}, headers });
-    await receiver.received('/untraced', 1);
-    const last = await approveTraced();
-    await collector.trace(last.traceId, 'webhook attempt');
-    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
   });
 });
 

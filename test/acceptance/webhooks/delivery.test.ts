@@ -1,6 +1,6 @@
 /** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
 import { createHmac } from 'node:crypto';
-import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
+import { addWebhook, approve, deliveriesEnded, reaches, validatedOrder, withWebhook } from '../export.js';
 import { Receiver, type Write } from '../receiver.js';
 import type { Fields } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -48,16 +48,6 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
     await approvedOrder();
     const [, second] = await receiver.received('/signed', 2);
     expect(second?.headers.signature).toBe(hmac(second?.body ?? Buffer.of(), renewed));
-  });
-});
-
-it('§3: the integration reports completed after it received the order', async () => {
-  await withWebhook(acme(), receiver, '/completed', async () => {
-    const orderId = await approvedOrder();
-    const [call] = await receiver.received('/completed', 1);
-    const { id } = Object(Reflect.get(Object(parsed(call?.body)), 'validated_order'));
-    await acme().update('dyn_stock_order', String(id), { processing_status: 'completed' });
-    expect(await orderOf(orderId)).toMatchObject({ processing_status: 'completed' });
   });
 });
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { errorsOf } from '../../webhooks/schemaCheck.js';
 import { approve, deliveriesEnded, parsed, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
-import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -73,17 +72,6 @@ it('§1: schemas are of the organisation’s own order model and fields', async 
   const field = { name: 'vat_group', type: 'String', max_length: 8 };
   await acme().platformData('POST', '/asset-types/dyn_party/fields', field);
   expect(await schemaOf(acme())).toHaveProperty(['$defs', 'dyn_party', 'properties', 'vat_group']);
-});
-
-it('everyone of the organisation may read it, API clients may not', async () => {
-  for (const role of ['validator', 'auditor'] as const) {
-    const token = await acme().addPerson(role);
-    expect((await acme().platform('GET', '/webhook-events', { token })).status).toBe(200);
-  }
-  const client = await acme().token();
-  await expectRefused(run.service, 401, () => acme().platform('GET', '/webhook-events', { token: client }));
-  await expectRefused(run.service, 401, () => acme().platform('GET', '/webhook-events', { token: null }));
-  expect((await acme().platform('POST', '/webhook-events', { body: {} })).status).toBe(405);
 });
 
 it('§6, §6.1, §6.4: whatever happens, what arrives is as the schema of its kind says', async () => {

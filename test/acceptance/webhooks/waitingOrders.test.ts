@@ -56,16 +56,6 @@ it('§3: an approval that no webhook wants says so: in its answer, the list, the
   expect(await inArchive(id)).not.toHaveProperty('warnings');
 });
 
-it('§3: a webhook of other events does not count', async () => {
-  await withWebhook(
-    acme(),
-    receiver,
-    '/others',
-    async () => expect(await approved(await newOrder())).toMatchObject({ warnings: [NO_WEBHOOK] }),
-    { events: ['order.created'] },
-  );
-});
-
 it('§3: an order says before its approval that no webhook would get it, or only when it is enabled', async () => {
   const id = await newOrder();
   expect(await detail(id)).toMatchObject({ warnings: [NO_WEBHOOK] });
@@ -74,12 +64,6 @@ it('§3: an order says before its approval that no webhook would get it, or only
     await disable(webhook.id);
     expect(await detail(id)).toMatchObject({ warnings: [disabledBy(webhook.id)] });
   });
-});
-
-it('§3: so does each of many that are approved at once', async () => {
-  const ids = [await newOrder(), await newOrder()];
-  const { body } = await acme().platform('POST', '/orders/approve', { body: { ids } });
-  expect(body).toEqual({ data: ids.map((id) => ({ id, status: 200, warnings: [NO_WEBHOOK] })) });
 });
 
 it('an approval whose webhook is disabled warns until that is enabled and has it', async () => {

@@ -1,4 +1,3 @@
-import { InFlight } from '#app/api/admission.js';
 import { limitOf } from '#app/api/rateLimit.js';
 
 const NONE = { perSecond: 0, burst: 0 };
@@ -13,14 +12,4 @@ test.each([
   ['has none where the operator sets none', NONE, undefined, NONE],
 ])("the operator's limit is a ceiling: a tenant %s", (_what, ofService, ofTenant, expected) => {
   expect(limitOf(ofService, ofTenant)).toEqual(expected);
-});
-
-test('so many requests are in flight for one key; those of another are not counted', () => {
-  const inFlight = new InFlight();
-  const leave = [1, 2].map(() => inFlight.enter('acme', 2));
-  expect(inFlight.enter('acme', 2)).toBeUndefined();
-  expect(inFlight.enter('other', 2)).toBeDefined();
-  leave[0]?.();
-  expect(inFlight.enter('acme', 2)).toBeDefined();
-  expect(inFlight.enter('acme', 2)).toBeUndefined();
 });

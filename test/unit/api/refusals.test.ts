@@ -67,11 +67,4 @@ describe('refusals', () => {
     expect(events.at(-1)).toMatchObject({ userId: null, network: 'others' });
     expect(events.reduce((sum: number, event) => sum + Number(Object(event).times), 0)).toBe(5_000);
   });
-
-  test('each tenant has its own', async () => {
-    refusals.signIn(contextOf('acme'), '192.0.2.1', undefined);
-    refusals.signIn(contextOf('other'), '192.0.2.1', undefined);
-    await told();
-    expect(appended.map(([stream]) => stream)).toEqual(['access-acme', 'access-other']);
-  });
 });

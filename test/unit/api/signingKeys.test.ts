@@ -1,4 +1,3 @@
-import { InvalidTokenError } from '#app/api/auth/tokens.js';
 import { ensureSigningKeys, resealSigningKeys, rotateSigningKey } from '#app/commands/identity/signingKeys.js';
 import { SIGNING_KEYS_STREAM } from '#app/domain/streams.js';
 import { createSecretBox } from '#app/service/secretBox.js';
@@ -22,11 +21,6 @@ test('of two processes that make the first key at once, the first one counts for
   empty.log.beforeAppend(SIGNING_KEYS_STREAM, () => ensureSigningKeys(empty.commands(), []));
   expect(await ensureSigningKeys(empty.commands(), [])).toBe(0);
   expect(empty.log.stream(SIGNING_KEYS_STREAM)).toHaveLength(1);
-});
-
-test('a token of one process is good at the others', async () => {
-  const [one, other] = [log.process(1), log.process(1)];
-  expect(await other.tokens.clientOf(one.issue())).toMatchObject({ tenant: 'acme', clientId: 'c' });
 });
 
 test('a new key signs at once, and a process that has not heard of it looks for it in the log', async () => {
@@ -83,21 +77,4 @@ test('while a process cannot open the latest key, an earlier one signs, and the 
   process.look();
   expect([process.keys.current.kid, process.keys.current.kid]).toEqual([kid, kid]);
   expect(process.unopenable).toEqual([rotated.kid]);
-});
-
-test("a user's token is no client's token, and the other way round", async () => {
-  const { tokens } = log.process(1);
-  const user = tokens.issueUserToken('acme', 7, 'x').token;
-  const client = tokens.issueClientToken('acme', 'c', 'credential', []).token;
-  expect(await tokens.userOf(user)).toMatchObject({ tenant: 'acme', userId: 7, credential: 'x' });
-  await expect(tokens.clientOf(user)).rejects.toThrow(InvalidTokenError);
-  await expect(tokens.userOf(client)).rejects.toThrow(InvalidTokenError);
-});
-
-test('a token ends with its time, also one that was found good before', async () => {
-  const { tokens, issue } = log.process(1);
-  const token = issue();
-  await tokens.clientOf(token);
-  later(61_000);
-  await expect(tokens.clientOf(token)).rejects.toThrow('The token has expired.');
 });
