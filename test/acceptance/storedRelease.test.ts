@@ -11,40 +11,16 @@ import { z } from 'zod';
 import { newId } from '#app/commands/clock.js';
 import { hashSecret } from '#app/commands/identity/secrets.js';
 import { SCOPES } from '#app/domain/identity/scopes.js';
-import { clientsStream, tableStream, tenantStream } from '#app/domain/streams.js';
+import { clientsStream, tableStream } from '#app/domain/streams.js';
 import { appendByHand } from './logEvent.js';
-import { expectInvalid } from './refusals.js';
 import { type CreatedTenant, Service } from './service.js';
 import { type Query, TenantClient } from './tenant.js';
 
 const FIXTURE = resolve('test/fixtures/dataDirectory');
-/** Every object of JavaScript has it; a field of this name cannot be added any more. */
-const NAME = 'constructor';
-const ids = { unitCode: newId(), party: newId(), keyed: newId(), client: newId() };
+const ids = { unitCode: newId(), client: newId() };
 let service: Service;
 let acme: TenantClient;
 
-const field = (more: object = {}) => ({
-  name: NAME,
-  label: 'Constructor',
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  custom: true,
-  ...more,
-});
-const keyed = {
-  name: 'dyn_keyed',
-  label: 'Keyed',
-  description: '',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: NAME,
-  fields: [field({ required: true }), field({ name: 'colour' })],
-  relationships: [],
-  custom: true,
-};
 const batchOf = (batchId: string, ...created: readonly object[]) => ({ batchId, created, changed: [], seen: '' });
 
 beforeAll(async () => {
@@ -58,14 +34,6 @@ beforeAll(async () => {
   await append(clientsStream('acme'), 'ApiClientCreated', client);
   const unitCode = { id: ids.unitCode, fields: { code: 'old', value: 'Old' } };
   await append(table('dyn_unit_code'), 'BatchUpserted', batchOf('a\0\udc00', unitCode));
-  // Names that are refused now.
-  await append(tenantStream('acme'), 'AssetFieldAdded', { table: 'dyn_party', field: field() });
-  await append(tenantStream('acme'), 'AssetTableAdded', { assetType: keyed });
-  const party = { external_id: 'P1', name: 'P1' };
-  await append(table('dyn_party'), 'RecordCreated', { id: ids.party, fields: party });
-  const other = { id: newId(), fields: { external_id: 'P2', name: 'P2', [NAME]: 'Gaudí' } };
-  await append(table('dyn_party'), 'BatchUpserted', batchOf('b', other));
-  await append(table('dyn_keyed'), 'RecordCreated', { id: ids.keyed, fields: { [NAME]: 'K1' } });
 
   service = new Service(dataDir, {});
   await service.start();
@@ -116,32 +84,6 @@ test('texts that no engine keeps as they are: a client of such a name gets token
   expect(clients.map(({ client_id }) => client_id)).toContain(ids.client);
   const body = { grant_type: 'client_credentials', client_id: ids.client, client_secret: 'secret' };
   expect((await acme.requestToken(body)).status).toBe(200);
-});
-
-test('a field named constructor is one like any other', async () => {
-  expect(await acme.get('dyn_party', ids.party)).toMatchObject({ external_id: 'P1', [NAME]: null });
-  const parties = async (query: Query) => (await acme.list('dyn_party', query)).data.map((party) => party[NAME]);
-  expect(await parties({ sort: `-${NAME}` })).toEqual(['Gaudí', null]);
-  expect(await parties({ [`filter[${NAME}]`]: 'gaud' })).toEqual(['Gaudí']);
-  const without = await acme.create('dyn_party', { external_id: 'P3', name: 'P3' });
-  expect(without).toMatchObject({ [NAME]: null });
-  expect(await acme.update('dyn_party', without.id, { name: 'P4' })).toMatchObject({ name: 'P4', [NAME]: null });
-  expect(await acme.update('dyn_party', without.id, { [NAME]: 'x' })).toMatchObject({ [NAME]: 'x' });
-  const batch = [
-    { external_id: 'P1', name: 'P1', [NAME]: null },
-    { external_id: 'P5', name: 'P5', [NAME]: 'new' },
-  ];
-  expect(await acme.batch('dyn_party', batch)).toMatchObject({ created: 1, unchanged: 1 });
-  expect((await acme.info('dyn_party')).text).toContain(`"name":"${NAME}"`);
-  expect((await acme.send('GET', '/openapi.json')).status).toBe(200);
-});
-
-test('so it is as the unique field of a table', async () => {
-  expect(await acme.update('dyn_keyed', ids.keyed, { colour: 'red' })).toMatchObject({ [NAME]: 'K1', colour: 'red' });
-  for (const record of [{ colour: 'red' }, { [NAME]: 'K1' }])
-    await expectInvalid(service, [NAME], () => acme.postRecord('dyn_keyed', record));
-  const keys = [{ [NAME]: 'K1' }, { [NAME]: 'K2' }];
-  expect(await acme.batch('dyn_keyed', keys)).toMatchObject({ created: 1, unchanged: 1 });
 });
 
 test('what was done before is shown with the names of clients, which its events lack, also when they are removed', async () => {

@@ -70,18 +70,6 @@ describe('a request', () => {
     );
     expect(run.service.log).not.toContain(vera.token);
   });
-
-  it('without a body in its answer has 0 bytes; a compressed one has those that went out', async () => {
-    for (let n = 0; n < 30; n += 1) await acme().create('dyn_party', { external_id: `P-${n}`, name: `Party ${n}` });
-    const list = (method: string, headers: { readonly [name: string]: string }) =>
-      acme().send(method, `${ASSETS}/dyn_party/assets`, { headers });
-    const packed = await list('GET', { 'accept-encoding': 'gzip' });
-    expect(packed.headers['content-encoding']).toBe('gzip');
-    expect(await lineOf(packed)).toMatchObject({ bytes: Number(packed.headers['content-length']) });
-    expect(await lineOf(await list('HEAD', {}))).toMatchObject({ method: 'HEAD', status: 200, bytes: 0 });
-    const held = await list('GET', { 'if-none-match': String((await list('GET', {})).headers.etag) });
-    expect(await lineOf(held)).toMatchObject({ status: 304, bytes: 0 });
-  });
 });
 
 describe('what is refused is told', () => {
@@ -97,20 +85,7 @@ describe('what is refused is told', () => {
         }),
       { tenant: 'acme', route: '/oauth/token' },
     ],
-    [
-      403,
-      'without the scope',
-      async () => acme().send('POST', TABLE, { token: await acme().token('read:order_data'), body: {} }),
-      { route: ROUTE },
-    ],
     [404, 'an unknown path', () => acme().send('GET', '/nothing/here'), { route: 'unmatched', path: '/nothing/here' }],
-    [
-      404,
-      'an unknown tenant',
-      () => acme().send('GET', TABLE, { headers: { host: 'nobody.localhost' } }),
-      { path: TABLE },
-    ],
-    [405, 'another method', () => acme().send('DELETE', TABLE), { route: ROUTE, method: 'DELETE' }],
     [422, 'a wrong record', () => acme().postRecord('dyn_item', { name: 7 }), { client: expect.anything() }],
   ])('%s, %s', async (status, _what, send, expected) => {
     const answer = await send();

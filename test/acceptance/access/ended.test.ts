@@ -151,17 +151,6 @@ describe('a tenant that is deleted', () => {
     await approve(acme(), stays.order.id);
     await receiver.received('/stays', 1);
   });
-
-  it('is not known to the command line, and its name is not given again', async () => {
-    expect(await run.service.cli('client', 'list', '--tenant', 'gone')).toMatchObject({
-      code: 2,
-      stderr: 'There is no tenant gone. There is: acme, other.\n',
-    });
-    expect(await cli('create', 'gone', '--order-model', 'dyn_stock_order')).toMatchObject({
-      code: 1,
-      stderr: 'Tenant gone was deleted; its name is not given again.\n',
-    });
-  });
 });
 
 describe('after a crash', () => {

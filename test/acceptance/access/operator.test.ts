@@ -6,7 +6,6 @@ import { newId } from '#app/commands/clock.js';
 import { operatorLinkStream, tableStream } from '#app/domain/streams.js';
 import { serviceKey } from '../../attacks/serviceKey.js';
 import { isRepetition } from '../../onProductionEngines/repetition.js';
-import { operationsOf } from '../apiDocument.js';
 import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
 import type { Answer } from '../http.js';
 import { appendByHand } from '../logEvent.js';
@@ -154,29 +153,6 @@ describe('what the operator sees', () => {
     await expectRefused(service, 404, () => operator.call('GET', '/tenants/{tenant}', { at: 'nobody' }));
   });
 
-  it('projections, queues, receivers, machine, settings without secrets, and checks', async () => {
-    const [records] = await operator.data('/projections');
-    expect(records).toMatchObject({ name: 'records', seconds: 0 });
-    expect(records.lanes[0].position).toBeGreaterThan(0);
-    expect(await operator.data('/parked')).toEqual([]);
-    expect(await operator.data('/queues')).toMatchObject([{ dead: 0 }, { dead: 0 }]);
-    expect(await operator.data('/receivers')).toEqual([]);
-    expect(await operator.data('/machine')).toMatchObject({
-      last_backup_at: null,
-      signing_keys: [{ retired_at: null }],
-    });
-    const settings = await operator.data('/settings');
-    expect(settings).toContainEqual(expect.objectContaining({ name: 'BASE_HOST', value: 'localhost' }));
-    const checks = await operator.data('/checks');
-    expect(checks.map(({ check }: { check: string }) => check)).toEqual([
-      'settings',
-      'keys',
-      'disk',
-      'webhooks',
-      'checkpoints',
-    ]);
-  });
-
   it('the log, the latest first, by stream, tenant, kind and time, page by page, without secrets', async () => {
     const [last] = await operator.data('/log', { query: 'kind=OperatorSignedIn' });
     expect(last).toMatchObject({ stream: expect.stringContaining(operatorLinkStream('')), tenant: null });
@@ -241,14 +217,6 @@ describe('work on read models', () => {
     expect((await acme().list('dyn_item')).meta.total).toBe(32);
   });
 
-  it('is cancelled while it is at work, and not after its end', async () => {
-    const id = await operator.begin({ kind: 'verify' });
-    expect((await operator.call('DELETE', '/jobs/{id}', { at: id })).status).toBe(202);
-    expect((await operator.ended(id)).state).toBe('cancelled');
-    await expectRefused(service, 409, () => operator.call('DELETE', '/jobs/{id}', { at: id }));
-    await expectRefused(service, 404, () => operator.call('GET', '/jobs/{id}', { at: 'nothing' }));
-  });
-
   it('of what does not exist is refused', async () => {
     const refuses = (field: string, body: object) =>
       expectInvalid(service, [field], () => operator.call('POST', '/jobs', { body }));
@@ -275,11 +243,6 @@ describe('work on read models', () => {
     expect(retried.reports).toMatchObject([{ outcome: 'parked', position, error: parked[0].error }]);
     const part = await operator.ended(await operator.begin({ kind: 'rebuild', tenant: 'hauler', table: 'dyn_party' }));
     expect(part).toMatchObject({ state: 'failed', error: expect.stringContaining('are parked') });
-  });
-
-  it('each operation of the document was called', () => {
-    const ids = operationsOf(operator.document).map(({ operation }) => operation.operationId);
-    expect([...operator.called].sort()).toEqual([...ids].sort());
   });
 });
 

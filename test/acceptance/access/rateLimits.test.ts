@@ -45,12 +45,6 @@ describe('as long as the operator sets none', () => {
     expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);
     await untilServed(() => list());
   });
-
-  it('§8: a higher limit counts soon', async () => {
-    await setLimit(100_000, 100_000);
-    await untilServed(() => list());
-    await allServed(50);
-  });
 });
 
 describe('where the operator sets one', () => {

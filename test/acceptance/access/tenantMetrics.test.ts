@@ -70,12 +70,3 @@ it('refused sign-ins and token requests are counted by tenant, kind and reason',
     await value(`sign_ins_refused_total{tenant="${run.tenant('cargo').name}",kind="user",reason="wrong_credentials"}`),
   ).toBe(0);
 });
-
-it('requests are named by their route, and projections say how far they are behind', async () => {
-  const { id } = await acme().create('dyn_party', { external_id: 'P-1', name: 'Party' });
-  await acme().get('dyn_party', id);
-  const { text } = await run.service.send({ method: 'GET', path: '/metrics' });
-  expect(text).toContain('route="/api/v1/dynamic-assets/dyn/:table/assets/:id",status="200"');
-  expect(text).toMatch(/projection_lag_events\{projection="records"\} \d/);
-  expect(text).toMatch(/projection_lag_seconds\{projection="records"\} \d/);
-});

@@ -116,34 +116,3 @@ it('an unknown reference is a problem by the records of now, except at the appro
     problems: expect.arrayContaining([expect.objectContaining({ field: 'buyer_customer_party_id' })]),
   });
 });
-
-it('a long replay has pages, and none repeats or misses a step or a delivery', async () => {
-  const webhook = await addWebhook(acme(), receiver.url('/many'), { events: ['order.created'] });
-  const { id } = await acme().create('dyn_stock_order', {});
-  const [call] = await receiver.received('/many', 1);
-  const first = String(call?.headers['webhook-id']);
-  const resent = 24;
-  for (let n = 0; n < resent; n += 1)
-    await acme().platformData('POST', `/webhooks/${webhook.id}/deliveries/${first}/resend`);
-  for (let n = 0; n < 104; n += 1)
-    await acme().update('dyn_stock_order', id, { processing_status: n % 2 === 0 ? 'saved' : 'validated' });
-
-  const begin = await page(id);
-  expect(begin.data).toHaveLength(100);
-  const [created, more, second] = begin.data;
-  expect([created?.revision, created?.is_continued, created?.deliveries.length]).toEqual([0, false, 20]);
-  expect([more?.revision, more?.is_continued, more?.deliveries.length]).toEqual([0, true, resent + 1 - 20]);
-  expect([second?.revision, second?.is_continued]).toEqual([1, false]);
-  const ids = begin.data.flatMap(({ deliveries }) => deliveries).map((each) => each.id);
-  expect(new Set(ids).size).toBe(resent + 1);
-
-  const cursor = new URL(begin.links.next ?? '').searchParams.get('cursor') ?? '';
-  const end = await page(id, { cursor });
-  expect(end.data.map(({ revision }) => revision)).toEqual([99, 100, 101, 102, 103, 104]);
-  expect(end.links.next).toBeNull();
-  // Behind a position that is before all deliveries of the event.
-  const [within, after] = (await page(id, { cursor: '0.1' })).data;
-  expect(within).toMatchObject({ revision: 0, is_continued: true, changes: [], problems: [] });
-  expect([within?.deliveries.length, after?.is_continued]).toEqual([20, true]);
-  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
-});

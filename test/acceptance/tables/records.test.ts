@@ -32,11 +32,6 @@ describe('create', () => {
     ]);
   });
 
-  it('§2.1: a nullable field may be null or omitted; both read as null', async () => {
-    const created = await acme().create('dyn_item', newItem({ sku: null }));
-    expect(created).toMatchObject({ sku: null, ean: null });
-  });
-
   it('§2.1: created_at and updated_at are the same on a new record, and _batch_id is hidden', async () => {
     const created = await acme().create('dyn_item', newItem());
     expect(created.updated_at).toBe(created.created_at);

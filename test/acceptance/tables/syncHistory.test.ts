@@ -68,16 +68,6 @@ it('are listed, the newest first: when, by whom, what became of each, and what i
   expect(operations.body).toMatchObject({ data: [{ kind: 'clean_up' }, { updated: 1 }, { seen: 10 }] });
 });
 
-it('of many come in pages, each once', async () => {
-  const ids: string[] = [];
-  for (let n = 0; n < 27; n++) ids.unshift(await acme().sync('dyn_unit_code'));
-  const first = await list('dyn_unit_code');
-  expect(first.data.map(({ id }) => id)).toEqual(ids.slice(0, 25));
-  const rest = await list('dyn_unit_code', new URL(first.links.next ?? '').search.slice(1));
-  expect(rest.data.map(({ id }) => id)).toEqual(ids.slice(25));
-  expect(rest).toMatchObject({ data: [{ status: 'aborted' }, { status: 'aborted' }], links: { next: null } });
-});
-
 describe('by an admin, as an import of a file', () => {
   const table = 'dyn_unit_code';
   const ask = async (path: string, body: object = {}, query = '') => {
@@ -143,19 +133,6 @@ describe('taking a whole one back', () => {
     expect(await all()).toEqual(before);
     expect(await undo(table, id)).toMatchObject({ restored: 0, deleted: 0 });
     expect(await all()).toEqual(before);
-  });
-
-  it('leaves alone and tells what has changed since, and is answered as before to a key that comes again', async () => {
-    const id = await synchronized(table, [parties(0, 5, { notes: 'new' })]);
-    const [first] = (await acme().list(table, { sort: 'external_id' })).data;
-    await acme().update(table, first?.id ?? '', { notes: 'by hand' });
-    const headers = { 'idempotency-key': id };
-    const undone = await undo(table, id, { headers });
-    expect(undone).toMatchObject({
-      left: [{ id: first?.id, key: 'P0', reason: 'changed', fields: ['notes'] }],
-      left_in_all: 1,
-    });
-    expect(await undo(table, id, { headers })).toEqual(undone);
   });
 
   it('is refused while it is open, and of one that is none', async () => {

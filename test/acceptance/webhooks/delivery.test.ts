@@ -246,15 +246,3 @@ it('§3: of several approvals at once one wins, and one delivery is made', async
     expect(receiver.calls('/once')).toHaveLength(2);
   });
 });
-
-it('§6: a webhook that was removed, or is another tenant’s, gets nothing', async () => {
-  await withWebhook(run.tenant('hauler'), receiver, '/foreign', async () => {
-    const removed = await addWebhook(acme(), receiver.url('/removed'));
-    expect((await acme().platform('DELETE', `/webhooks/${removed.id}`)).status).toBe(204);
-    await withWebhook(acme(), receiver, '/present', async ({ id }) => {
-      await approvedOrder();
-      await deliveriesEnded(acme(), id, 1);
-      expect([...receiver.calls('/removed'), ...receiver.calls('/foreign')]).toEqual([]);
-    });
-  });
-});

@@ -56,16 +56,6 @@ it('§3: an approval that no webhook wants says so: in its answer, the list, the
   expect(await inArchive(id)).not.toHaveProperty('warnings');
 });
 
-it('§3: an order says before its approval that no webhook would get it, or only when it is enabled', async () => {
-  const id = await newOrder();
-  expect(await detail(id)).toMatchObject({ warnings: [NO_WEBHOOK] });
-  await withWebhook(acme(), receiver, '/wanted', async (webhook) => {
-    expect(await detail(id)).toMatchObject({ warnings: [] });
-    await disable(webhook.id);
-    expect(await detail(id)).toMatchObject({ warnings: [disabledBy(webhook.id)] });
-  });
-});
-
 it('an approval whose webhook is disabled warns until that is enabled and has it', async () => {
   await withWebhook(acme(), receiver, '/disabled', async (webhook) => {
     await disable(webhook.id);
@@ -138,13 +128,4 @@ it('§6.4: a receiver that answers 410 has five attempts, then the order fails a
     },
     { name: 'Old ERP' },
   );
-});
-
-it('§6.4: after 410 an order is delivered when the receiver is there again, and the webhook stays enabled', async () => {
-  receiver.reply('/back', (nth) => ({ status: nth < 5 ? 410 : 200 }));
-  await withWebhook(acme(), receiver, '/back', async ({ id }) => {
-    await approve(acme(), await newOrder());
-    expect(await deliveriesEnded(acme(), id, 1)).toMatchObject([{ state: 'succeeded' }]);
-    expect(await acme().platformData('GET', `/webhooks/${id}`)).toMatchObject({ enabled: true });
-  });
 });

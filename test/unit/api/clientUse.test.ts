@@ -44,15 +44,3 @@ it('of many tokens of a day one is noted for each secret, a while later', async 
   await jest.advanceTimersByTimeAsync(300_000);
   expect(appended).toHaveLength(2);
 });
-
-it('what could not be noted is noted with the next token', async () => {
-  const used = { ...client };
-  fails = true;
-  noteUse(api, context, used, 'primary');
-  await jest.advanceTimersByTimeAsync(300_000);
-  expect(warnings).toHaveLength(1);
-  fails = false;
-  noteUse(api, context, used, 'primary');
-  await jest.advanceTimersByTimeAsync(300_000);
-  expect(appended).toHaveLength(1);
-});

@@ -8,22 +8,15 @@ test.each([
   ['W/"a"', '"a"'],
   ['"b", "a"', '"a"'],
   ['"a.br"', '"a.br"'],
-  ['"a.gzip"', '"a.gzip"'],
   ['W/"a.br"', '"a.br"'],
-  ['"a-gzip"', '"a-gzip"'],
   ['W/"a--gzip"', '"a--gzip"'],
   ['"x,y", "a"', '"a"'],
-  ['"a,b",W/"a"', '"a"'],
   [', ,"b",, "a" ,', '"a"'],
   ['*', '"a"'],
   ['"b"', undefined],
-  ['"b,a"', undefined],
   ['"a" "b"', undefined],
   ['w/"a"', undefined],
-  ['"a.zip"', undefined],
   ['a', undefined],
-  ['"a", b', undefined],
-  ['', undefined],
   [undefined, undefined],
 ])('a client that has %s has the answer with the tag a as %s', (given, held) => {
   expect(heldTag(asked(given === undefined ? {} : { 'if-none-match': given }), 'a')).toBe(held);
@@ -33,11 +26,8 @@ test.each([
   ['*', 'any'],
   ['"a"', ['a']],
   [' "a" , "b.br"', ['a', 'b.br', 'b']],
-  ['W/"a"', ['a']],
   ['W/"a.gzip", "b-gzip"', ['a.gzip', 'a', 'b-gzip', 'b']],
-  ['"a,b", "c"', ['a,b', 'c']],
   [',"a",', ['a']],
-  ['""', ['']],
   [undefined, undefined],
 ])('If-Match: %s insists on %j', (given, expected) => {
   expect(preconditionOf(asked(given === undefined ? {} : { 'if-match': given }))).toEqual(expected);
@@ -49,11 +39,6 @@ test.each(['', 'a', '"a', '"a";', '"a" "b"', ',', '*, "a"', '"a", *', '"a b"', '
     expect(() => preconditionOf(asked({ 'if-match': given }))).toThrow(expect.objectContaining({ status: 400 }));
   },
 );
-
-test('a tag that happens to end as another server’s does matches as it is', () => {
-  expect(heldTag(asked({ 'if-none-match': '"abc-br"' }), 'abc-br')).toBe('"abc-br"');
-  expect(preconditionOf(asked({ 'if-match': '"abc-br"' }))).toContain('abc-br');
-});
 
 test.each(['a-', 'a--', 'a', '-', 'a_'])(
   'whatever our tag %s ends with, it is found under the ending of a proxy',

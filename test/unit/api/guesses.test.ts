@@ -60,19 +60,6 @@ describe('guesses', () => {
     expect(attempt('wrong', { kind: 'secret' })).toBe(0);
   });
 
-  test('the right one forgets the wrong ones before it', () => {
-    wrong(9);
-    expect(attempt('right')).toBe(0);
-    expect(wrong(10)).toEqual(Array(10).fill(0));
-    expect(attempt('wrong')).toBe(15);
-  });
-
-  test('an hour without a guess forgets', () => {
-    wrong(10);
-    now += 3_600_000;
-    expect(wrong(10)).toEqual(Array(10).fill(0));
-  });
-
   test('one network has a hundred wrong ones for all accounts together', () => {
     for (let n = 0; n < 100; n += 1) expect(attempt('wrong', { account: `user${n}@example.com` })).toBe(0);
     expect(attempt('wrong', { account: 'one-more@example.com' })).toBe(15);
