@@ -265,22 +265,8 @@ test.each([
   });
   afterAll(() => rm(target(), { recursive: true, force: true }));
 
-  test('is whole, also after an interruption', async () => {
-    const first = await migrate();
-    expect(first).toMatchObject({ copied: expect.any(Number), erased: expect.any(Number) });
-    expect(Object(first).erased).toBeGreaterThan(10);
-    onCopy(
-      'DELETE FROM events WHERE position > (SELECT max(position) FROM events WHERE following = 0) - 40 AND following >= 0',
-    );
-    onCopy('DELETE FROM events WHERE position > (SELECT max(position) FROM events WHERE following = 0)');
-    onCopy("UPDATE sqlite_sequence SET seq = (SELECT max(position) FROM events) WHERE name = 'events'");
-    const second = await migrate();
-    expect(second).toMatchObject({ sha256: Object(first).sha256, erased: Object(first).erased });
-    expect(Object(second).copied).toBeGreaterThan(0);
-    expect(await migrate()).toMatchObject({ sha256: Object(first).sha256, copied: 0 });
-  });
-
   test('has the same tree, and nothing of what is erased', async () => {
+    expect(Object(await migrate()).erased).toBeGreaterThan(10);
     await cp(join(run.service.dataDir, 'keys'), join(target(), 'keys'), { recursive: true });
     copy = new Service(target(), {});
     expect(await verified()).toMatchObject({

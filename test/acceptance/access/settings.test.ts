@@ -102,14 +102,6 @@ describe('the tenant', () => {
     const limit = { per_second: 1000, burst: 2000 };
     const answer = await admin.call('PUT', '/tenant/rate-limit', limit);
     expect(answer.body).toMatchObject({ data: { rate_limit: limit } });
-    for (const { sent, shown } of [
-      { sent: { max_percent: 20 }, shown: { max_percent: 20, min_records: 0 } },
-      { sent: { max_percent: 20, min_records: 5 }, shown: { max_percent: 20, min_records: 5 } },
-      { sent: { max_percent: null, min_records: 5 }, shown: null },
-    ]) {
-      const guarded = await admin.call('PUT', '/tenant/clean-up-guard', sent);
-      expect(guarded.body).toMatchObject({ data: { clean_up_guard: shown } });
-    }
     expect((await admin.call('DELETE', '/tenant/rate-limit')).status).toBe(204);
     expect((await admin.call('GET', '/tenant')).body).toMatchObject({ data: { rate_limit: null } });
   });

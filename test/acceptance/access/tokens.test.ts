@@ -149,16 +149,6 @@ describe('a token request', () => {
     expect(answer.headers['www-authenticate'] !== undefined).toBe(isByHeader);
     expect(await run.service.logHead()).toBe(before);
   });
-
-  it('that guesses a secret ends in 429, and leaves other clients alone', async () => {
-    const made = await acme().platformData('POST', '/api-clients', { name: 'Guessed' });
-    const { client_id } = z.object({ client_id: z.string() }).parse(made);
-    const guess = json({ client_id, client_secret: 'guess' });
-    for (let n = 0; n < 20; n += 1) expect((await guess()).status).toBe(401);
-    const answer = await expectRefused(run.service, 429, guess);
-    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-    issued(await acme().requestToken(credentials()));
-  });
 });
 
 describe('OAuth clients find the token endpoint by the host alone', () => {

@@ -11,16 +11,11 @@ const historyList = z.object({
   data: z.array(
     z.looseObject({
       id: z.string(),
-      event: z.string(),
       occurred_at: z.string(),
-      actor: z.looseObject({ kind: z.string(), id: z.string() }),
       status_from: z.string().nullable(),
       status_to: z.string(),
-      reasons: z.array(z.string()),
-      changes: z.array(
-        z.strictObject({ table: z.string(), id: z.string(), field: z.string(), from: z.unknown(), to: z.unknown() }),
-      ),
-      correlation_id: z.string(),
+      actor: z.unknown(),
+      changes: z.array(z.unknown()),
     }),
   ),
   meta: z.looseObject({ total: z.int() }),

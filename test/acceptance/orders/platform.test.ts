@@ -255,13 +255,6 @@ describe('approving and rejecting', () => {
     await expectRefused(run.service, 403, () => auditor.call('POST', '/orders/approve', { ids: [open] }));
   });
 
-  it('§3: an order that was submitted is neither rejected nor changed: 409', async () => {
-    const id = await validatedOrder();
-    await validator.call('POST', `/orders/${id}/approve`);
-    await expectRefused(run.service, 409, () => validator.call('POST', `/orders/${id}/reject`));
-    await expectRefused(run.service, 409, () => validator.call('PUT', `/orders/${id}`, { notes: 'late' }));
-  });
-
   it('a rejection needs a reason; reasons must be texts', async () => {
     const id = await newOrder();
     await expectInvalid(run.service, ['because', 'reasons.0'], () =>

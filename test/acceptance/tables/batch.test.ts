@@ -133,26 +133,6 @@ describe('rule 3', () => {
     expect(await acme().cleanUp('dyn_unit_code', 'two')).toMatchObject({ deleted: 0 });
     expect(await acme().cleanUp('dyn_unit_code', 'one')).toMatchObject({ deleted: 1 });
   });
-
-  it('decision: unique keys hold under concurrent batches', async () => {
-    const items = newItems(200);
-    const before = await total();
-    const results = await Promise.all(
-      Array.from({ length: 6 }, (_, n) =>
-        acme().batch(
-          'dyn_item',
-          items.map((item) => ({ ...item, sku: `from ${n}` })),
-        ),
-      ),
-    );
-    expect(results.reduce((sum, { created }) => sum + created, 0)).toBe(200);
-    expect(await total()).toBe(before + 200);
-    const { data } = await acme().list('dyn_item', { sort: '-created_at', perPage: '1000' });
-    const keys = new Set(items.map(({ external_id }) => external_id));
-    const skus = data.filter((record) => keys.has(String(record.external_id))).map(({ sku }) => sku);
-    expect(skus).toHaveLength(200);
-    expect(new Set(skus).size).toBe(1);
-  });
 });
 
 describe('rule 4', () => {
@@ -213,14 +193,4 @@ describe('dry run', () => {
     );
     await expectRefused(run.service, 400, () => acme().postBatch('dyn_item', { items }, { query: { dry_run: 'yes' } }));
   });
-});
-
-describe('rule 5', () => {
-  it.each(['dyn_stock_order', 'dyn_order_line'])(
-    '§4.7 rule 5, decision: a batch on %s is 400 with message and error',
-    async (table) => {
-      const answer = await expectRefused(run.service, 400, () => acme().postBatch(table, { items: [{}] }));
-      expect(answer.body).toMatchObject({ error: expect.stringContaining('reference data') });
-    },
-  );
 });

@@ -165,33 +165,6 @@ describe('undo', () => {
     expect(notes).toEqual(['P0 new', 'P1 new', 'P2 new', 'P3 null', 'P4 old', 'P5 old']);
   });
 
-  it('of more than a request may name: several clients at once bring everything back once, and what is left alone is counted', async () => {
-    const [count, notes] = [1_100, { notes: 'new' }];
-    const write = async (more: object) => {
-      for (const from of [0, 600]) await acme().batch('dyn_party', parties(from, Math.min(from + 600, count), more));
-    };
-    await write({ _batch_id: 'monday' });
-    const ids = (await acme().list('dyn_party', { perPage: '1000', sort: 'external_id' })).data.map(({ id }) => id);
-    const operation = await mistyped();
-    expect(await undo(operation, undefined, { dry_run: 'true' })).toMatchObject({ restored: count, remaining: 0 });
-    const rest = await undo(operation, { after: ids.sort().at(-1) }, { dry_run: 'true' });
-    expect(rest).toMatchObject({ unavailable: null, remaining: 0, next: null });
-    expect(rest.restored).toBeLessThan(count);
-    const answers = await Promise.all([1, 2, 3].map(() => undo(operation)));
-    expect(answers.map(({ restored, unchanged }) => Number(restored) + Number(unchanged))).toEqual(
-      Array(3).fill(count),
-    );
-    expect(answers.reduce((sum, { restored }) => sum + Number(restored), 0)).toBe(count);
-    expect((await acme().list('dyn_party')).meta.total).toBe(count);
-
-    const later = await mistyped();
-    expect(await undo(operation)).toMatchObject({ restored: 0, unavailable: count, remaining: 0 });
-    await write(notes);
-    const { left, ...counts } = await undo(later);
-    expect(counts).toMatchObject({ restored: 0, unchanged: 0, left_in_all: count, remaining: 0, next: null });
-    expect(left).toHaveLength(1000);
-  });
-
   it('of a batch brings back values and batch ids and deletes what it created; what changed since is told', async () => {
     await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday', notes: 'old' }));
     const before = values(await all());

@@ -196,16 +196,6 @@ it('approving again warns where an earlier export may have arrived, and the webh
   });
 });
 
-it('§6.2: a receiver whose certificate nobody vouches for gets nothing', async () => {
-  const stranger = await Receiver.start('other');
-  await withWebhook(acme(), stranger, '/stranger', async () => {
-    const orderId = await approvedOrder();
-    expect(JSON.stringify((await reaches(acme(), orderId, 'failed')).error_reason)).toMatch(/certificate/i);
-    expect(stranger.calls('/stranger')).toHaveLength(0);
-  });
-  await stranger.stop();
-});
-
 it('decision: each of several webhooks gets the order, and one that hard-fails puts it to failed', async () => {
   receiver.reply('/bad', () => ({ status: 500 }));
   await withWebhook(acme(), receiver, '/good', async (good) => {

@@ -12,33 +12,15 @@ const receiver = Receiver.ofTests();
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
-const time = z.string().regex(TIME);
-const delivery = z.strictObject({
+const delivery = z.looseObject({
   id: z.uuid(),
-  message_id: z.uuid(),
-  kind: z.string(),
-  purpose: z.string().nullable(),
   order_id: z.uuid().nullable(),
-  table: z.string().nullable(),
-  sequence: z.int(),
-  state: z.enum(['open', 'succeeded', 'failed']),
-  requested_at: time,
-  ended_at: time.nullable(),
-  reason: z.string().nullable(),
-  retry_at: z.iso.datetime().nullable(),
+  requested_at: z.string(),
   attempts: z.array(
-    z.strictObject({
-      attempt: z.int(),
-      url: z.string(),
-      body_sha256: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/)
-        .nullable(),
-      started_at: time,
-      ended_at: time.nullable(),
+    z.looseObject({
+      started_at: z.string(),
+      ended_at: z.string().nullable(),
       duration_ms: z.number().nullable(),
-      status: z.int().nullable(),
       reason: z.string().nullable(),
       response_body: z.string().nullable(),
     }),

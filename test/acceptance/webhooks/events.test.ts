@@ -57,23 +57,6 @@ it.each(['acme', 'hauler'])(
   },
 );
 
-it('every kind of the catalogue can be subscribed to', async () => {
-  const kinds = (await catalogueOf(acme())).map(({ kind }) => kind);
-  await withWebhook(acme(), receiver, '/all', async (webhook) => expect(webhook.events).toEqual(kinds), {
-    events: kinds,
-  });
-});
-
-it('§1: schemas are of the organisation’s own order model and fields', async () => {
-  const schemaOf = async (tenant: TenantClient) =>
-    (await catalogueOf(tenant)).find(({ kind }) => kind === 'order.approved')?.schema;
-  expect(await schemaOf(run.tenant('hauler'))).toHaveProperty(['$defs', 'dyn_goods', 'properties', 'quantity']);
-  expect(await schemaOf(acme())).not.toHaveProperty(['$defs', 'dyn_goods']);
-  const field = { name: 'vat_group', type: 'String', max_length: 8 };
-  await acme().platformData('POST', '/asset-types/dyn_party/fields', field);
-  expect(await schemaOf(acme())).toHaveProperty(['$defs', 'dyn_party', 'properties', 'vat_group']);
-});
-
 it('§6, §6.1, §6.4: whatever happens, what arrives is as the schema of its kind says', async () => {
   const entries = new Map((await catalogueOf(acme())).map((entry) => [entry.kind, entry]));
   receiver.reply('/broken', () => ({ status: 500 }));

@@ -1,6 +1,6 @@
 /** Approved orders that are not sent, for no webhook wants them or one is disabled: who looks at them sees it (spec §3, §6.4). */
 import { z } from 'zod';
-import { approve, deliveriesEnded, reaches, validatedOrder, withWebhook } from '../export.js';
+import { deliveriesEnded, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { useService } from '../useService.js';
 
@@ -104,28 +104,4 @@ it('§6.4: an order that waits between attempts when its webhook is disabled sho
     await receiver.received('/waits', 2);
     expect(await held()).toHaveLength(1);
   });
-});
-
-it('§6.4: a receiver that answers 410 has five attempts, then the order fails and names the webhook', async () => {
-  receiver.reply('/gone', () => ({ status: 410 }));
-  await withWebhook(
-    acme(),
-    receiver,
-    '/gone',
-    async (webhook) => {
-      const id = await newOrder();
-      await approve(acme(), id);
-      const { error_reason } = await reaches(acme(), id, 'failed');
-      expect(receiver.calls('/gone')).toHaveLength(5);
-      expect(error_reason).toEqual([
-        'All 5 attempts to deliver to webhook Old ERP failed.',
-        ...[1, 2, 3, 4, 5].map((n) => `Attempt ${n}: HTTP 410 Gone`),
-        'The webhook is disabled: The receiver answered 410 Gone.',
-      ]);
-      const shown = await acme().platformData('GET', `/webhooks/${webhook.id}`);
-      expect(shown).toMatchObject({ enabled: false, disabled: { cause: 'gone' } });
-      expect(await approved(id)).toMatchObject({ warnings: [{ code: 'webhook_disabled' }] });
-    },
-    { name: 'Old ERP' },
-  );
 });
