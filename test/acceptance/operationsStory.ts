@@ -15,7 +15,7 @@ const PASSWORD = 'correct horse battery';
 const USER = { email: 'vera@example.com', first_name: 'Vera', last_name: 'Bos', roles: ['admin'] };
 
 /** Ids of records that were made, by their names in paths. */
-const ids: { [parameter: string]: string } = {};
+const ids: { [parameter: string]: string } = { table: 'dyn_item' };
 
 type Step = {
   /** As in the document: `GET /docs/{page}`. */
@@ -176,27 +176,25 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     assets('DELETE /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
 
     platform('GET /tables'),
-    platform('GET /tables/{table}/info', { at: { table: 'dyn_item' } }),
-    platform('GET /tables/{table}/assets', { at: { table: 'dyn_item' } }),
-    platform('GET /tables/{table}/compare', { at: { table: 'dyn_item' }, query: twoMoments }),
-    platform('GET /tables/{table}/operations', { at: { table: 'dyn_item' } }),
-    platform('GET /tables/{table}/assets/{asset_id}/history', { at: { table: 'dyn_item', asset_id: 'item_id' } }),
-    platform('GET /tables/{table}/syncs', { at: { table: 'dyn_item' } }),
-    platform('GET /tables/{table}/syncs/{sync_id}', { at: { table: 'dyn_item' } }),
-    platform('GET /tables/{table}/assets.csv', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/info'),
+    platform('GET /tables/{table}/assets'),
+    platform('GET /tables/{table}/compare', { query: twoMoments }),
+    platform('GET /tables/{table}/operations'),
+    platform('GET /tables/{table}/assets/{asset_id}/history', { at: { asset_id: 'item_id' } }),
+    platform('GET /tables/{table}/syncs'),
+    platform('GET /tables/{table}/syncs/{sync_id}'),
+    platform('GET /tables/{table}/assets.csv'),
     platform('POST /tables/{table}/assets/batch', {
-      at: { table: 'dyn_item' },
       body: () => ({ items: [{ ...item(4), name: 'Imported' }] }),
       names: 'operation_id',
       by: 'operation_id',
     }),
-    platform('POST /tables/{table}/operations/{operation_id}/undo', { at: { table: 'dyn_item' }, body: () => ({}) }),
-    platform('POST /tables/{table}/syncs', { at: { table: 'dyn_item' }, names: 'sync_id' }),
+    platform('POST /tables/{table}/operations/{operation_id}/undo', { body: () => ({}) }),
+    platform('POST /tables/{table}/syncs', { names: 'sync_id' }),
     platform('POST /tables/{table}/syncs/{sync_id}/commit', {
-      at: { table: 'dyn_item' },
       body: () => ({ records: 0, clean_up: false }),
     }),
-    platform('POST /tables/{table}/syncs/{sync_id}/undo', { at: { table: 'dyn_item' }, body: () => ({}) }),
+    platform('POST /tables/{table}/syncs/{sync_id}/undo', { body: () => ({}) }),
     platform('POST /tables/{table}/assets', {
       at: { table: 'dyn_order_line' },
       body: () => ({ order_id: ids.order_id, quantity: 1 }),
@@ -271,7 +269,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
       }),
     }),
     platform('POST /asset-types/{table}/fields', {
-      at: { table: 'dyn_item' },
       body: () => ({ name: 'colour', type: 'String' }),
     }),
     platform('GET /tenant'),

@@ -143,20 +143,6 @@ describe('other targets', () => {
   });
 });
 
-it('the document shows what a tenant has added to programs of this machine, and to no page of a name that leads here', async () => {
-  const fields = [{ name: 'external_id', type: 'String', required: true }];
-  await acme().platformData('POST', '/asset-types', { name: 'dyn_secret_project', fields });
-  for (const [host, isShown] of [
-    ['localhost', true],
-    ['127.0.0.1', true],
-    ['evil.example', false],
-    [`${ACME}.evil.example`, false],
-  ] as const) {
-    const lines = ['GET /openapi.json HTTP/1.1', `Host: ${host}`, 'Connection: close'];
-    expect([host, (await sendLines(port(), lines)).body.includes('dyn_secret_project')]).toEqual([host, isShown]);
-  }
-});
-
 describe('/metrics', () => {
   const scrape = async (...fields: readonly string[]) =>
     sendLines(port(), ['GET /metrics HTTP/1.1', ...fields, 'Connection: close']);

@@ -217,16 +217,6 @@ describe('work on read models', () => {
     expect((await acme().list('dyn_item')).meta.total).toBe(32);
   });
 
-  it('of what does not exist is refused', async () => {
-    const refuses = (field: string, body: object) =>
-      expectInvalid(service, [field], () => operator.call('POST', '/jobs', { body }));
-    await refuses('tenant', { kind: 'verify', tenant: 'nobody' });
-    await refuses('tenant', { kind: 'retry' });
-    await refuses('table', { kind: 'verify', tenant: 'acme', table: 'dyn_nothing' });
-    await refuses('projection', { kind: 'verify', tenant: 'acme', table: 'dyn_item', projection: 'activity' });
-    await refuses('kind', { kind: 'erase' });
-  });
-
   it('retries a parked tenant, which is shown with its event and error', async () => {
     const log = { DATA_DIR: service.dataDir, ...engines() };
     const poison = { id: newId(), set: 5 };

@@ -156,17 +156,4 @@ describe('what the operator sets', () => {
     expect((await create(two())).status).toBe(201);
     expect((await one().getList('dyn_item')).status).toBe(200);
   });
-
-  it('what is used is the same after a crash', async () => {
-    const inLog = async () => (await shown(two())).log_bytes?.used;
-    // Until all that was written is counted: figures may be two seconds old.
-    await until(201, () => create(two()));
-    let before = await inLog();
-    for (let last = -1; before !== last; before = await inLog()) {
-      last = before ?? -1;
-      await wait(2_100);
-    }
-    await service.restart('kill');
-    while ((await inLog()) !== before) await wait(50);
-  });
 });

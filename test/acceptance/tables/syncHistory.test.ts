@@ -1,7 +1,6 @@
 /** The sync sessions of a table that there were, read by clients and by people; and taking a whole one back (spec §4.8). */
 import { z } from 'zod';
 import { dataOf } from '../people.js';
-import { expectRefused } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -133,15 +132,5 @@ describe('taking a whole one back', () => {
     expect(await all()).toEqual(before);
     expect(await undo(table, id)).toMatchObject({ restored: 0, deleted: 0 });
     expect(await all()).toEqual(before);
-  });
-
-  it('is refused while it is open, and of one that is none', async () => {
-    const id = await acme().sync(table);
-    const post = (path: string, options = {}) => acme().send('POST', `${ASSETS}/${path}/undo`, options);
-    await expectRefused(run.service, 409, () => post(`${table}/syncs/${id}`));
-    await expectRefused(run.service, 404, () => post(`${table}/syncs/sync-session-none`));
-    await expectRefused(run.service, 400, () => post(`dyn_stock_order/syncs/${id}`));
-    const token = await acme().token('read:reference_data');
-    await expectRefused(run.service, 403, () => post(`${table}/syncs/${id}`, { token }));
   });
 });

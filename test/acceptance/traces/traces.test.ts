@@ -1,5 +1,5 @@
 /** Traces: what a collector is sent of requests, and of approvals up to each attempt at the receiver. */
-import { addWebhook, quickDelivery, validatedOrder, withWebhook } from '../export.js';
+import { quickDelivery, validatedOrder, withWebhook } from '../export.js';
 import { Receiver } from '../receiver.js';
 import { callersTrace, KIND, only, type SentSpan, TraceCollector } from '../traceCollector.js';
 import { useService } from '../useService.js';
@@ -46,16 +46,6 @@ it('a write is a span of the caller’s trace: its append, its projection and th
     // The clock of a span's start has milliseconds.
     expect(startTimeUnixNano + 1_000_000n).toBeGreaterThanOrEqual(request.startTimeUnixNano);
   }
-});
-
-it('a trace that its caller does not keep is not sent', async () => {
-  const unkept = callersTrace(false);
-  const kept = callersTrace();
-  for (const [index, { headers }] of [unkept, kept].entries()) {
-    await acme().postRecord('dyn_item', { external_id: `KEPT-${index}`, name: 'Kept?' }, { headers });
-  }
-  await collector.trace(kept.traceId, `POST ${ROUTE}`, 'append table', 'wait until visible');
-  expect(collector.spans.filter(({ traceId }) => traceId === unkept.traceId)).toEqual([]);
 });
 
 it('probes make no spans, and no span names a path, a key or a value', async () => {
@@ -135,20 +125,4 @@ it('the receiver is told nothing of it, and no span names the path of its URL', 
     expect(Object.keys(call?.headers ?? {}).filter((name) => name.startsWith('trace'))).toEqual([]);
     expect(JSON.stringify(collector.spans.map(({ attributes }) => attributes))).not.toMatch(/told|hidden/);
   });
-});
-
-it('a resend is part of the trace of whoever asks for it', async () => {
-  const { id } = await addWebhook(acme(), receiver.url('/again'));
-  const { traceId } = await approveTraced();
-  const [attempt] = attemptsOf(await collector.trace(traceId, 'webhook attempt'));
-  const again = callersTrace();
-  const delivery = String(attempt?.attributes['dynamic_assets.delivery.id']);
-  const asked = await acme().platform('POST', `/webhooks/${id}/deliveries/${delivery}/resend`, {
-    body: {},
-    headers: again.headers,
-  });
-  expect(asked.status).toBeLessThan(300);
-  const spans = await collector.trace(again.traceId, 'webhook attempt');
-  const [request] = spans.filter(({ kind }) => kind === KIND.server);
-  expect(only(spans, 'webhook attempt').parentSpanId).toBe(request?.spanId);
 });

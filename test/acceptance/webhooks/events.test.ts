@@ -38,25 +38,6 @@ async function catalogueOf(tenant: TenantClient) {
   return catalogue.parse(answer.body).data;
 }
 
-it.each(['acme', 'hauler'])(
-  'the catalogue of %s has each kind of event, with a schema and an example that fits it',
-  async (name) => {
-    const entries = await catalogueOf(run.tenant(name));
-    expect(entries.map(({ kind }) => kind)).toEqual(KINDS);
-    for (const { kind, version, schema, example } of entries) {
-      expect({ kind, version, errors: errorsOf(schema, example) }).toEqual({
-        kind,
-        version: kind.startsWith('order.') ? '2' : '1',
-        errors: [],
-      });
-      const roots = kind.startsWith('order.')
-        ? ['custom_data', 'validated_order']
-        : ['custom_data', 'data', 'timestamp', 'type'];
-      expect(Object.keys(example).sort()).toEqual(roots);
-    }
-  },
-);
-
 it('§6, §6.1, §6.4: whatever happens, what arrives is as the schema of its kind says', async () => {
   const entries = new Map((await catalogueOf(acme())).map((entry) => [entry.kind, entry]));
   receiver.reply('/broken', () => ({ status: 500 }));

@@ -1,5 +1,5 @@
 /** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
-import { z } from 'zod';
+
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook } from '../export.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
@@ -23,20 +23,6 @@ const CHANGES = [
   ['DELETE', '/secret/staged'],
 ] as const;
 
-const shown = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  url: z.string(),
-  events: z.array(z.string()),
-  custom_data: z.looseObject({}),
-  enabled: z.boolean(),
-  disabled: z.strictObject({ cause: z.string(), reason: z.string(), since: z.string() }).nullable(),
-  rotating: z.boolean(),
-  created_at: z.string(),
-  health: z.strictObject({ failing_since: z.string().nullable(), last_success_at: z.string().nullable() }),
-});
-const see = async (id: string) => shown.parse(await acme().platformData('GET', `/webhooks/${id}`));
-
 it('§6, §6.3: an admin creates a webhook; its secret is shown this once', async () => {
   const made = await addWebhook(acme(), GOOD, { events: ['order.approved'], name: 'ERP' });
   expect(made).toMatchObject({ url: GOOD, events: ['order.approved'], name: 'ERP' });
@@ -49,7 +35,11 @@ it('§6, §6.3: an admin creates a webhook; its secret is shown this once', asyn
 it('§6: made with its URL alone, it is named by its host, for approvals, without custom data; made at once, all are there', async () => {
   const made = await Promise.all([1, 2, 3].map((n) => addWebhook(acme(), `https://127.0.0.1:9/${n}`)));
   for (const { id } of made)
-    expect(await see(id)).toMatchObject({ name: '127.0.0.1:9', events: ['order.approved'], custom_data: {} });
+    expect(await acme().platformData('GET', `/webhooks/${id}`)).toMatchObject({
+      name: '127.0.0.1:9',
+      events: ['order.approved'],
+      custom_data: {},
+    });
 });
 
 itOfRequests.each([
