@@ -7,8 +7,7 @@ import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
-const post = (body: unknown, token?: string) =>
-  acme().platform('POST', '/webhooks', token === undefined ? { body } : { body, token });
+const post = (body: unknown) => acme().platform('POST', '/webhooks', { body });
 const GOOD = 'https://127.0.0.1:9/orders';
 
 /** Everything that changes a webhook, below its path. */
