@@ -115,9 +115,4 @@ describe('changes', () => {
     const asked = await query();
     await expectRefused(run.service, 400, () => ask('dyn_item', asked));
   });
-
-  it('are of Reference Data', async () => {
-    await expectRefused(run.service, 400, () => ask('dyn_stock_order'));
-    await expectRefused(run.service, 404, () => ask('dyn_nothing'));
-  });
 });
