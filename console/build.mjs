@@ -23,7 +23,7 @@ async function writeTypes() {
     import('../dist/api/openapi/document.js'),
     import('../dist/api/routeTable.js'),
   ]);
-  const described = { title: 'Console', orderModel: 'dyn_stock_order', tables: [] };
+  const described = { origin: 'http://localhost', title: 'Console', orderModel: 'dyn_stock_order', tables: [] };
   const ofTenants = areas.filter((area) => !operatorAreas.includes(area));
   mkdirSync(TYPES, { recursive: true });
   await writeTypesOf('schema', await openApiWriter(ofTenants)(described));

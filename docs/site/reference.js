@@ -58,7 +58,6 @@ function withExampleInText(parameter) {
 
 /** The description in a form that the component can use: who may call is in the texts, as sign-in is this page's own. */
 function shown(description) {
-  description.servers = [{ url: location.origin }];
   const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
   const parameters = [
     ...operations.flatMap((operation) => operation.parameters ?? []),
@@ -66,7 +65,7 @@ function shown(description) {
   ];
   for (const parameter of parameters) withExampleInText(parameter);
   for (const operation of operations) {
-    const scopes = (operation.security ?? []).flatMap(({ oauth2 }) => oauth2 ?? []);
+    const scopes = (operation.security ?? []).flatMap(({ oauth2, audit }) => oauth2 ?? audit ?? []);
     const needs = scopes.length === 0 ? '' : `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`;
     operation.description = [operation.description, needs].filter(Boolean).join('\n\n');
     delete operation.security;
@@ -97,11 +96,23 @@ const readAsJson = {
   },
 };
 
+/** Both descriptions as one. */
+function joined(clients, people) {
+  const components = { ...people.components };
+  for (const [kind, of] of Object.entries(clients.components)) components[kind] = { ...of, ...components[kind] };
+  return { ...clients, paths: { ...clients.paths, ...people.paths }, components };
+}
+
 let reference;
 
 /** @param scheme whose token shows the description; undefined for the public one */
 async function show(scheme) {
-  const description = shown(JSON.parse(await answerOf('/openapi.json', { token: tokens[scheme] }), withoutTags));
+  const [clients, people] = await Promise.all(
+    ['clients', 'people'].map(async (audience) =>
+      JSON.parse(await answerOf(`/openapi.json?for=${audience}`, { token: tokens[scheme] }), withoutTags),
+    ),
+  );
+  const description = shown(joined(clients, people));
   if (reference === undefined)
     reference = SwaggerUIBundle({
       spec: description,
@@ -128,9 +139,9 @@ const make = (tag, properties, ...children) => {
 };
 
 /** All operations beside the text, by their tags, with a field that narrows the list. */
-function listOperations({ paths, tags }) {
+function listOperations({ paths }) {
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
-  const named = new Set([...tags.map(({ name }) => name), ...operations.flatMap((operation) => operation.tags ?? [])]);
+  const named = new Set(operations.flatMap((operation) => operation.tags ?? []));
   const groups = [...named].map((name) => {
     const items = operations
       .filter((operation) => operation.tags?.includes(name))

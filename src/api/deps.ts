@@ -76,6 +76,8 @@ export type ApiConfig = {
 
 /** The subject of an OpenAPI document. */
 export type Described = {
+  /** Scheme and host of the service, as the request names them. */
+  readonly origin: string;
   readonly title: string;
   readonly orderModel: OrderModel;
   readonly tables: readonly AssetType[];
@@ -150,6 +152,8 @@ export type Api = ApiDeps & {
   readonly refusals: Refusals;
   /** Ids of links to the operator's console that were used in this process. */
   readonly operatorLinks: LRUCache<string, true>;
+  /** The same for the areas of people. */
+  readonly peopleOpenApi: Api['openApi'];
   /** The same for the operator's areas. */
   readonly operatorOpenApi: Api['openApi'];
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */

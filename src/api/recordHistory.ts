@@ -72,7 +72,10 @@ const entryView = json.view<ShownEntry>({
   causation_id: [json.text, ({ entry }) => entry.event.metadata.causationId],
 });
 
-export const recordHistorySchemas: json.Schemas = { RecordHistoryEntry: entryView.schema };
+export const recordHistorySchemas: json.Schemas = {
+  RecordHistory: json.linkedEntries('RecordHistoryEntry', MAX_RECORD_HISTORY),
+  RecordHistoryEntry: entryView.schema,
+};
 
 const DEFAULT_LIMIT = 25;
 const query = z.strictObject({ cursor: revisionCursor, limit: limitOf(MAX_RECORD_HISTORY, DEFAULT_LIMIT) });
@@ -83,7 +86,7 @@ export const recordHistoryList = {
   summary: 'The history of a record, also of a deleted one: the newest first',
   description: `Each change of its fields, by a single request, a batch, a clean-up or an undo, with its actor. A sync that leaves its fields as they are is no change. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and reads ${MAX_RECORD_HISTORY_EVENTS} events at most: so it may have fewer entries than \`limit\`.`,
   query: parametersIn(query),
-  answer: json.linkedPage('RecordHistoryEntry', MAX_RECORD_HISTORY),
+  answer: json.answer('One page.', json.ref('RecordHistory')),
 } as const;
 
 type Call = { readonly req: Request; readonly assetType: AssetType; readonly id: string };

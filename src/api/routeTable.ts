@@ -151,3 +151,8 @@ export const areas: readonly Area[] = [
   { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi, home] },
   healthArea,
 ];
+
+/** What the OpenAPI document for API clients describes; the document for people has the rest. */
+export const clientAreas: readonly Area[] = areas.filter(({ prefix }) =>
+  [ASSETS_PATH, '/oauth'].includes(prefix),
+);

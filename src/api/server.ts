@@ -27,7 +27,7 @@ import { openRequest } from './requestContext.js';
 import { optionsOfService } from './routes/methods.js';
 import { type Area, METHODS } from './routes/operation.js';
 import { areaRouter } from './routes/router.js';
-import { areas, healthArea, operatorAreas } from './routeTable.js';
+import { areas, clientAreas, healthArea, operatorAreas } from './routeTable.js';
 
 /** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
@@ -37,6 +37,8 @@ export const createHealthApi = (deps: ApiDeps): Express => createApp(deps, [heal
 
 function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const { config } = deps;
+  const ofClients = served.filter((area) => clientAreas.includes(area));
+  const ofPeople = served.filter((area) => !ofClients.includes(area) && !operatorAreas.includes(area));
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
@@ -53,7 +55,8 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     guesses: new Guesses(),
     refusals: new Refusals(deps),
     operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
-    openApi: openApiWriter(served.filter((area) => !operatorAreas.includes(area))),
+    openApi: openApiWriter(ofClients, ofPeople),
+    peopleOpenApi: openApiWriter(ofPeople, ofClients),
     operatorOpenApi: openApiWriter(operatorAreas),
   };
   showWork(deps.metrics.registry, api.lists, api.work);

@@ -28,6 +28,8 @@ export const MAX_KEPT_COUNTS = 1_000;
 export const READ_SLICE_BYTES = 1_000_000;
 /** Bytes of the records that one decision reads, such as those that a batch names. */
 export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
+/** Fields of which the OpenAPI document of a tenant has filters; others work as well. */
+export const MAX_DOCUMENTED_FILTERS = 200;
 /** Characters of a name from outside that a message repeats; longer names would be repeated with every error. */
 export const MAX_SHOWN_NAME = 64;
 

@@ -9,6 +9,7 @@ export type Json = any;
 
 export type DocumentedOperation = {
   readonly operationId: string;
+  readonly description?: string;
   readonly security: readonly object[];
   readonly parameters?: readonly Json[];
   readonly requestBody?: { readonly content: { readonly 'application/json': Json } };

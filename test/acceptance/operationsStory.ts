@@ -8,6 +8,7 @@ import type { Answer } from './http.js';
 import { checkpointed, Operator } from './operator.js';
 import type { Receiver } from './receiver.js';
 import type { Service } from './service.js';
+import { wholeDocument, withTables } from './tableDocument.js';
 import { ASSETS, PLATFORM, type RequestOptions } from './tenant.js';
 
 const LONG_AGO = '2020-01-01T00:00:00Z';
@@ -72,7 +73,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
   beforeAll(async () => {
     ({ service, receiver } = await begin());
     madeAt = new Date().toISOString();
-    schemas = new Schemas((await acme().send('GET', '/openapi.json')).body);
+    schemas = new Schemas(withTables(await wholeDocument(acme())));
   }, ENGINE_START_MS);
 
   const item = (n: number) => ({ external_id: `I${n}`, name: `Item ${n}`, _batch_id: 'all' });

@@ -23,7 +23,7 @@ describe('/openapi.json', () => {
   it('shows the standard tables to anyone, and nothing that the tenant has added', async () => {
     const { status, text } = await ask({ headers: ELSEWHERE });
     expect(status).toBe(200);
-    expect(text).toContain('/dyn/dyn_order_line/assets');
+    expect(text).toContain('"dyn_order_line"');
     expect(text).toContain('"title":"Dynamic Assets API"');
     for (const secret of OWN) expect(text).not.toContain(secret);
   });
@@ -45,8 +45,8 @@ describe('/openapi.json', () => {
 
   it('shows the tables asked for; of others it tells nothing', async () => {
     const { text } = await ask({ query: 'table=dyn_item,dyn_party', headers: ELSEWHERE });
-    expect(text).toContain('/dyn/dyn_party/assets');
-    expect(text).not.toContain('/dyn/dyn_unit_code/assets');
+    expect(text).toContain('"dyn_party"');
+    expect(text).not.toContain('"dyn_unit_code"');
     const own = { query: 'table=dyn_secret_project', token: await acme().token() };
     expect((await ask(own)).status).toBe(200);
     await expectRefused(run.service, 404, () => ask({ query: 'table=dyn_secret_project', headers: ELSEWHERE }));

@@ -110,7 +110,7 @@ test('the reference says that a secret is wrong, then makes calls as an API clie
   await page.locator('#person').getByRole('button').click();
   await page.getByText(/ and .*\(admin.*\)\./).waitFor();
   for (const [operation, answer] of [
-    ['Records, page by page: Items', '"Tea"'],
+    ['Records, page by page', '"Tea"'],
     ['Users', `"${email}"`],
   ] as const) {
     await page.getByRole('searchbox', { name: 'Find an operation' }).fill(operation);

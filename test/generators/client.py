@@ -3,9 +3,16 @@ import json
 import os
 
 from stock_client import AuthenticatedClient, Client
-from stock_client.api.dyn_item import create_dyn_item, get_dyn_item, list_dyn_item
+from stock_client.api.assets import create_record, get_record, list_records, update_record
 from stock_client.api.token import request_token
-from stock_client.models import CreateDynItemInput, RequestTokenInput
+from stock_client.models import (
+    CreateDynItemInput,
+    CreateDynStockOrderInput,
+    DynItem,
+    RequestTokenInput,
+    TableName,
+    UpdateDynStockOrderInput,
+)
 import stock_models
 
 base_url, headers = os.environ["BASE_URL"], {"X-Tenant": os.environ["TENANT"]}
@@ -20,22 +27,28 @@ wanted = RequestTokenInput.from_dict(
 with Client(base_url=base_url, headers=headers, raise_on_unexpected_status=True) as client:
     token = request_token.sync(client=client, body=wanted).access_token
 
+items, orders = TableName.DYN_ITEM, TableName.DYN_STOCK_ORDER
 with AuthenticatedClient(base_url=base_url, headers=headers, token=token, raise_on_unexpected_status=True) as client:
-    made = create_dyn_item.sync(client=client, body=CreateDynItemInput(external_id="PY-1", name="Coffee")).data
-    listed = list_dyn_item.sync(client=client, filtername="coffee", sort="-updated_at").data
+    made = create_record.sync(items, client=client, body=CreateDynItemInput(external_id="PY-1", name="Coffee")).data
+    item = DynItem.from_dict(made.to_dict())
+    page = list_records.sync(items, client=client, filtername="coffee", filterexternal_ideq="PY-1", sort="-updated_at")
     # An admin has added a field to the table since the client was generated.
-    answer = get_dyn_item.sync_detailed(made.id, client=client)
-record = answer.parsed.data
-model = stock_models.GetDynItemAnswer.model_validate_json(answer.content).data
+    answer = get_record.sync_detailed(items, made.id, client=client)
+    order = create_record.sync(orders, client=client, body=CreateDynStockOrderInput()).data
+    status = UpdateDynStockOrderInput.from_dict({"processing_status": "completed"})
+    reported = update_record.sync(orders, order.id, client=client, body=status).data
+model = stock_models.DynItem.model_validate(json.loads(answer.content)["data"])
 
 print(
     json.dumps(
         {
             "id": str(made.id),
-            "brand": made.brand_name,
-            "listed": [item.name for item in listed],
-            "added": record.additional_properties,
+            "brand": item.brand_name,
+            "listed": [record["name"] for record in page.data],
+            "total": page.meta.total,
+            "added": DynItem.from_dict(answer.parsed.data.to_dict()).additional_properties,
             "model": [str(model.id), model.name],
+            "status": reported["processing_status"],
         }
     )
 )

@@ -2,9 +2,10 @@
 import createClient from 'openapi-fetch';
 import type { components, paths } from './stock.js';
 
-type Item = components['schemas']['DynItem'];
+type Schemas = components['schemas'];
+type Item = Schemas['DynItem'];
 
-const TABLE = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
+const TABLE = '/api/v1/dynamic-assets/dyn/{table}/assets';
 const { BASE_URL, TENANT, CLIENT_ID, CLIENT_SECRET } = process.env;
 
 const client = createClient<paths>({ baseUrl: BASE_URL ?? '', headers: { 'X-Tenant': TENANT } });
@@ -14,35 +15,52 @@ const { data: token, error } = await client.POST('/oauth/token', {
 if (token === undefined) throw new Error(error.message);
 const headers = { Authorization: `Bearer ${token.access_token}` };
 
+const tea: Schemas['CreateDynItemInput'] = { external_id: 'TS-1', name: 'Tea', brand_name: null };
 const made = await client.POST(TABLE, {
-  headers,
-  params: { header: { 'Idempotency-Key': 'client.ts' } },
-  body: { external_id: 'TS-1', name: 'Tea', brand_name: null },
+  headers: { ...headers, 'Idempotency-Key': 'client.ts' },
+  params: { path: { table: 'dyn_item' } },
+  body: tea,
 });
-const item: Item | undefined = made.data?.data;
+const item = made.data?.data as Item | undefined;
 // @ts-expect-error a name is always there
 export const noName: Item = { ...item, name: null };
-const brand: string | null | undefined = item?.brand_name;
+// @ts-expect-error external_id is required
+export const noKey: Schemas['CreateDynItemInput'] = { name: 'Tea' };
 
-const listed = await client.GET(TABLE, {
+const { data: listed } = await client.GET(TABLE, {
   headers,
   params: {
+    path: { table: 'dyn_item' },
     query: {
       'filter[name]': 'tea',
-      'filter[external_id]': { in: 'TS-1,TS-2' },
-      'filter[updated_at]': { gte: '2026-01-01T00:00:00Z' },
+      'filter[external_id][eq]': 'TS-1',
+      'filter[updated_at][gte]': '2026-01-01T00:00:00Z',
       sort: '-updated_at',
       perPage: 25,
     },
   },
 });
-// @ts-expect-error there is no such operator
-export const noOperator = () => client.GET(TABLE, { params: { query: { 'filter[updated_at]': { above: '' } } } });
-// @ts-expect-error external_id is required
-export const noKey = () => client.POST(TABLE, { headers, body: { name: 'Tea' } });
+const at = { headers, params: { path: { table: 'dyn_item' } } } as const;
+// @ts-expect-error there is no such field
+export const noField = () => client.GET(TABLE, { ...at, params: { ...at.params, query: { 'filter[nothing]': '' } } });
 // @ts-expect-error 20 is no size of a page
-export const noSize = () => client.GET(TABLE, { headers, params: { query: { perPage: 20 } } });
+export const noSize = () => client.GET(TABLE, { ...at, params: { ...at.params, query: { perPage: 20 } } });
+// @ts-expect-error there is no such table
+export const noTable = () => client.GET(TABLE, { ...at, params: { path: { table: 'dyn_thing' } } });
 
-const meta = listed.data?.meta;
-const total = meta !== undefined && 'total' in meta ? meta.total : undefined;
-process.stdout.write(JSON.stringify({ id: item?.id, brand, names: listed.data?.data.map(({ name }) => name), total }));
+const order = await client.POST(TABLE, { headers, params: { path: { table: 'dyn_stock_order' } }, body: {} });
+const reported = await client.PUT(`${TABLE}/{asset_id}`, {
+  headers,
+  params: { path: { table: 'dyn_stock_order', asset_id: order.data?.data.id ?? '' } },
+  body: { processing_status: 'completed' },
+});
+
+process.stdout.write(
+  JSON.stringify({
+    id: item?.id,
+    brand: item?.brand_name,
+    names: listed?.data.map(({ name }) => name),
+    total: listed?.meta.total,
+    status: reported.data?.data.processing_status,
+  }),
+);

@@ -49,7 +49,7 @@ afterAll(() => rm(directory, { recursive: true }));
 const caller = () => {
   const { name, client } = run.tenant('stock');
   return {
-    BASE_URL: `http://localhost:${run.service.port}`,
+    BASE_URL: `http://127.0.0.1:${run.service.port}`,
     TENANT: name,
     CLIENT_ID: client.client_id,
     CLIENT_SECRET: client.client_secret,
@@ -116,7 +116,14 @@ it('a strict program in TypeScript compiles, and its requests do what their type
   await writeFile(file('tsconfig.json'), JSON.stringify({ compilerOptions, files: ['client.ts', 'transport.d.ts'] }));
   await tool(resolve('node_modules/.bin/tsc'), []);
   const said = JSON.parse(await tool(process.execPath, ['client.js'], caller()));
-  expect(said).toEqual({ id: expect.any(String), brand: null, names: ['Tea'], total: 1 });
+  expect(said).toEqual({ id: expect.any(String), brand: null, names: ['Tea'], total: 1, status: 'completed' });
+});
+
+it('a collection in Postman has whole addresses, a scope that is granted, and no header that makes a request fail', async () => {
+  await copyFile(join(HERE, 'client.mjs'), file('postman.mjs'));
+  const said = JSON.parse(await tool(process.execPath, ['postman.mjs'], { ...caller(), TOOLS }));
+  const headers = ['Accept', 'Content-Type'];
+  expect(said).toEqual({ id: expect.any(String), names: ['Cocoa'], total: 1, status: 'completed', headers });
 });
 
 it('a program in Python works, also where a table has a field that the client does not know', async () => {
@@ -128,6 +135,8 @@ it('a program in Python works, also where a table has a field that the client do
     id: said.id,
     brand: null,
     listed: ['Coffee'],
+    total: 1,
+    status: 'completed',
     added: { added_later: null },
     model: [said.id, 'Coffee'],
   });

@@ -62,7 +62,7 @@ function* changeTexts(changed: Changes['changed']): Generator<string> {
 }
 
 export const changes: Resource = {
-  tag: '',
+  tag: 'assets',
   schemas: {
     ChangesMeta: json.closedObject({
       next_cursor: json.text,
@@ -72,30 +72,29 @@ export const changes: Resource = {
   },
   operations: {
     'GET /:table/changes': {
-      id: 'listChangesOf',
+      id: 'listChanges',
       summary: 'The changes since a cursor',
       description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and still \`has_more\`. A cursor is valid for ${KEPT_DELETED_DAYS} days, and longer if no clean-up after it is older than that.`,
       allow: 'read',
       isOffered: isReferenceData,
       query: parametersIn(changesQuery),
-      answer: (assetType) =>
-        json.answer(
-          'A page of changes.',
-          json.closedObject({
-            data: {
-              ...json.listOf(
-                json.closedObject({
-                  id: json.uuid,
-                  deleted: json.truth,
-                  record: { ...json.orNull(json.tableRef('record', assetType)), description: 'null: it is deleted.' },
-                }),
-              ),
-              maxItems: MAX_CHANGES,
-            },
-            links: json.ref('ChangesLinks'),
-            meta: json.ref('ChangesMeta'),
-          }),
-        ),
+      answer: json.answer(
+        'A page of changes.',
+        json.closedObject({
+          data: {
+            ...json.listOf(
+              json.closedObject({
+                id: json.uuid,
+                deleted: json.truth,
+                record: { ...json.orNull(json.ref('AnyRecord')), description: 'null: it is deleted.' },
+              }),
+            ),
+            maxItems: MAX_CHANGES,
+          },
+          links: json.ref('ChangesLinks'),
+          meta: json.ref('ChangesMeta'),
+        }),
+      ),
       answers: {
         410: json.answer('The cursor is no longer valid.', json.ref('Error'), {
           message: 'Gone.',

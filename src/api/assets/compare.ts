@@ -149,7 +149,7 @@ function* entryTexts(entries: readonly Entry[]): Generator<string> {
 }
 
 export const compare: Resource = {
-  tag: '',
+  tag: 'assets',
   schemas: {
     ComparisonMeta: json.closedObject({
       from_position: json.count,
@@ -162,10 +162,10 @@ export const compare: Resource = {
   },
   operations: {
     'GET /:table/compare': {
-      id: 'compareMomentsOf',
+      id: 'compareMoments',
       ...comparison,
       allow: 'read',
-      answer: (assetType) => comparisonAnswer(json.tableRef('record', assetType)),
+      answer: comparisonAnswer(json.ref('AnyRecord')),
       handle: (api, { req, assetType, query }) => compareReply(api, req, assetType, query),
     },
   },

@@ -5,7 +5,6 @@
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import {
   DECIMAL_TEXT,
-  FIELD_TYPES,
   type FieldType,
   isHeldByDouble,
   type LongNumber,
@@ -13,7 +12,13 @@ import {
 } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
-import { MAX_FILTER_VALUE_LENGTH, MAX_FILTER_VALUES, MAX_FILTERS, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
+import {
+  MAX_DOCUMENTED_FILTERS,
+  MAX_FILTER_VALUE_LENGTH,
+  MAX_FILTER_VALUES,
+  MAX_FILTERS,
+  MAX_VALUES_OF_FILTER,
+} from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../ports/readModels.js';
 import { badRequest, type HttpError } from '../errors.js';
@@ -173,95 +178,51 @@ export const splitAtCommas = (text: string): string[] =>
 
 export const quoted = (name: string): string => JSON.stringify(shownName(name));
 
-const text: json.JsonSchema = { type: 'string', maxLength: MAX_FILTER_VALUE_LENGTH };
+export const FILTERS_TEXT =
+  'filter[<field>] finds the records whose field contains the value, without regard to case; of several values, separated by commas, one must match. filter[<field>][<operator>] compares with a value of the type of the field: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists), null (true or false). Filters are combined by AND. The parameters name the fields of all tables; the info of a table says which of them it has.';
 
-const VALUES: { readonly [type in FieldType]: json.JsonSchema } = {
-  String: text,
-  LongText: text,
-  Integer: { type: 'integer' },
-  Decimal: { type: 'number' },
-  Date: { type: 'string', format: 'date' },
-  DateTime: json.inputSchema(dateTime),
-  Boolean: { type: 'boolean' },
-};
-
-/** As far as a pattern can say it. Not \\d, which some engines match with the digits of all scripts. */
-const ANY_LIST = '[^,]';
-const listOf = (value: string): string => `^${value}(,${value})*$`;
-const LISTS: { readonly [type in FieldType]: string } = {
-  String: ANY_LIST,
-  LongText: ANY_LIST,
-  Integer: listOf('-?[0-9]{1,16}'),
-  Decimal: ANY_LIST,
-  Date: listOf('[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'),
-  DateTime: ANY_LIST,
-  Boolean: listOf('(true|false)'),
-};
-
-const OPERATORS_TEXT =
-  'Values of the type of the field are compared: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists: text without regard to case), null (true or false). ne finds records without a value as well.';
-const PART: json.JsonSchema = { type: 'string', minLength: 1 };
-const PART_TEXT = 'Contains this, without regard to case; of several values, separated by commas, one must match.';
-
-const nameOf = (type: FieldType): string => `${type}Filter`;
-
-const operatorsSchema = (type: FieldType): json.JsonSchema => ({
-  type: 'object',
-  description: OPERATORS_TEXT,
-  properties: {
-    ...Object.fromEntries(operatorsOf({ type }).map((operator) => [operator, VALUES[type]])),
-    in: {
-      type: 'string',
-      pattern: LISTS[type],
-      description: 'Several values, separated by commas; \\, is a comma in one.',
-    },
-    null: { type: 'boolean', description: 'true: it has no value; false: it has one.' },
-  },
-  additionalProperties: false,
-});
-
-/** The filters of each field type. */
-export const filterSchemas: json.Schemas = Object.fromEntries(
-  FIELD_TYPES.map((type) => [nameOf(type), operatorsSchema(type)]),
-);
+/** Components of filters. */
+export const filterSchemas: json.Schemas = { DateTimeFilter: json.inputSchema(dateTime) };
 
 /**
- * A parameter for each field. Its properties are the operators, one level deep as OpenAPI defines it: generated clients
- * send `{ gte: … }` as `filter[<field>][gte]=…`.
+ * One parameter for each field of the tables and for the most usual operators. Not one object for all: generators of clients
+ * send objects in three ways, two of them wrong.
  */
-export function filterParameters({ fields }: AssetType): readonly json.Parameter[] {
-  const times = TIMES.map(({ name, type }) => ({
-    ...filterParameter(name, 'Compared, as by [gte].', json.ref(nameOf(type))),
-    example: { gte: '2026-11-21T00:00:00Z' },
-  }));
-  const others = fields.filter(({ filterable }) => filterable);
-  return [
-    ...times,
-    ...others.map(({ name, label, type, list }) =>
-      list === true
-        ? filterParameter(name, `${label}. ${PART_TEXT}`, PART)
-        : filterParameter(name, `${label}. ${PART_TEXT} Or compared, as by [gte].`, {
-            anyOf: [PART, json.ref(nameOf(type))],
-          }),
-    ),
-  ];
+export function filterParameters(tables: readonly AssetType[]): readonly json.Parameter[] {
+  const fields = new Map(
+    tables.flatMap((table) => table.fields.filter((each) => each.filterable)).map((each) => [each.name, each]),
+  );
+  const text: json.JsonSchema = { type: 'string', minLength: 1 };
+  const times = TIMES.flatMap(({ name }) =>
+    COMPARISONS.map((operator) => filterParameter(`[${name}][${operator}]`, json.ref('DateTimeFilter'))),
+  );
+  const named = [...fields.values()]
+    .slice(0, MAX_DOCUMENTED_FILTERS)
+    .flatMap(({ name, type, list }) => [
+      filterParameter(`[${name}]`, text),
+      ...(list === true ? [] : [filterParameter(`[${name}][eq]`, text)]),
+      ...(ORDERED.includes(type)
+        ? [filterParameter(`[${name}][gte]`, text), filterParameter(`[${name}][lte]`, text)]
+        : []),
+    ]);
+  return [...times, ...named];
 }
 
-const filterParameter = (field: string, description: string, schema: json.JsonSchema): json.Parameter => ({
-  name: `filter[${field}]`,
+/** Types whose ranges are asked for. */
+const ORDERED: readonly FieldType[] = ['Integer', 'Decimal', 'Date', 'DateTime'];
+
+const filterParameter = (name: string, schema: json.JsonSchema): json.Parameter => ({
+  name: `filter${name}`,
   in: 'query',
-  style: 'deepObject',
-  explode: true,
-  description,
   schema,
 });
 
-/** For any table; the table's info says which fields can be filtered. */
+/** For people, whose tables the document does not name. */
 export const anyFilter: json.Parameter = {
   name: 'filter',
   in: 'query',
   style: 'deepObject',
   explode: true,
   description: 'As for API clients, by the fields of the table.',
-  schema: { type: 'object', additionalProperties: PART },
+  schema: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
 };

@@ -46,7 +46,7 @@ export const historyList = {
   summary: 'The history of an order',
   description: `A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer than \`perPage\`; an entry that is larger comes alone. A page that has a next one never changes.`,
   query: PAGING_PARAMETERS,
-  answer: json.answer('A page of events, oldest first.', json.pageOf(json.ref('HistoryEntry'))),
+  answer: json.answer('A page of events, oldest first.', json.ref('OrderHistory')),
 } as const;
 
 /**
@@ -85,10 +85,11 @@ export async function historyPage(
 }
 
 export const orderHistory: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: RECORD_ID },
   schemas: {
     Actor: actorSchema,
+    OrderHistory: json.pageOf(json.ref('HistoryEntry')),
     HistoryEntry: json.closedObject({
       ...historyEntry.properties,
       changes: json.listOf(json.ref('FieldChange')),
@@ -98,7 +99,7 @@ export const orderHistory: Resource = {
   },
   operations: {
     'GET /:table/assets/:id/history': {
-      id: 'listHistoryOf',
+      id: 'listHistory',
       ...historyList,
       allow: 'read',
       isOffered: ({ role }) => role === 'order',

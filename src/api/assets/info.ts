@@ -147,7 +147,7 @@ export const assetInfo: Resource = {
       },
     },
     'GET /:table/info': {
-      id: 'getInfoOf',
+      id: 'getInfo',
       summary: 'Fields and relationships',
       allow: 'read',
       query: [AT],

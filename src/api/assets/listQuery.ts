@@ -30,19 +30,9 @@ const PER_PAGE: QueryParameter = {
 
 const SORT: QueryParameter = {
   name: 'sort',
-  ofTable: (assetType) => {
-    const sortable = sortableOf(assetType);
-    const names = sortable.join('|');
-    return [
-      {
-        name: 'sort',
-        in: 'query',
-        description: `Fields, the most important first, separated by commas; - before one for descending. Sortable: ${sortable.join(', ')}.`,
-        schema: { type: 'string', pattern: `^-?(${names})(,-?(${names}))*$` },
-        example: '-updated_at',
-      },
-    ];
-  },
+  description:
+    'Fields, the most important first, separated by commas; - before one for descending, as in -updated_at. The info of the table says which can be sorted.',
+  schema: { type: 'string', pattern: '^-?[a-z_][a-z0-9_]*(,-?[a-z_][a-z0-9_]*)*$' },
 };
 
 const sortableOf = ({ fields }: AssetType): readonly string[] => [
@@ -52,7 +42,7 @@ const sortableOf = ({ fields }: AssetType): readonly string[] => [
 
 const FILTERS: QueryParameter = {
   name: 'filter[<field>]',
-  ofTable: filterParameters,
+  ofTables: filterParameters,
 };
 
 export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
@@ -62,7 +52,7 @@ export const LIST_PARAMETERS: readonly QueryParameter[] = [...PAGING_PARAMETERS,
 export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
   ...PAGING_PARAMETERS,
   { name: 'sort', description: 'As for API clients, by the fields of the table.', schema: { type: 'string' } },
-  { ...FILTERS, ofTable: () => [anyFilter] },
+  { ...FILTERS, ofTables: () => [anyFilter] },
 ];
 
 export const SEARCH: QueryParameter = {

@@ -245,7 +245,7 @@ export const undoingOperation = {
 export const OPERATION_ID = { ...pathText('operation_id'), example: '1042' };
 
 export const operations: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: OPERATION_ID },
   schemas: {
     TableOperation: operationView.schema,
@@ -253,7 +253,7 @@ export const operations: Resource = {
   },
   operations: {
     'GET /:table/operations': {
-      id: 'listOperationsOf',
+      id: 'listOperations',
       ...operationsList,
       allow: 'read',
       isOffered: isReferenceData,
@@ -261,7 +261,7 @@ export const operations: Resource = {
         operationsReply(commands, requestUrl(req, config), caller, assetType, query),
     },
     'POST /:table/operations/:id/undo': {
-      id: 'undoOperationOf',
+      id: 'undoOperation',
       ...undoingOperation,
       allow: 'write:reference_data',
       isOffered: isReferenceData,

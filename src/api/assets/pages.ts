@@ -14,21 +14,20 @@ import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
 import type { ListQuery, Paging } from './listQuery.js';
 
+const pageLinks = { first: json.link, last: json.link, prev: json.orNull(json.link), next: json.orNull(json.link) };
+const pageMeta = {
+  current_page: json.count,
+  from: json.count,
+  to: json.count,
+  per_page: json.count,
+  last_page: json.count,
+  total: json.count,
+};
+const nextCursor = { ...json.nullableText, description: 'null: there are no more.' };
+
 export const pageSchemas: json.Schemas = {
-  PageLinks: json.closedObject({
-    first: json.link,
-    last: json.link,
-    prev: json.orNull(json.link),
-    next: json.orNull(json.link),
-  }),
-  PageMeta: json.closedObject({
-    current_page: json.count,
-    from: json.count,
-    to: json.count,
-    per_page: json.count,
-    last_page: json.count,
-    total: json.count,
-  }),
+  PageLinks: json.closedObject(pageLinks),
+  PageMeta: json.closedObject(pageMeta),
 };
 
 export type PageOf = Paging & {
@@ -90,19 +89,18 @@ export const CURSOR: QueryParameter = {
 
 export const exportSchemas: json.Schemas = {
   CursorLinks: json.closedObject({ next: json.orNull(json.link) }),
-  CursorMeta: json.closedObject({
-    per_page: json.count,
-    next_cursor: { ...json.nullableText, description: 'null: there are no more.' },
-  }),
+  // One type each, as a program in a typed language reads meta.total of it.
+  ListLinks: { ...json.closedObject(pageLinks), required: ['next'], description: 'With cursor there is next alone.' },
+  ListMeta: {
+    ...json.closedObject({ ...pageMeta, next_cursor: nextCursor }),
+    required: ['per_page'],
+    description: 'With cursor: per_page and next_cursor. Without: all others.',
+  },
 };
 
 /** A table's list: by pages or by cursors. */
 export const pageOrExport = (record: json.JsonSchema): json.JsonSchema =>
-  json.closedObject({
-    data: json.listOf(record),
-    links: { anyOf: [json.ref('PageLinks'), json.ref('CursorLinks')] },
-    meta: { anyOf: [json.ref('PageMeta'), json.ref('CursorMeta')] },
-  });
+  json.closedObject({ data: json.listOf(record), links: json.ref('ListLinks'), meta: json.ref('ListMeta') });
 
 const creationKey = z.tuple([z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/), z.uuid()]);
 

@@ -3,12 +3,12 @@ import { recordHistoryList, recordHistoryReply, recordHistorySchemas } from '../
 import { RECORD_ID, type Resource } from '../routes/operation.js';
 
 export const recordHistory: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: RECORD_ID },
   schemas: recordHistorySchemas,
   operations: {
     'GET /:table/assets/:id/history': {
-      id: 'listRecordHistoryOf',
+      id: 'listHistory',
       ...recordHistoryList,
       allow: 'read',
       isOffered: ({ role }) => role !== 'order',

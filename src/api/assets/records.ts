@@ -11,7 +11,7 @@ import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { type HttpError, notFound } from '../errors.js';
-import { createExample, recordExample, updateExample } from '../openapi/records.js';
+import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import {
   CHANGES,
@@ -23,7 +23,7 @@ import {
   type Resource,
 } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { filterSchemas } from './filters.js';
+import { FILTERS_TEXT, filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseTableQuery } from './listQuery.js';
 import { AT, momentIn, PAST_ANSWERS } from './moments.js';
@@ -38,21 +38,8 @@ import {
 } from './pages.js';
 import { pastPageReply, pastRecordReply } from './pastReplies.js';
 
-/** An answer with one record. */
-export const recordResponse =
-  (description: string) =>
-  (assetType: AssetType): json.ResponseObject =>
-    json.answer(description, json.dataOf(json.tableRef('record', assetType)), {
-      data: recordExample(assetType),
-    });
-
-/** After a write: an order that was sent with its parts has them beside its fields. */
-export const writtenResponse =
-  (description: string) =>
-  (assetType: AssetType): json.ResponseObject =>
-    assetType.role === 'order'
-      ? json.answer(description, json.dataOf(json.tableRef('whole', assetType)), { data: recordExample(assetType) })
-      : recordResponse(description)(assetType);
+/** An answer with one record, of any table. */
+const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
 
 /** With the tag that a get would return. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
@@ -131,6 +118,15 @@ export async function recordReply(
   return { body: `{"data":${record}}`, tag: tagOf(record) };
 }
 
+/** Of any table; its info names the fields. */
+export const anyRecord: json.JsonSchema = {
+  type: 'object',
+  description: 'A record of the table, with the fields of its schema: DynItem for dyn_item, and so on.',
+  properties: { id: json.uuid, created_at: json.timestamp, updated_at: json.timestamp },
+  required: ['id', 'created_at', 'updated_at'],
+  additionalProperties: true,
+};
+
 /** How records leave a table whose records have no DELETE. */
 const WITHOUT_DELETE: { readonly [role in AssetType['role']]?: string } = {
   reference: `Records of Reference Data are deleted by a clean-up: POST ${ASSETS_PATH}/{table}/assets/clean-up.`,
@@ -138,33 +134,34 @@ const WITHOUT_DELETE: { readonly [role in AssetType['role']]?: string } = {
 };
 
 export const records: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: RECORD_ID },
-  schemas: { ...pageSchemas, ...exportSchemas, ...filterSchemas },
+  schemas: { ...pageSchemas, ...exportSchemas, ...filterSchemas, AnyRecord: anyRecord },
   instead: {
     PATCH: 'PUT changes the fields of a record that it names, and no others.',
     DELETE: ({ name, role }) => WITHOUT_DELETE[role]?.replace('{table}', name),
   },
   operations: {
     'GET /:table/assets': {
-      id: 'list',
+      id: 'listRecords',
       summary: 'Records, page by page',
+      description: FILTERS_TEXT,
       allow: 'read',
       query: [...LIST_PARAMETERS, CURSOR, AT],
-      answer: (assetType) => json.answer('A page of records.', pageOrExport(json.tableRef('record', assetType))),
+      answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
       answers: { ...LIST_ANSWERS, ...PAST_ANSWERS },
       errors: [507],
       handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
     },
     'POST /:table/assets': {
-      id: 'create',
+      id: 'createRecord',
       grows: ({ role }) => (role === 'order' ? [...CREATES, 'openOrders'] : CREATES),
       summary: 'Create a record',
       allow: 'write',
       waitsForBacklog: () => true,
-      body: { limit: 'record', schema: (assetType) => json.tableRef('create', assetType), example: createExample },
+      body: { limit: 'record', schema: json.ref('CreateInput'), example: createExample },
       status: 201,
-      answer: writtenResponse('The record as created.'),
+      answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
       honours: ['idempotency-key'],
       errors: [409],
       async handle({ commands }, { req, caller, assetType, body }) {
@@ -176,29 +173,27 @@ export const records: Resource = {
       },
     },
     'GET /:table/assets/:id': {
-      id: 'get',
+      id: 'getRecord',
       summary: 'One record',
       allow: 'read',
       query: [AT],
-      answer: recordResponse('The record.'),
+      answer: recordAnswer('The record.'),
       answers: PAST_ANSWERS,
       errors: [507],
       handle: (api, { req, assetType, path, query }) => recordReply(api, req, assetType, path.id, query),
     },
     'PUT /:table/assets/:id': {
-      id: 'update',
+      id: 'updateRecord',
       grows: CHANGES,
       mayReport: true,
-      summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
-      description: ({ role }) =>
-        role === 'order'
-          ? 'Fields that the body lacks stay; null clears one. A list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.'
-          : 'Fields that the body lacks stay; null clears one.',
+      summary: 'Update a record, or report the status of an order',
+      description:
+        'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',
       allow: 'write',
       // A status report of an order is never slowed.
       waitsForBacklog: ({ role }) => role === 'reference',
-      body: { limit: 'record', schema: (assetType) => json.tableRef('update', assetType), example: updateExample },
-      answer: writtenResponse('The record as updated.'),
+      body: { limit: 'record', schema: json.ref('UpdateInput'), example: updateExample },
+      answer: recordAnswer('The record as updated.'),
       honours: ['if-match'],
       errors: [409, 412],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
@@ -207,7 +202,7 @@ export const records: Resource = {
       },
     },
     'DELETE /:table/assets/:id': {
-      id: 'remove',
+      id: 'removePart',
       summary: 'Remove a part of an order, with the parts that belong to it',
       allow: 'write',
       isOffered: ({ role }) => role === 'part',

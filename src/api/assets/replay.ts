@@ -75,12 +75,12 @@ export async function replayReply(
 }
 
 export const clientReplay: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: RECORD_ID },
   schemas: replaySchemas,
   operations: {
     'GET /:table/assets/:id/replay': {
-      id: 'replayOf',
+      id: 'replayOrder',
       ...orderReplay,
       allow: AUDIT_SCOPE,
       isOffered: ({ role }) => role === 'order',

@@ -95,19 +95,19 @@ export async function batchReply({ commands, metrics }: Api, call: TableCall): P
 
 /** Both need the scope for Reference Data on any table; the command refuses Master Data. */
 export const synchronization: Resource = {
-  tag: '',
+  tag: 'assets',
   schemas,
   operations: {
     'POST /:table/assets/batch': {
-      id: 'batch',
+      id: 'upsertBatch',
       ...writingBatch,
-      description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
+      description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
       allow: 'write:reference_data',
       waitsForBacklog: () => true,
       isOffered: isReferenceData,
       body: {
         limit: 'batch',
-        schema: (assetType) => batchOf(json.tableRef('batchItem', assetType)),
+        schema: batchOf(json.ref('BatchItem')),
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
       handle: batchReply,

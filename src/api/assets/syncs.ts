@@ -261,7 +261,7 @@ async function shown(
 export const SYNC_ID = { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' };
 
 export const syncs: Resource = {
-  tag: '',
+  tag: 'assets',
   pathParameters: { id: SYNC_ID },
   schemas: {
     SyncSession: syncView.schema,
@@ -291,34 +291,34 @@ export const syncs: Resource = {
   },
   operations: {
     'GET /:table/syncs': {
-      id: 'listSyncsOf',
+      id: 'listSyncs',
       ...syncsList,
       allow: 'read',
       isOffered: isReferenceData,
       handle: (api, call) => syncsReply(api, call, call.assetType),
     },
     'GET /:table/syncs/:id': {
-      id: 'getSyncOf',
+      id: 'getSync',
       ...oneSync,
       allow: 'read',
       isOffered: isReferenceData,
       handle: (api, call) => syncReply(api, call, call.assetType),
     },
     'POST /:table/syncs/:id/undo': {
-      id: 'undoSyncOf',
+      id: 'undoSync',
       ...undoingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
     },
     'POST /:table/syncs': {
-      id: 'startSyncOf',
+      id: 'startSync',
       ...startingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       handle: startReply,
     },
     'POST /:table/syncs/:id/commit': {
-      id: 'commitSyncOf',
+      id: 'commitSync',
       ...committingSync,
       allow: 'write:reference_data',
       isOffered: isReferenceData,

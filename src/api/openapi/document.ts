@@ -6,22 +6,22 @@ import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { ORDER_MODELS, type OrderModel } from '../../domain/identity/events.js';
-import type { Scope } from '../../domain/identity/scopes.js';
+import { ORDER_MODELS } from '../../domain/identity/events.js';
+import { AUDIT_SCOPE, DATA_SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
 import { nextTurn } from '../../supervision/waiting.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { badRequest, HttpError } from '../errors.js';
 import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
-import { isLocalProgram, isOperatorHost, requestHost, resolveTenant } from '../tenantHost.js';
+import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
-import { recordExample, recordInputSchema, withPartsOutputSchema } from './records.js';
-import { answer, type JsonSchema, named, type Schemas, tableSchemaName } from './schema.js';
+import { headerComponents, parameterComponents, pathsOf, type Subject, tableSchemas } from './paths.js';
+import { createExample, recordExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
+import { answer, type JsonSchema, named, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -33,19 +33,34 @@ const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'write:order_data': 'Write order Master Data, status updates included',
   'read:audit': 'Read everything of the tenant, activity included, and change nothing',
 };
-const securitySchemes = {
-  oauth2: {
+/** @param origin of the service: tools need whole URLs */
+const securitySchemesAt = (origin: string) => {
+  const clientOf = (description: string, scopes: readonly Scope[]) => ({
     type: 'oauth2',
-    description: 'For integrators: client id and secret are made in the settings, under API clients.',
-    flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: SCOPE_TEXTS } },
-  },
-  platform: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'For users: the token of a session.' },
-  session: {
-    type: 'apiKey',
-    in: 'cookie',
-    name: SESSION_COOKIE,
-    description: 'The same token as a cookie, for the console.',
-  },
+    description,
+    flows: {
+      clientCredentials: {
+        tokenUrl: `${origin}/oauth/token`,
+        scopes: Object.fromEntries(scopes.map((scope) => [scope, SCOPE_TEXTS[scope]])),
+      },
+    },
+  });
+  return {
+    oauth2: clientOf('For integrators: client id and secret are made in the settings, under API clients.', DATA_SCOPES),
+    audit: clientOf('For programs that audit.', [AUDIT_SCOPE]),
+    platform: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: 'For users: the token of a session.',
+    },
+    session: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: SESSION_COOKIE,
+      description: 'The same token as a cookie, for the console.',
+    },
+  };
 };
 
 /** For the document at the operator's host, which has nothing of tenants. */
@@ -63,29 +78,28 @@ const areOperators = (areas: readonly Area[]): boolean =>
 /** A finished document, and the tables that it describes: one with the same names may describe other fields. */
 type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
 
-/** One table's members of `paths` and `components.schemas`, as JSON text without braces. */
-type TablePart = { readonly paths: string; readonly schemas: string };
-
 /**
- * Makes documents from the route table. The part of a table is cached by its asset type, so a tenant that adds a field
- * renews only that table's part.
+ * Makes documents of these areas. The schemas of a table are cached by its asset type.
+ * @param others areas whose schemas may be named as well
  */
-export function openApiWriter(areas: readonly Area[]): Api['openApi'] {
-  const parts = new LRUCache<AssetType, TablePart>({
+export function openApiWriter(areas: readonly Area[], others: readonly Area[] = []): Api['openApi'] {
+  const resources = [...areas, ...others].flatMap((area) => area.resources);
+  const known: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
+  const shared: Schemas = Object.assign({}, ...Object.entries(known).map(([name, schema]) => named(name, schema)));
+  const parts = new LRUCache<AssetType, TableSchemas>({
     maxSize: OPENAPI_CACHE_BYTES,
-    sizeCalculation: sizeOf,
-    fetchMethod: (assetType) => tablePart(areas, assetType),
+    sizeCalculation: ({ bytes }) => bytes,
+    fetchMethod: schemasOf,
   });
-  const fixed = new Map<OrderModel, FixedParts>();
   const made = new LRUCache<string, Document>({
     maxSize: OPENAPI_CACHE_BYTES,
     sizeCalculation: ({ body }) => body.length,
   });
   return async (described) => {
-    const { title, orderModel, tables } = described;
-    const key = JSON.stringify([title, orderModel, tables.map(({ name }) => name)]);
-    const known = made.get(key);
-    if (known?.tables.every((table, at) => table === tables[at])) return known;
+    const { origin, title, orderModel, tables } = described;
+    const key = JSON.stringify([origin, title, orderModel, tables.map(({ name }) => name)]);
+    const before = made.get(key);
+    if (before?.tables.every((table, at) => table === tables[at])) return before;
     const body = Buffer.from(await textOf(described));
     const document = { body, tag: tagOf(body), tables };
     made.set(key, document);
@@ -94,27 +108,23 @@ export function openApiWriter(areas: readonly Area[]): Api['openApi'] {
 
   async function textOf(described: Described): Promise<string> {
     const { orderModel, tables } = described;
-    const ofTables: TablePart[] = [];
+    const orderType = standardTables(orderModel).get(orderModel);
+    if (orderType === undefined) throw new Error(`${orderModel} is no order model.`);
+    const ofTables: Schemas[] = [];
     let size = 0;
-    for (const table of tables) {
-      const part = await parts.forceFetch(table);
-      size += sizeOf(part);
+    for (const table of areOfPeople(areas) ? [orderType] : tables) {
+      const { schemas, bytes } = await parts.forceFetch(table);
+      size += bytes;
       if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
-      ofTables.push(part);
+      ofTables.push(schemas);
     }
-    const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
-    fixed.set(orderModel, ofModel);
-    // The platform's operations refer to orders, even if the document is about other tables.
-    const orderType = areOperators(areas) ? undefined : standardTables(orderModel).get(orderModel);
-    if (orderType === undefined || tables.some(({ name }) => name === orderModel)) {
-      return documentText(described, ofModel, ofTables);
-    }
-    const { schemas } = await parts.forceFetch(orderType);
-    return documentText(described, ofModel, [...ofTables, { paths: '', schemas }]);
+    return documentText(areas, described, { tables, orderType }, shared, ofTables);
   }
 }
 
-const sizeOf = ({ paths, schemas }: TablePart): number => paths.length + schemas.length;
+/** Operations of people name the tenant's orders, and no other table. */
+const areOfPeople = (areas: readonly Area[]): boolean =>
+  areas.some(({ resources }) => resources.some(({ tag }) => tag.startsWith('platform')));
 
 const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
   new HttpError(
@@ -123,61 +133,42 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
     `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
   );
 
+type TableSchemas = { readonly schemas: Schemas; readonly bytes: number };
+
 /** Takes a while for some hundred fields, so other requests run between the steps. */
-async function tablePart(areas: readonly Area[], assetType: AssetType): Promise<TablePart> {
-  const schemas: string[] = [];
+async function schemasOf(assetType: AssetType): Promise<TableSchemas> {
+  const schemas: Record<string, JsonSchema> = {};
   recordSchemas(assetType);
   await nextTurn();
-  for (const [kind, schema] of tableSchemas(assetType)) {
-    schemas.push(membersOf(named(tableSchemaName[kind](assetType.name), schema())));
+  for (const [kind, schema] of kindsOf(assetType)) {
+    Object.assign(schemas, named(tableSchemaName[kind](assetType.name), schema()));
     await nextTurn();
   }
-  const ofPaths = tablePaths(areas, assetType);
-  return { paths: membersOf(ofPaths.paths), schemas: joined(membersOf(ofPaths.schemas), ...schemas) };
+  return { schemas, bytes: JSON.stringify(schemas).length };
 }
-
-/** JSON text of an object without its braces. */
-const membersOf = (object: object): string => JSON.stringify(object).slice(1, -1);
-
-const joined = (...members: readonly string[]): string => members.filter((text) => text !== '').join(',');
 
 type TableSchema = readonly [kind: keyof typeof tableSchemaName, schema: () => JsonSchema];
 
-function tableSchemas(assetType: AssetType): readonly TableSchema[] {
-  const { role, supportingData } = assetType;
+function kindsOf(assetType: AssetType): readonly TableSchema[] {
+  const { description, role, supportingData } = assetType;
+  const record = { ...recordOutputSchema(assetType), description };
   return [
-    ['record', () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
-    ['create', () => recordInputSchema(assetType, 'create')],
-    ['update', () => recordInputSchema(assetType, 'update')],
+    ['record', () => ({ ...record, examples: [recordExample(assetType)] })],
+    ['create', () => ({ ...recordInputSchema(assetType, 'create'), examples: [createExample(assetType)] })],
+    ['update', () => ({ ...recordInputSchema(assetType, 'update'), examples: [updateExample(assetType)] })],
     ...(role === 'order' ? ([['whole', () => withPartsOutputSchema(assetType)]] as const) : []),
     ...(supportingData ? ([['batchItem', () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
   ];
 }
 
-/** The part that all tenants of an order model share, as JSON text without braces. */
-type FixedParts = TablePart & { readonly components: string };
-
-function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts {
-  const resources = areas.flatMap((area) => area.resources);
-  const orderType = standardTables(orderModel).get(orderModel);
-  const ofPaths = orderType === undefined ? { paths: {}, schemas: {} } : fixedPaths(areas, orderType);
-  const ofResources: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
-  const ofNames = Object.entries(ofResources).map(([name, schema]) => named(name, schema));
-  const schemas: Schemas = Object.assign({}, ofPaths.schemas, ...ofNames);
-  const components = {
-    responses: errorResponses,
-    parameters: parameterComponents(resources),
-    headers: headerComponents,
-    securitySchemes: areOperators(areas) ? OPERATOR_SCHEME : securitySchemes,
-  };
-  return {
-    paths: membersOf(ofPaths.paths),
-    schemas: membersOf(schemas),
-    components: membersOf(components),
-  };
-}
-
-function documentText({ title, tables }: Described, fixed: FixedParts, parts: readonly TablePart[]): string {
+function documentText(
+  areas: readonly Area[],
+  { origin, title }: Described,
+  subject: Subject,
+  shared: Schemas,
+  ofTables: readonly Schemas[],
+): string {
+  const { paths, schemas: ofPaths } = pathsOf(areas, subject);
   const head = {
     openapi: '3.1.0',
     info: {
@@ -185,19 +176,52 @@ function documentText({ title, tables }: Described, fixed: FixedParts, parts: re
       version: API_VERSION,
       description: 'Dynamic tables (assets) over one uniform REST interface.',
     },
-    servers: [{ url: '/' }],
-    tags: tables.map(openApiTag),
+    servers: [{ url: origin }],
+    paths,
   };
-  const paths = joined(fixed.paths, ...parts.map((part) => part.paths));
-  const schemas = joined(fixed.schemas, ...parts.map((part) => part.schemas));
-  return `{${membersOf(head)},"paths":{${paths}},"components":{"schemas":{${schemas}},${fixed.components}}}`;
+  const components = {
+    responses: errorResponses,
+    parameters: parameterComponents(
+      areas.flatMap((area) => area.resources),
+      subject,
+    ),
+    headers: headerComponents,
+    securitySchemes: areOperators(areas) ? OPERATOR_SCHEME : securitySchemesAt(origin),
+  };
+  const all: Schemas = Object.assign({}, shared, tableSchemas(subject), ofPaths, ...ofTables);
+  // No operation answers one table's records, but programs read answers as such.
+  const records = subject.tables.map((table) => tableRef('record', table));
+  const schemas = reachedFrom(JSON.stringify([paths, components, records]), all);
+  return JSON.stringify({ ...head, components: { schemas, ...components } });
 }
 
-const openApiTag = ({ name, label, description }: AssetType) => ({ name, description: `${label}. ${description}` });
+/** Those schemas that a text refers to, or one of them. */
+function reachedFrom(text: string, schemas: Schemas): Schemas {
+  const reached: Record<string, JsonSchema> = {};
+  const texts = [text];
+  for (let from = texts.pop(); from !== undefined; from = texts.pop()) {
+    for (const [, name = ''] of from.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = schemas[name];
+      if (schema === undefined || Object.hasOwn(reached, name)) continue;
+      reached[name] = schema;
+      texts.push(JSON.stringify(schema));
+    }
+  }
+  return reached;
+}
 
 /** `?table=dyn_item,dyn_party`, or the parameter several times. */
 const namedTables = (query: URLSearchParams): readonly string[] =>
   query.getAll('table').flatMap((names) => names.split(',').filter((name) => name !== ''));
+
+const AUDIENCES = ['clients', 'people'];
+
+/** @throws HttpError 400 */
+function isForPeople(query: URLSearchParams): boolean {
+  const audience = query.get('for') ?? 'clients';
+  if (!AUDIENCES.includes(audience)) throw badRequest(`for must be ${AUDIENCES.join(' or ')}.`);
+  return audience === 'people';
+}
 
 /**
  * Whether the request may see the tenant's own tables and name: with a token of the tenant, or from a program on this
@@ -225,6 +249,11 @@ export const openApi: Resource = {
       allow: 'anyone',
       query: [
         {
+          name: 'for',
+          description: 'clients: the operations of API clients. people: those of the platform, with a session.',
+          schema: { ...oneOf(AUDIENCES), default: 'clients' },
+        },
+        {
           name: 'table',
           repeats: true,
           description: 'Describe these tables only: names separated by commas. All by default.',
@@ -235,20 +264,30 @@ export const openApi: Resource = {
       errors: [401, 404, 413],
       async handle(api, { req, res, query }) {
         await limitNetwork(api, req, res);
+        const origin = requestOrigin(req, api.config);
         if (isOperatorHost(requestHost(req, api.config), api.config)) {
-          const operators = { title: "Dynamic Assets: the operator's API", orderModel: ORDER_MODELS[0], tables: [] };
-          const { body, tag } = await api.operatorOpenApi(operators);
+          const title = "Dynamic Assets: the operator's API";
+          const { body, tag } = await api.operatorOpenApi({ origin, title, orderModel: ORDER_MODELS[0], tables: [] });
           return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
         }
         await resolveTenant(api, req, res);
         const seesAll = await maySeeAll(api, req, res);
         const { displayName, orderModel, assetTypes } = req.context.tenant;
         const shown = seesAll ? assetTypes : standardTables(orderModel);
+        const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
+        if (isForPeople(query)) {
+          const { body, tag } = await api.peopleOpenApi({
+            origin,
+            title: `${title}: for people`,
+            orderModel,
+            tables: [],
+          });
+          return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
+        }
         const names = namedTables(query);
         const tables =
           names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
-        const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
-        const { body, tag } = await api.openApi({ title, orderModel, tables: [...new Set(tables)] });
+        const { body, tag } = await api.openApi({ origin, title, orderModel, tables: [...new Set(tables)] });
         return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
       },
     },

@@ -57,6 +57,11 @@ const ERRORS = {
     message: 'Not found.',
     error: 'There is no table dyn_itm; did you mean dyn_item?',
   }),
+  405: error('MethodNotAllowed', 'This table has no such operation.', {
+    message: 'Method not allowed.',
+    error: 'DELETE is not allowed here, which takes GET, HEAD, PUT.',
+    headers: { Allow: { description: 'The methods that there are.', schema: text } },
+  }),
   409: error('Conflict', 'Its state does not allow this.', {
     message: 'Conflict.',
     error: 'An order can be approved when it is validated or failed; this one is completed.',

@@ -1,12 +1,13 @@
 /** The paths of an OpenAPI document, made from the route table. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { SCOPES } from '../../domain/identity/scopes.js';
+import { AUDIT_SCOPE, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { IDEMPOTENCY_KEY_HOURS, MAX_IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.js';
 import {
   type Area,
   BODY_LIMITS,
   type BodyDescription,
   type HonouredHeader,
+  isReferenceData,
   isTableOperation,
   type Method,
   type Operation,
@@ -25,13 +26,14 @@ import {
   jsonContent,
   type MediaTypes,
   named,
+  oneOf,
   type Parameter,
   type Ref,
   type ResponseObject,
   type Responses,
   ref,
   type Schemas,
-  tableName,
+  tableRef,
 } from './schema.js';
 
 /** Operations by method, and the parameters of the path. */
@@ -41,30 +43,67 @@ export type Paths = { readonly [path: string]: PathItem };
 /** `schemas` are those that the operations have named. */
 type Documented = { readonly paths: Paths; readonly schemas: Schemas };
 
-/** Operations on a table, as far as the table offers them. */
-export const tablePaths = (areas: readonly Area[], assetType: AssetType): Documented =>
-  pathsOf(areas, assetType, (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true));
+/** The tables that a document describes, and the asset type of the tenant's orders. */
+export type Subject = { readonly tables: readonly AssetType[]; readonly orderType: AssetType };
 
-/** All other operations. @param orderType the asset type of the tenant's orders */
-export const fixedPaths = (areas: readonly Area[], orderType: AssetType): Documented =>
-  pathsOf(areas, orderType, (operation) => !isTableOperation(operation));
-
-function pathsOf(
-  areas: readonly Area[],
-  assetType: AssetType,
-  isSelected: (operation: Operation) => boolean,
-): Documented {
+/** Operations on a table have it as a parameter: they are left out if no table offers them. */
+export function pathsOf(areas: readonly Area[], subject: Subject): Documented {
   const paths: Record<string, PathItem> = {};
   const schemas: Record<string, JsonSchema> = {};
   for (const area of areas) {
-    for (const route of routesOf(area).filter(({ operation }) => isSelected(operation))) {
-      const { path, parameters } = documentedPath(route, assetType);
+    const routes = routesOf(area).filter(({ operation }) => offering(operation, subject).length > 0);
+    // A path may have one operation for orders and another one for other tables.
+    for (const [at, route] of routes.entries()) {
+      const isSame = ({ method, path }: Route): boolean => method === route.method && path === route.path;
+      if (routes.findIndex(isSame) < at) continue;
+      const same = routes.slice(at + 1).filter(isSame);
+      const { path, parameters } = documentedPath(route);
       const fullPath = `${area.prefix}${path}` || '/';
       const item = paths[fullPath] ?? (parameters.length === 0 ? {} : { parameters });
-      paths[fullPath] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType, schemas) };
+      const operation = operationObject(area, [route, ...same], subject, schemas);
+      paths[fullPath] = { ...item, [route.method.toLowerCase()]: operation };
     }
   }
   return { paths, schemas };
+}
+
+/** The tables that offer it; for other operations that of the orders. */
+const offering = (operation: Operation, { tables, orderType }: Subject): readonly AssetType[] =>
+  isTableOperation(operation) ? tables.filter((table) => operation.isOffered?.(table) ?? true) : [orderType];
+
+/** Kinds of tables that operations have in common. The first that fits names the parameter of an operation. */
+const TABLE_KINDS: { readonly [component: string]: (assetType: AssetType) => boolean } = {
+  Table: () => true,
+  ReferenceTable: isReferenceData,
+  OrderTable: ({ role }) => role === 'order',
+  PartTable: ({ role }) => role === 'part',
+};
+
+const namesOf = (tables: readonly AssetType[]): string => JSON.stringify(tables.map(({ name }) => name).sort());
+
+function tableParameter(offered: readonly AssetType[], { tables }: Subject): Ref {
+  const kinds = Object.entries(TABLE_KINDS);
+  const [name] = kinds.find(([, isOfKind]) => namesOf(tables.filter(isOfKind)) === namesOf(offered)) ?? [];
+  if (name === undefined) throw new Error(`No kind of tables is ${namesOf(offered)}.`);
+  return { $ref: `#/components/parameters/${name}` };
+}
+
+/** The names of the tables of each kind, and the bodies that one of them takes. */
+export function tableSchemas({ tables }: Subject): Schemas {
+  const ofKinds = Object.entries(TABLE_KINDS).map(
+    ([kind, isOfKind]) => [`${kind}Name`, tables.filter(isOfKind)] as const,
+  );
+  const names = ofKinds
+    .filter(([, of]) => of.length > 0)
+    .map(([kind, of]) => [kind, oneOf(of.map(({ name }) => name))]);
+  const bodies = Object.entries({ CreateInput: 'create', UpdateInput: 'update', BatchItem: 'batchItem' } as const).map(
+    ([name, kind]) => {
+      const of = kind === 'batchItem' ? tables.filter(isReferenceData) : tables;
+      const description = 'That of the table.';
+      return [name, { description, anyOf: of.map((table) => tableRef(kind, table)) }] as const;
+    },
+  );
+  return Object.fromEntries([...names, ...bodies.filter(([, { anyOf }]) => anyOf.length > 0)]);
 }
 
 /** Names an operation's own schemas after it, so that generators of clients need not invent names. */
@@ -82,11 +121,11 @@ function withNames<T extends { readonly content?: MediaTypes }>(
   return { ...body, content: Object.fromEntries(content) };
 }
 
-/** `:name` or `*name` becomes the parameter that the resource describes; a table operation's `:table` becomes the table's name. */
-function documentedPath({ path: ofRoute, operation, resource }: Route, assetType: AssetType) {
+/** `:name` or `*name` becomes the parameter that the resource describes; that of a table operation's `:table` is its own. */
+function documentedPath({ path: ofRoute, operation, resource }: Route) {
   const parameters: (Parameter | Ref)[] = [];
   const path = ofRoute.replace(/[:*](\w+)/g, (_, name: string) => {
-    if (name === 'table' && isTableOperation(operation)) return assetType.name;
+    if (name === 'table' && isTableOperation(operation)) return '{table}';
     const parameter = resource.pathParameters?.[name];
     if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
     parameters.push(parameterObject(parameter));
@@ -130,31 +169,40 @@ const READ_HEADERS: ResponseObject['headers'] = {
   'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
 };
 
-/** @param schemas receives the named schemas */
+/** @param routes of one method and path @param schemas receives the named schemas */
 function operationObject(
   area: Area,
-  { method, operation, resource }: Route,
-  assetType: AssetType,
+  routes: readonly [Route, ...Route[]],
+  subject: Subject,
   schemas: Record<string, JsonSchema>,
 ) {
-  const { id, summary, description, body, status = 200, answer, answers, errors = [], honours = [] } = operation;
+  const [{ method, operation, resource }] = routes;
+  const { id, summary, description, body, status = 200, answers, errors = [], honours = [] } = operation;
+  const offered = routes.flatMap((route) => offering(route.operation, subject));
+  const [example = subject.orderType] = offered;
   const isRead = method === 'GET' && operation.allow !== 'anyone';
-  const ofTable = isTableOperation(operation);
-  const ofOne = madeFor(assetType);
+  const ofOne = madeFor(example);
   const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
-  const headers = [...(isRead ? (['if-none-match'] as const) : []), ...honours];
+  const query = routes.flatMap((route) => describedQuery(route.operation));
   const parameters = [
-    ...describedQuery(operation).flatMap((parameter) => queryObjects(parameter, assetType)),
-    ...headers.map((name) => parameterObject(HEADER_PARAMETERS[name])),
+    ...(isTableOperation(operation) ? [tableParameter(offered, subject)] : []),
+    ...[...new Set(query)].flatMap((parameter) => queryObjects(parameter, subject.tables)),
   ];
-  const operationId = ofTable ? id + tableName(assetType.name) : id;
-  const typeName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
+  const typeName = id.charAt(0).toUpperCase() + id.slice(1);
+  const texts = [
+    ...(description === undefined ? [] : [ofOne(description)]),
+    ...honours.map((name) => HEADER_TEXTS[name]),
+  ];
   const responses: Responses = {
-    [status]: withHeaders(withNames(ofOne(answer), `${typeName}Answer`, schemas), headersOf(isRead, operation)),
+    [status]: withHeaders(
+      withNames(answerOf(routes, ofOne), `${typeName}Answer`, schemas),
+      headersOf(isRead, operation),
+    ),
     ...(isRead ? { 304: NOT_MODIFIED } : {}),
     ...errorsOf([
       431,
       ...area.errors,
+      ...(isTableOperation(operation) && operation.elsewhere === 405 && routes.length === 1 ? ([405] as const) : []),
       ...refusals(method, operation),
       ...bodyErrors,
       ...errors,
@@ -163,17 +211,24 @@ function operationObject(
     ...answers,
   };
   return {
-    operationId,
-    summary: ofTable ? `${ofOne(summary)}: ${assetType.label}` : ofOne(summary),
-    ...(description === undefined ? {} : { description: ofOne(description) }),
-    tags: [ofTable ? assetType.name : resource.tag],
-    security: securityOf(operation, assetType),
+    operationId: id,
+    summary: ofOne(summary),
+    ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
+    tags: [resource.tag],
+    security: securityOf(operation, offered),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : { requestBody: withNames(requestBody(body, assetType), `${typeName}Input`, schemas) }),
+    ...(body === undefined ? {} : { requestBody: withNames(requestBody(body, example), `${typeName}Input`, schemas) }),
     responses,
   };
+}
+
+/** Of several operations, the answer of one of them. */
+function answerOf([route, ...others]: readonly [Route, ...Route[]], ofOne: ReturnType<typeof madeFor>): ResponseObject {
+  const answer = ofOne(route.operation.answer);
+  if (others.length === 0) return answer;
+  const all = [answer, ...others.map(({ operation }) => ofOne(operation.answer))];
+  const anyOf = all.flatMap(({ content = {} }) => Object.values(content).map(({ schema }) => schema));
+  return { ...answer, content: jsonContent({ anyOf }) };
 }
 
 const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] = {}): ResponseObject =>
@@ -192,30 +247,14 @@ function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation'])
 
 const NOT_MODIFIED: ResponseObject = { description: 'Unchanged since it had the ETag of If-None-Match.' };
 
-/** For `components.parameters`, by field name. */
-const HEADER_PARAMETERS: { readonly [name in HonouredHeader | 'if-none-match']: PathParameter } = {
-  'if-match': {
-    component: 'IfMatch',
-    name: 'If-Match',
-    in: 'header',
-    description: 'The change is made only if the record still has this ETag, or one of several; 412 otherwise.',
-    schema: { type: 'string' },
-    example: '"q83vEjRWeJCrze8SNFZ4kA"',
-  },
-  'idempotency-key': {
-    component: 'IdempotencyKey',
-    name: 'Idempotency-Key',
-    in: 'header',
-    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true; with another body it is 422. Such as po-2026-000471.`,
-    schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
-  },
-  'if-none-match': {
-    component: 'IfNoneMatch',
-    name: 'If-None-Match',
-    in: 'header',
-    description: 'The answer is 304, without a body, if it would have this ETag.',
-    schema: { type: 'string' },
-  },
+/**
+ * No parameters, as tools would send them with values of their own: a key that is made once, so that a second record is
+ * refused, or a tag that no record has.
+ */
+const HEADER_TEXTS: { readonly [name in HonouredHeader]: string } = {
+  'if-match':
+    'The header field If-Match may have the ETag of the record as it was read: if it has changed since, the answer is 412.',
+  'idempotency-key': `The header field Idempotency-Key may have a name of the client's own for the request, of at most ${MAX_IDEMPOTENCY_KEY_LENGTH} characters, such as po-2026-000471. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true; with another body it is 422.`,
 };
 
 const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
@@ -225,14 +264,19 @@ const madeFor =
   <T>(value: PerTable<T>): T =>
     isMade(value) ? value(assetType) : value;
 
-function securityOf(operation: Operation, assetType: AssetType) {
-  if (isTableOperation(operation)) return [{ oauth2: [scopeOf(operation, assetType)] }];
+function securityOf(operation: Operation, offered: readonly AssetType[]) {
+  if (isTableOperation(operation)) {
+    return [...new Set(offered.map((assetType) => scopeOf(operation, assetType)))].map(ofClient);
+  }
   if (operation.allow === 'anyone') return [];
   if (operation.allow === 'operators') return [{ operator: [] }];
   if (operation.allow !== 'clients') return [{ platform: [] }, { session: [] }];
-  if (operation.scope !== undefined) return [{ oauth2: [operation.scope] }];
-  return SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] }));
+  if (operation.scope !== undefined) return [ofClient(operation.scope)];
+  return SCOPES.filter((scope) => scope.startsWith('read:')).map(ofClient);
 }
+
+/** Tools ask for all scopes of a scheme, so that of auditors, which most clients lack, has a scheme of its own. */
+const ofClient = (scope: Scope) => (scope === AUDIT_SCOPE ? { audit: [scope] } : { oauth2: [scope] });
 
 /** Statuses with which the router may refuse a request before it reads the body. */
 function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {
@@ -267,21 +311,30 @@ const asParameter = ({ repeats: _, ...parameter }: QueryParameter): PathParamete
   in: 'query',
 });
 
-const queryObjects = (parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] =>
-  parameter.ofTable?.(assetType) ?? [parameterObject(asParameter(parameter))];
+const queryObjects = (parameter: QueryParameter, tables: readonly AssetType[]): readonly (Parameter | Ref)[] =>
+  parameter.ofTables?.(tables) ?? [parameterObject(asParameter(parameter))];
 
 /** Refers to a parameter that is a component. */
 const parameterObject = ({ component, ...parameter }: PathParameter): Parameter | Ref =>
   component === undefined ? parameter : { $ref: `#/components/parameters/${component}` };
 
+const tableParameters = (subject: Subject): { readonly [name: string]: Parameter } =>
+  Object.fromEntries(
+    Object.entries(TABLE_KINDS)
+      .filter(([, isOfKind]) => subject.tables.some(isOfKind))
+      .map(([kind]) => [kind, { name: 'table', in: 'path', required: true, schema: ref(`${kind}Name`) }]),
+  );
+
 /** For `components.parameters`. */
-export function parameterComponents(resources: readonly Resource[]): { readonly [name: string]: Parameter } {
+export function parameterComponents(
+  resources: readonly Resource[],
+  subject: Subject,
+): { readonly [name: string]: Parameter } {
   const components: Record<string, Parameter> = {};
   const ofResources = resources.flatMap(({ pathParameters = {}, operations }) => [
     ...Object.values(pathParameters),
     ...Object.values(operations).flatMap(describedQuery).map(asParameter),
   ]);
-  const all = [...ofResources, ...Object.values(HEADER_PARAMETERS)];
-  for (const { component, ...parameter } of all) if (component !== undefined) components[component] = parameter;
-  return components;
+  for (const { component, ...parameter } of ofResources) if (component !== undefined) components[component] = parameter;
+  return { ...components, ...tableParameters(subject) };
 }

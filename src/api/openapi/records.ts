@@ -20,7 +20,7 @@ import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
   Integer: SAFE_INTEGER,
   Decimal: {
-    description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits; zeros at its ends do not count. A value that would be rounded is refused.`,
+    description: `A number, or a text that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
     pattern: DECIMAL_TEXT.source,
   },
 };

@@ -114,13 +114,13 @@ export const one = (schema: string, description = 'Done.'): ResponseObject => an
 
 /** A page of a list whose pages are linked one to the next. */
 export const linkedPage = (entry: string, maxItems?: number): ResponseObject =>
-  answer(
-    'One page.',
-    closedObject({
-      data: { ...listOf(ref(entry)), ...(maxItems === undefined ? {} : { maxItems }) },
-      links: closedObject({ next: nullableText }),
-    }),
-  );
+  answer('One page.', linkedEntries(entry, maxItems));
+
+export const linkedEntries = (entry: string, maxItems?: number): JsonSchema =>
+  closedObject({
+    data: { ...listOf(ref(entry)), ...(maxItems === undefined ? {} : { maxItems }) },
+    links: closedObject({ next: nullableText }),
+  });
 
 /** A short list, which is not paged. */
 export const all = (schema: string): ResponseObject => answer('All there are.', dataOf(listOf(ref(schema))));
@@ -169,8 +169,18 @@ function inKeyword(name: string, keyword: string, value: unknown, nested: Record
   if (keyword === 'items') return part(`${name}Item`, value, nested);
   if (keyword === 'additionalProperties') return part(`${name}Value`, value, nested);
   if (keyword !== 'properties') return value;
-  const properties = Object.entries(value).map(([field, each]) => [field, part(partName(name, field), each, nested)]);
+  const properties = Object.entries(value).map(([field, each]) => [
+    field,
+    part(partName(name, field), withoutSameTitle(field, each), nested),
+  ]);
   return Object.fromEntries(properties);
+}
+
+/** A title that only repeats the name of the field, `External id` of external_id, would be a fifth of a document. */
+function withoutSameTitle(field: string, schema: unknown): unknown {
+  if (!isObject(schema) || typeof schema.title !== 'string') return schema;
+  const { title, ...rest } = schema;
+  return title.toLowerCase() === field.replaceAll('_', ' ') ? rest : schema;
 }
 
 /** Table names begin with Dyn: a field of one table must not get the name of another. */

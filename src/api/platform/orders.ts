@@ -33,14 +33,14 @@ import {
   pastTypeOf,
   unlessBuilding,
 } from '../assets/moments.js';
-import { ONE_ORDER, recordResponse, writtenReply, writtenResponse } from '../assets/records.js';
+import { ONE_ORDER, writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { preconditionOf, tagOfText } from '../entityTags.js';
 import { exportOfOrder, exportReply } from '../export/operation.js';
 import { type JsonText, joined } from '../jsonAnswer.js';
-import { recordInputSchema } from '../openapi/records.js';
+import { recordExample, recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderProblems.js';
 import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
@@ -176,6 +176,11 @@ const approver = json.closedObject({
   email: json.text,
 });
 
+const orderResponse =
+  (kind: 'record' | 'whole') =>
+  (orderType: AssetType): json.ResponseObject =>
+    json.answer('The order.', json.dataOf(json.tableRef(kind, orderType)), { data: recordExample(orderType) });
+
 const approvedResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', {
     type: 'object',
@@ -222,7 +227,7 @@ export const orders: Resource = {
         schema: saveSchema,
         example: { customer_reference: 'PO 4711', processing_status: 'validated' },
       },
-      answer: writtenResponse('The order.'),
+      answer: orderResponse('whole'),
       honours: ['if-match'],
       errors: [409, 412],
       async handle({ commands }, { req, caller, tenant, path, body }) {
@@ -296,7 +301,7 @@ export const orders: Resource = {
       summary: 'Reject an order, which is not exported; its reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
-      answer: recordResponse('The order.'),
+      answer: orderResponse('record'),
       errors: [409],
       async handle({ commands }, { caller, path, body }) {
         const { reasons } = parseBody(rejectBody, body);

@@ -9,7 +9,7 @@ import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
 import { AT, PAST_ANSWERS } from '../assets/moments.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
-import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
+import { anyRecord, pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
 import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
@@ -45,13 +45,6 @@ function partTableOf(call: UserCall): AssetType {
   );
 }
 
-/** For any table; its info names the fields. */
-const anyRecord: json.JsonSchema = {
-  type: 'object',
-  properties: { id: json.uuid },
-  required: ['id'],
-  additionalProperties: true,
-};
 export const anyFields: json.JsonSchema = {
   type: 'object',
   description: 'Fields as the info of the table names them.',

@@ -47,8 +47,8 @@ export type QueryParameter = {
   readonly repeats?: true;
   /** Name of the shared component in the document. */
   readonly component?: string;
-  /** Documents the parameters for a table, instead of `schema`. */
-  readonly ofTable?: (assetType: AssetType) => readonly Parameter[];
+  /** Documents the parameters for the tenant's tables, instead of `schema`. */
+  readonly ofTables?: (tables: readonly AssetType[]) => readonly Parameter[];
 };
 
 /** Limits in bytes after decompression, by kind of body. The operator's BODY_LIMIT_BYTES caps all of them. */
@@ -85,7 +85,7 @@ export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
 export const CHANGES_SETTINGS: readonly Quota[] = ['settingsPerHour'];
 
 type Description = {
-  /** Operation id; the document appends the table's name to that of a table operation. */
+  /** Operation id. */
   readonly id: string;
   readonly summary: PerTable<string>;
   readonly description?: PerTable<string>;
@@ -130,7 +130,7 @@ export type TableOperation = Description & {
   readonly allow: 'read' | 'write' | Scope;
   /** Whether it is refused while too many writes of the tenant are not shown yet; never by default. */
   readonly waitsForBacklog?: (assetType: AssetType) => boolean;
-  /** Whether the document shows it for a table; true by default. */
+  /** Whether the document says that the table has it; true by default. */
   readonly isOffered?: (assetType: AssetType) => boolean;
   /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
   readonly elsewhere?: 405;
@@ -280,7 +280,7 @@ export const pathText = (name: string): PathParameter => ({
   schema: { type: 'string' },
 });
 
-/** `:id` of a record. (`:table` is not a parameter in the document: each table has its own paths there.) */
+/** `:id` of a record. */
 export const RECORD_ID: PathParameter = {
   component: 'AssetId',
   name: 'asset_id',

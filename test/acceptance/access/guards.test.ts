@@ -3,6 +3,7 @@ import { type DocumentedOperation, type Json, operationsOf } from '../apiDocumen
 import type { Answer } from '../http.js';
 import { addPerson, type Role } from '../people.js';
 import { expectErrorBody, expectRefused } from '../refusals.js';
+import { wholeDocument, withTables } from '../tableDocument.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -25,7 +26,7 @@ let all: readonly Guarded[];
 let guarded: readonly Guarded[];
 
 beforeAll(async () => {
-  document = (await acme().send('GET', '/openapi.json')).body;
+  document = withTables(await wholeDocument(acme()));
   const resolved = ({ $ref, ...given }: Json): Json =>
     $ref === undefined ? given : document.components.parameters[$ref.split('/').at(-1)];
   all = operationsOf(document).map(({ method, path: template, operation }) => ({

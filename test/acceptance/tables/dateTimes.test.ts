@@ -94,7 +94,7 @@ it('what info and the OpenAPI document say of a DateTime takes the same', async 
   const info = JSON.parse((await acme().info(EVERY_TYPE)).text);
   const document = JSON.parse((await acme().send('GET', '/openapi.json')).text);
   const ofInfo = info.data.json_schema.properties.moment;
-  const ofFilter = document.components.schemas.DateTimeFilter.properties.gte;
+  const ofFilter = document.components.schemas.DateTimeFilter;
   const patterns = [ofInfo.anyOf[0].pattern, ofFilter.pattern].map((pattern) => new RegExp(pattern, 'u'));
   for (const pattern of patterns) {
     for (const [, written] of SAME_INSTANT) expect(written).toMatch(pattern);
