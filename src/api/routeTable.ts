@@ -153,6 +153,4 @@ export const areas: readonly Area[] = [
 ];
 
 /** What the OpenAPI document for API clients describes; the document for people has the rest. */
-export const clientAreas: readonly Area[] = areas.filter(({ prefix }) =>
-  [ASSETS_PATH, '/oauth'].includes(prefix),
-);
+export const clientAreas: readonly Area[] = areas.filter(({ prefix }) => [ASSETS_PATH, '/oauth'].includes(prefix));

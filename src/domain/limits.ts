@@ -256,7 +256,7 @@ export const WAITING_TO_BE_RELAYED = 16_000_000;
 /** Bytes of orders' documents that are kept for attempts of deliveries. */
 export const DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024;
 /** Bytes of the tables in an OpenAPI document; beyond it, clients have to ask for some of the tables. */
-export const MAX_OPENAPI_BYTES = 4_000_000;
+export const MAX_OPENAPI_BYTES = 1_500_000;
 
 /** Bytes of cached descriptions of tables, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;

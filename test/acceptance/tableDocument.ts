@@ -31,7 +31,7 @@ export function withTables(document: Json): Json {
       for (const table of tablesOf(document, operation)) {
         const ofTable = path.replace('{table}', table);
         paths[ofTable] ??= parameters === undefined ? {} : { parameters };
-        paths[ofTable][method] = operationOf(document, operation, table);
+        paths[ofTable][method] = operationOf(document, operation, table, path.endsWith('/history'));
       }
     }
   }
@@ -45,7 +45,8 @@ function tablesOf({ components }: Json, { parameters }: Json): readonly string[]
   return components.schemas[`${name}Name`].enum;
 }
 
-function operationOf(document: Json, operation: Json, table: string): Json {
+/** @param isHistory that of an order goes by page, that of another record by cursor */
+function operationOf(document: Json, operation: Json, table: string, isHistory: boolean): Json {
   const { schemas } = document.components;
   const name = recordOf(schemas, table);
   const own: { readonly [generic: string]: string } = {
@@ -69,8 +70,13 @@ function operationOf(document: Json, operation: Json, table: string): Json {
   return {
     ...rest,
     security: scopes,
-    parameters: parameters.filter((each: Json) => !tableParameter.test(each.$ref) && hasField(schemas[name], each)),
-    ...(requestBody === undefined ? {} : { requestBody: withExample(made(requestBody), schemas, own, table) }),
+    parameters: parameters.filter(
+      (each: Json) =>
+        !tableParameter.test(each.$ref) &&
+        hasField(schemas[name], each) &&
+        (!isHistory || /Page$/.test(each.$ref) === schemas.OrderTableName.enum.includes(table)),
+    ),
+    ...(requestBody === undefined ? {} : { requestBody: withExample(made(requestBody), schemas, own) }),
     responses: made(responses),
   };
 }
@@ -80,7 +86,7 @@ const hasField = ({ properties }: Json, { name = '' }: Json): boolean => {
   return field === undefined || properties[field] !== undefined;
 };
 
-function withExample(body: Json, schemas: Json, own: { readonly [generic: string]: string }, _table: string): Json {
+function withExample(body: Json, schemas: Json, own: { readonly [generic: string]: string }): Json {
   const { schema, example } = body.content['application/json'];
   const record = schemas[own.CreateInput ?? '']?.examples?.[0];
   const batch = { items: [{ ...record, _batch_id: 'sync-2026-11-21' }] };

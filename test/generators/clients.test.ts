@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { operationsOf } from '../acceptance/apiDocument.js';
 import { useService } from '../acceptance/useService.js';
 
-const run = useService({ tenants: { stock: 'dyn_stock_order', transport: 'dyn_transport_order' } });
+const run = useService({ tenants: { stock: 'dyn_stock_order', transport: 'dyn_transport_order' }, env: {} });
 const MODELS = ['stock', 'transport'] as const;
 /** Where install.sh has put the tools. */
 const TOOLS = resolve(z.string('GENERATORS names no directory: see CONTRIBUTING.md.').parse(process.env.GENERATORS));

@@ -101,6 +101,8 @@ export const orderHistory: Resource = {
     'GET /:table/assets/:id/history': {
       id: 'listHistory',
       ...historyList,
+      summary: 'The history of a record, also of a deleted one',
+      description: `Of an order: page by page, the oldest event first. ${historyList.description} Of other records: by cursor and limit, the newest change first.`,
       allow: 'read',
       isOffered: ({ role }) => role === 'order',
       // Other records have one of another form (recordHistory.ts).

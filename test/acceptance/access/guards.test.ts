@@ -155,7 +155,7 @@ describe('scopes', () => {
       const token = await acme().token(scope);
       const ofTables = guarded.filter(({ path }) => path.startsWith(`${ASSETS}/dyn_`));
       const needs = ({ operation }: Guarded): readonly string[] =>
-        operation.security.flatMap((each) => Reflect.get(each, 'oauth2') ?? []);
+        operation.security.flatMap((each) => Reflect.get(each, 'oauth2') ?? Reflect.get(each, 'audit') ?? []);
       // Only what §4 has, whatever the document says of it.
       const kind = ({ path }: Guarded) => (path.includes('dyn_item') ? 'reference_data' : 'order_data');
       for (const each of ofTables.filter(({ path }) => !/replay/.test(path)))
