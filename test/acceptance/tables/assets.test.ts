@@ -142,14 +142,6 @@ describe('info', () => {
   );
 });
 
-it('§4.2: info of dyn_party says what is required and unique, and what can be sorted by', async () => {
-  const { fields, json_schema } = await infoOf(acme(), 'dyn_party');
-  const field = (wanted: string) => fields.find(({ name }) => name === wanted);
-  expect(field('external_id')).toMatchObject({ type: 'String', required: true, nullable: false, unique: true });
-  expect(field('created_at')).toMatchObject({ type: 'DateTime', sortable: true, read_only: true });
-  expect(json_schema.required).toEqual(['external_id', 'name']);
-});
-
 describe('one uniform interface', () => {
   it.each(REFERENCE)(
     '§1: %s %s can be created, read, listed, updated, filled by batch and cleaned up',
