@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { checkBySchema, checkRecord } from '#app/domain/assetTypes/recordSchema.js';
+import { random } from '../../property/runs.js';
 
 const field = (name: string, type: AssetType['fields'][number]['type'], more = {}) => ({
   name,
@@ -117,7 +118,7 @@ test('an item of plain values is taken as the schema would take it; each other o
         if (checked.ok) expect(Object.keys(checked.input.fields)).toEqual(inOrder(checked.input.fields));
       }
     }),
-    { numRuns: 500 * Number(process.env.RUNS ?? 1) },
+    random(500),
   );
 });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { parseJson } from '#app/api/jsonText.js';
 import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
 import { valueSchema } from '#app/domain/assetTypes/valueSchemas.js';
+import { random } from '../../property/runs.js';
 
 /** The value as it is shown, or why it is refused. */
 function taken(type: FieldType, value: unknown): { readonly shown: string } | { readonly refused: string } {
@@ -76,7 +77,7 @@ describe('a Decimal', () => {
         }
         seen['shown' in result ? 'taken' : 'refused'] += 1;
       }),
-      { numRuns: 150 * Number(process.env.RUNS ?? 1) },
+      random(150),
     );
     expect(Math.min(seen.taken, seen.refused)).toBeGreaterThan(5);
   });
@@ -149,6 +150,7 @@ describe('a DateTime', () => {
           refused: 'must have only zeros behind six digits of a second: microseconds are kept, and nothing is rounded.',
         });
       }),
+      random(100),
     );
   });
 
@@ -162,6 +164,7 @@ describe('a DateTime', () => {
           expect(taken('DateTime', `/Date(${ms}${zone})/`)).toEqual({ shown });
         },
       ),
+      random(100),
     );
   });
 
