@@ -31,41 +31,6 @@ describe('guesses', () => {
     }
   });
 
-  test('twenty wrong secrets are free; the longest wait is a minute', () => {
-    const secret = { kind: 'secret', account: 'client' } as const;
-    expect(wrong(20, secret)).toEqual(Array(20).fill(0));
-    for (const seconds of [15, 30, 60, 60]) {
-      expect(attempt('wrong', secret)).toBe(seconds);
-      now += seconds * 1000;
-      expect(attempt('wrong', secret)).toBe(0);
-    }
-  });
-
-  test('many at once gain nothing', () => {
-    const begun = Array.from({ length: 30 }, () => guesses.begin(guess));
-    expect(begun.filter(({ secondsToWait }) => secondsToWait === 0)).toHaveLength(10);
-    for (const { end } of begun) end('wrong');
-    expect(attempt('right')).toBe(15);
-  });
-
-  test('a try that came to no answer is not counted', () => {
-    for (let n = 0; n < 100; n += 1) expect(attempt('undecided')).toBe(0);
-  });
-
-  test('another network, another tenant and another account are not held up', () => {
-    wrong(10);
-    expect(attempt('wrong', network(1))).toBe(0);
-    expect(attempt('wrong', { tenant: 'other' })).toBe(0);
-    expect(attempt('wrong', { account: 'vera@example.com' })).toBe(0);
-    expect(attempt('wrong', { kind: 'secret' })).toBe(0);
-  });
-
-  test('one network has a hundred wrong ones for all accounts together', () => {
-    for (let n = 0; n < 100; n += 1) expect(attempt('wrong', { account: `user${n}@example.com` })).toBe(0);
-    expect(attempt('wrong', { account: 'one-more@example.com' })).toBe(15);
-    expect(attempt('wrong', { ...network(1), account: 'one-more@example.com' })).toBe(0);
-  });
-
   test('guesses from everywhere hold up those from new networks, not the owner in his own, nor his neighbours', () => {
     expect(attempt('right')).toBe(0);
     for (let n = 1; n <= 15; n += 1) wrong(10, network(n));

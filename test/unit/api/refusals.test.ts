@@ -40,25 +40,6 @@ describe('refusals', () => {
     return appended.map(([, data]) => data);
   };
 
-  test('the first of a tenant is told at once, later ones together after a while, by user and network', async () => {
-    refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
-    expect(await told()).toEqual([{ type: 'SignInRefused', userId: 7, network: '192.0.2.1', times: 1 }]);
-    for (let n = 0; n < 500; n++) refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
-    refusals.signIn(contextOf('acme'), '192.0.2.9', undefined);
-    expect(appended).toHaveLength(1);
-    await jest.advanceTimersByTimeAsync(EVERY_MS);
-    expect((await told()).slice(1)).toEqual([
-      { type: 'SignInRefused', userId: 7, network: '192.0.2.1', times: 500 },
-      { type: 'SignInRefused', userId: null, network: '192.0.2.9', times: 1 },
-    ]);
-    // Nothing more for a while: the next is the first again.
-    await jest.advanceTimersByTimeAsync(EVERY_MS);
-    expect(appended).toHaveLength(3);
-    refusals.signIn(contextOf('acme'), '192.0.2.1', { id: 7 });
-    await told();
-    expect(appended).toHaveLength(4);
-  });
-
   test('however many names and networks there are, a report has so many events', async () => {
     for (let n = 0; n < 5_000; n++) refusals.signIn(contextOf('acme'), `192.0.${n % 250}.${n % 200}`, undefined);
     await jest.advanceTimersByTimeAsync(EVERY_MS);

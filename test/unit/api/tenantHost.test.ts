@@ -1,4 +1,4 @@
-import { tenantNameIn, tenantNameOf } from '#app/api/tenantHost.js';
+import { tenantNameOf } from '#app/api/tenantHost.js';
 import { readConfig } from '#app/config.js';
 
 const config = { baseHost: 'assets.example.com', operatorHost: 'operator.example.com', defaultTenant: 'initech' };
@@ -18,27 +18,4 @@ test("0062: a host that a tenant can have is no operator's", () => {
   );
   for (const host of ['operator.example.com', 'assets.example.com', 'a.b.assets.example.com', 'myassets.example.com'])
     expect(config(host).OPERATOR_HOST).toBe(host);
-});
-
-describe('X-Tenant', () => {
-  const local = {
-    baseHost: 'localhost',
-    operatorHost: 'operator.service.localhost',
-    defaultTenant: 'demo',
-    trustProxy: 0,
-  };
-  const named = (host: string, headers: Record<string, string>, remoteAddress = '127.0.0.1', trustProxy = 0) =>
-    tenantNameIn({ headers, socket: { remoteAddress } } as never, host, { ...local, trustProxy });
-  const acme = { 'x-tenant': 'acme' };
-
-  it.each<[string, Parameters<typeof named>]>([
-    ['of another tenant than the host', ['globex.localhost', acme]],
-    ['from another machine', ['localhost', acme, '10.0.0.7']],
-    ['at an address of another machine', ['10.0.0.7', acme]],
-    ['behind a proxy of this machine', ['localhost', { ...acme, 'x-forwarded-for': '10.0.0.7' }]],
-    ["at the operator's host", ['operator.service.localhost', acme]],
-    ['behind a trusted proxy', ['localhost', acme, '127.0.0.1', 1]],
-  ])('%s is refused', (_where, request) => {
-    expect(() => named(...request)).toThrow('Bad request.');
-  });
 });

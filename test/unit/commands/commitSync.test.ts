@@ -1,9 +1,8 @@
 /** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0034). */
-import { ConflictError, ValidationError } from '#app/commands/context.js';
+import { ConflictError } from '#app/commands/context.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { commitSync, startSync } from '#app/commands/referenceTables/syncs.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
-import { SYNC_HOURS } from '#app/domain/limits.js';
 import { syncStream, tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
@@ -71,24 +70,4 @@ test.each<[string, (session: Awaited<ReturnType<typeof open>>) => Promise<unknow
   await expect(session.commit()).rejects.toThrow(ConflictError);
   expect(await session.codes()).toEqual(['A', 'B', 'C']);
   expect(session.events(SYNCS, 'SyncClosed')).toBe(0);
-});
-
-test('a session that expires while it is committed deletes nothing', async () => {
-  const { log, commit, codes } = await open();
-  log.beforeAppend(SYNCS, async () => {
-    await commit().catch(() => undefined);
-    log.pass(SYNC_HOURS);
-  });
-  log.dieAtAppend(2, false);
-  await expect(commit()).rejects.toThrow(ConflictError);
-  expect(await codes()).toEqual(['A', 'B', 'C']);
-});
-
-test('a batch that is refused for what may pass, or in a dry run, fails no session', async () => {
-  const { log, id, commit, batch } = await open();
-  log.dieAtAppend(1, false);
-  await expect(batch(unit('D', id))).rejects.toThrow('died');
-  const bad = { items: [{ code: 'A', value: 7, _batch_id: id }] };
-  await expect(upsertBatch(log.commands(), caller, UNITS, bad, { dryRun: true })).rejects.toThrow(ValidationError);
-  expect(await commit()).toMatchObject({ deleted: 2 });
 });

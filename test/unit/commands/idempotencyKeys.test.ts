@@ -8,7 +8,7 @@ import { cleanUpTableOnce, upsertBatchOnce } from '#app/commands/referenceTables
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { User } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
-import { IDEMPOTENCY_KEY_HOURS, MAX_EVENTS_LOOKED_THROUGH } from '#app/domain/limits.js';
+import { MAX_EVENTS_LOOKED_THROUGH } from '#app/domain/limits.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
@@ -88,17 +88,6 @@ describe.each(DEATHS)('a process that dies at append $at (stored: $stored), and 
     expect((await cleanUp()).deleted).toBe(2);
     expect(count(tableStream(tenant, UNITS.name), 'TableCleanedUp')).toBe(1);
   });
-
-  test('an approval is made once, and its answer stays', async () => {
-    const { log, newOrder, approve, count } = open();
-    const { id } = await newOrder();
-    log.dieAtAppend(death.at, death.stored);
-    await approve(id).catch(() => undefined);
-    const again = await approve(id);
-    expect(again).toMatchObject({ record: { processing_status: 'submitted' }, repeats: [] });
-    expect((await approve(id)).record).toEqual(again.record);
-    expect(count(orderStream(tenant, id), 'OrderApproved')).toBe(1);
-  });
 });
 
 test('two processes that carry it out at the same time make one order, and both have its answer', async () => {
@@ -122,18 +111,6 @@ test('another body, or another operation, is refused, also where the first was n
   await create();
   await batch([unit('A')]);
   await expect(cleanUp('k')).rejects.toThrow(REFUSED);
-});
-
-test('a key is its client’s own, and is forgotten after its time', async () => {
-  const { log, create } = open();
-  await create();
-  await create('by post', 'another client');
-  log.pass(IDEMPOTENCY_KEY_HOURS - 1);
-  await create();
-  expect(log.streams('order')).toHaveLength(2);
-  log.pass(1);
-  await create('a new request');
-  expect(log.streams('order')).toHaveLength(3);
 });
 
 test('where too much was written since to tell whether it was done, it is refused', async () => {

@@ -3,7 +3,7 @@ import { type Commands, ConflictError, ValidationError } from '#app/commands/con
 import { addAssetField, addAssetTable } from '#app/commands/identity/assetTypes.js';
 import { createClient } from '#app/commands/identity/clients.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { addUser, changeOwnPassword } from '#app/commands/identity/users.js';
+import { addUser } from '#app/commands/identity/users.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import type { DirectoryEvent, User } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
@@ -105,15 +105,4 @@ test.each(['', 'Acme', '-a', 'a-', 'a--b', 'a.b', 'a_b', 'a'.repeat(41)])('%j is
   const commands = new LogInMemory().commands() as unknown as Commands;
   const work = createTenant(commands, { ...caller, tenant: name }, { orderModel: 'dyn_stock_order' });
   await expect(work).rejects.toMatchObject({ errors: { name: [expect.any(String)] } });
-});
-
-test('an own password is not changed where somebody else has changed it first', async () => {
-  const commands = await given(usersStream(tenant), [userAdded(1)]);
-  const change = changeOwnPassword(
-    commands,
-    caller,
-    { ...user(1), passwordHash: 'scrypt$of$before' },
-    { old_password: 'the old password', new_password: password },
-  );
-  await expect(change).rejects.toThrow(ConflictError);
 });

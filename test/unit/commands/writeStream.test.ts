@@ -1,8 +1,6 @@
 /** The one way into the log: what was read is what the append insists on, and others who write are no loss. */
 import { TryAgainError } from '#app/commands/context.js';
-import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import { type DomainEvent, loadStream, MAX_ATTEMPTS, NO_STREAM, writeStream } from '#app/commands/writeStream.js';
-import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
@@ -35,13 +33,6 @@ function open() {
   return { log, commands, others, write };
 }
 
-test('what is appended stands behind all that was read, however many events and pages that was', async () => {
-  const { log, write } = open();
-  for (const count of [3, 98, 250]) await write(count);
-  expect(await write()).toMatchObject({ state: 351, revision: 351 });
-  expect(log.stream(STREAM)).toHaveLength(352);
-});
-
 test('where another was first it is decided again, on what that one wrote', async () => {
   const { log, others, write } = open();
   await write();
@@ -67,17 +58,6 @@ test('where others are first each time it is tried so often, then refused as saf
   expect(decisions).toBe(MAX_ATTEMPTS);
 });
 
-test('changes of a stream in one process are made one after the other: none is decided again', async () => {
-  const { log, write } = open();
-  let decisions = 0;
-  const count = () => {
-    decisions += 1;
-  };
-  await Promise.all(Array.from({ length: 300 }, () => write(1, caller, count)));
-  expect(decisions).toBe(300);
-  expect(log.stream(STREAM)).toHaveLength(300);
-});
-
 test('times never go backwards within a stream, also where the clock does', async () => {
   const { log, commands } = open();
   const at = (now: string) =>
@@ -101,24 +81,5 @@ test('an event that this release does not know is never written', async () => {
     decide: () => [{ type: 'OrderSold', data: {} }],
   });
   await expect(written).rejects.toThrow('OrderSold is missing in domain/eventTypes.ts.');
-  expect(log.stream(STREAM)).toEqual([]);
-});
-
-test.each(['load', 'decide'] as const)('a request whose time is over waits for no %s', async (slow) => {
-  const { log, commands } = open();
-  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
-  const forever = new Promise<never>(() => undefined);
-  const written = writeStream(
-    commands,
-    { ...caller, deadline },
-    {
-      stream: STREAM,
-      name: 'The order',
-      load: async () => (slow === 'load' ? forever : { state: undefined, ...NO_STREAM }),
-      decide: () => forever,
-    },
-  );
-  deadline.cancel(new DeadlineError('It took too long.'));
-  await expect(written).rejects.toThrow(DeadlineError);
   expect(log.stream(STREAM)).toEqual([]);
 });

@@ -1,18 +1,13 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TablePorts } from '#app/commands/referenceTables/tableState.js';
-import { TableChange, TableWriter, takeTogether } from '#app/commands/referenceTables/tableWriter.js';
+import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
-import {
-  EventStoreUnavailableError,
-  type EventToAppend,
-  EventTooLargeError,
-  WrongExpectedRevisionError,
-} from '#app/ports/eventStore.js';
+import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
@@ -130,34 +125,6 @@ test('a failed append is the answer of all, also of those that it would have ref
   for (const each of [first, ...rest]) await expect(each).rejects.toThrow('The log is away.');
 });
 
-test('one that is too large for the log is refused alone', async () => {
-  const { create, appended, failures, appending } = openTable();
-  const { first, release } = await appending();
-  const rest = [create(2, 'B'), create(3, 'C')];
-  await nextTurn();
-  failures.push(...([undefined, new EventTooLargeError('t', 1), new EventTooLargeError('t', 1)] as Error[]));
-  release();
-  await first;
-  await expect(rest[0]).rejects.toThrow(EventTooLargeError);
-  await rest[1];
-  expect(appended.flat()).toHaveLength(2);
-});
-
-test('one whose time is over is given up, and the others are decided without it', async () => {
-  const { create, appended, appending } = openTable();
-  const { first, release } = await appending();
-  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
-  const late = create(2, 'B', deadline);
-  const same = create(3, 'B');
-  deadline.cancel(new DeadlineError('It took too long.'));
-  deadline.end();
-  release();
-  await expect(late).rejects.toThrow(DeadlineError);
-  expect(deadline.mayHaveWritten).toBe(false);
-  await Promise.all([first, same]);
-  expect(appended.flat()).toHaveLength(2);
-});
-
 test('one whose time ends while it is decided alone is told that nothing was written, and nothing is', async () => {
   const { writer, appended } = openTable();
   const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
@@ -174,26 +141,6 @@ test('one whose time ends while it is decided alone is told that nothing was wri
   expect(appended).toEqual([]);
 });
 
-test('one whose time ends while it is decided with others is not written with them', async () => {
-  const { writer, create, appended, appending } = openTable();
-  const { first, release } = await appending();
-  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
-  const late = writer.write({ ...caller, deadline }, item, { keys: ['B'], ids: [idOf(2)] }, async (known) => {
-    deadline.cancel(new DeadlineError('It took too long.'));
-    deadline.end();
-    await nextTurn();
-    const decision = createRecord(item, { fields: { external_id: 'B', name: 'B' } } as RecordInput, idOf(2), known);
-    return decision.ok ? decision.events : [];
-  });
-  late.catch(() => undefined);
-  // Refused, had the one before it been written.
-  const same = create(3, 'B');
-  release();
-  await expect(late).rejects.toThrow(DeadlineError);
-  await Promise.all([first, same]);
-  expect(appended.flat().map(({ data }) => Object(data).id)).toEqual([idOf(1), idOf(3)]);
-});
-
 test('what the read model does not show yet counts all the same: by its key, by its id, and as it is by now', async () => {
   const { create, rename, appended } = openTable();
   await create(1, 'A');
@@ -203,16 +150,4 @@ test('what the read model does not show yet counts all the same: by its key, by 
   const { state } = await rename(1, 'third');
   expect(state.byId(idOf(1))?.fields).toEqual({ external_id: 'A', name: 'second' });
   expect(appended).toHaveLength(3);
-});
-
-test('those of few records are taken together, 64 at most, in their order; a batch is taken by itself', () => {
-  const change = (...ids: readonly string[]) => new TableChange(caller, item, { keys: [], ids }, () => []);
-  const batch = change('1', '2', '3', '4', '5');
-  const small = Array.from({ length: 65 }, (_, n) => change(...['1', '2', '3', '4'].slice(0, 1 + (n % 4))));
-  const waiting = [...small.slice(0, 2), batch, ...small.slice(2)];
-  expect(takeTogether(waiting)).toEqual(small.slice(0, 64));
-  expect(waiting).toEqual([batch, small[64]]);
-  expect(takeTogether(waiting)).toEqual([batch]);
-  expect(takeTogether(waiting)).toEqual([small[64]]);
-  expect([takeTogether(waiting), waiting]).toEqual([[], []]);
 });

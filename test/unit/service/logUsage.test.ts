@@ -45,14 +45,6 @@ async function counted(id: string, events: number) {
   return { bytes: usage.tally.of('acme').bytes, asked };
 }
 
-test('a start goes on from the stored tally', async () => {
-  expect(await counted('log-1', 10)).toEqual({ bytes: 1_000, asked: [0] });
-  expect(await counted('log-1', 15)).toEqual({ bytes: 1_500, asked: [10] });
-  const { log, asked } = logWith('log-1', 20);
-  expect((await LogUsage.now(log, { DATA_DIR })).of('acme')).toEqual({ bytes: 2_000, events: 20 });
-  expect(asked).toEqual([15]);
-});
-
 test('a log that was put back, or is another one, is counted from its start', async () => {
   await counted('log-1', 10);
   expect(await counted('log-1', 7)).toEqual({ bytes: 700, asked: [0] });

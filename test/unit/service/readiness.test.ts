@@ -10,7 +10,6 @@ describe('readiness', () => {
   let failure: Error | undefined;
   let withheld: string | undefined;
   let behind: Behind | undefined;
-  let looks = 0;
   let ask: ReturnType<typeof readiness>;
   const report = () => ask(true);
   const ready = async () => (await report()).ready;
@@ -20,7 +19,6 @@ describe('readiness', () => {
     failure = undefined;
     withheld = undefined;
     behind = undefined;
-    looks = 0;
     const progress = {
       checkpoint: async () => reached,
       anchor: async () => undefined,
@@ -38,19 +36,10 @@ describe('readiness', () => {
       engines: {},
       watch,
       withheld: async () => withheld,
-      parked: async () => {
-        looks += 1;
-        return [];
-      },
+      parked: async () => [],
       behind: async () => behind,
       projectorFailure: () => failure,
     });
-  });
-
-  test('is given while projections that were current are on their way', async () => {
-    expect(await ready()).toBe(true);
-    reached = 5;
-    expect(await ready()).toBe(true);
   });
 
   test('says why nothing is read', async () => {
@@ -68,13 +57,6 @@ describe('readiness', () => {
     });
     behind = { ...behind, isAll: false };
     expect(JSON.stringify(await report())).toContain('At least 12 tenants are behind');
-  });
-
-  test('is looked up once for all who ask at the same time', async () => {
-    await Promise.all(Array.from({ length: 50 }, () => report()));
-    expect(looks).toBe(1);
-    await report();
-    expect(looks).toBe(2);
   });
 
   test('comes back after the projector failed only when the projections have caught up', async () => {

@@ -60,20 +60,6 @@ test('keys of an earlier release move into the log: the last file signs, the oth
   expect(await pathsOf('one')).toEqual([]);
 });
 
-test('those of a second machine only verify, and do not come back once they are revoked', async () => {
-  await start('one', 1);
-  const [signer] = kids();
-  const own = await keepKey('two', 'signing-0001.pem');
-  const file = join(machines, 'two', 'keys', 'signing-0001.pem');
-  const pem = await readFile(file);
-  await start('two', 1);
-  expect(kids()).toEqual([signer, own]);
-  expect(signerOf(log.stored())?.kid).toBe(signer);
-  await writeFile(file, pem);
-  await start('two', 1);
-  expect(kids()).toEqual([signer, own]);
-});
-
 test('a key file that holds no such key ends the start with its name', async () => {
   await keepKey('one', 'signing-0001.pem');
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
@@ -95,29 +81,6 @@ test.each([
   await expect(start('two', byte)).rejects.toThrow(OtherSecretsKeyError);
   expect(log.stored()).toEqual(before);
   expect(await pathsOf('two')).toEqual(['signing-0001.pem']);
-});
-
-test('of two with different keys that start at once, the second is refused', async () => {
-  const [first, second] = await Promise.allSettled([start('one', 1), start('two', 2)]);
-  const refused = [first, second].filter(({ status }) => status === 'rejected');
-  expect(refused).toEqual([expect.objectContaining({ reason: expect.any(OtherSecretsKeyError) })]);
-  expect(log.stored()).toHaveLength(1);
-});
-
-describe('a log of an earlier release, which has no keys for tokens', () => {
-  const tenants = [
-    { webhooks: new Map([['w', { sealedSecret: createSecretBox(keyOf(1)).seal('whsec_a') }]]) },
-  ] as unknown as readonly Tenant[];
-
-  test('is opened where some secret of its webhooks opens', async () => {
-    await start('one', 1, tenants);
-    expect(log.stored()).toHaveLength(1);
-  });
-
-  test('is refused where none does', async () => {
-    await expect(start('one', 2, tenants)).rejects.toThrow(OtherSecretsKeyError);
-    expect(log.stored()).toEqual([]);
-  });
 });
 
 test('the command line seals nothing under another key than that of the log', async () => {

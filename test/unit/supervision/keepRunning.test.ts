@@ -34,14 +34,6 @@ describe('what is kept running', () => {
     expect(delays(await failuresOf(Array(5).fill(failing)))).toEqual([25, 50, 100, 200, 200]);
   });
 
-  it('restarts quickly again once it has said that it succeeded', async () => {
-    const succeeding: Run = async (succeeded) => {
-      succeeded();
-      throw new Error('away soon after');
-    };
-    expect(delays(await failuresOf([failing, failing, failing, succeeding]))).toEqual([25, 50, 100, 25]);
-  });
-
   it('reports nothing that its own stop brought about', async () => {
     const stopping = new AbortController();
     const run: Run = async () => {
@@ -51,16 +43,5 @@ describe('what is kept running', () => {
     const onFailure = jest.fn();
     await keepRunning(run, { signal: stopping.signal, backoff: BACKOFF, onFailure });
     expect(onFailure).not.toHaveBeenCalled();
-  });
-
-  it('ends at once when it is stopped during a wait', async () => {
-    const stopping = new AbortController();
-    const ended = keepRunning(failing, {
-      signal: stopping.signal,
-      backoff: { firstMs: 60_000, longestMs: 60_000 },
-      onFailure: () => stopping.abort(),
-    });
-    const waits = new Promise((resolve) => setTimeout(resolve, 10_000, 'It still waits.').unref());
-    expect(await Promise.race([ended, waits])).toBeUndefined();
   });
 });

@@ -105,28 +105,3 @@ it('events that find no room in memory are read from the log again, each once an
   );
   await partitions.end();
 });
-
-it('a failure ends all partitions, and the checkpoint stays before it', async () => {
-  const { add, relayed, checkpoint, partitions } = partitionsOn(log);
-  add(log.add('acme'));
-  await passed(() => checkpoint() === 1);
-  add(log.add('broken'));
-  add(log.add('acme'));
-  await passed(() => partitions.signal.aborted);
-  await partitions.end();
-  expect(() => partitions.throwIfFailed()).toThrow('The log is away.');
-  expect(checkpoint()).toBe(1);
-  expect(relayed).toContain('acme 1');
-});
-
-it('stopping begins no further turn', async () => {
-  const { add, hold, relayed, stopping, partitions } = partitionsOn(log);
-  const letGo = hold('acme');
-  add(log.add('acme'));
-  add(log.add('acme'));
-  stopping.abort();
-  letGo();
-  await partitions.end();
-  expect(relayed).toEqual(['acme 1']);
-  partitions.throwIfFailed();
-});

@@ -46,10 +46,6 @@ describe('addresses of receivers', () => {
     }
   });
 
-  test.each(['10.0.0.0', 'all', '10.0.0.0/33', ''])('"%s" is no network', (cidr) =>
-    expect(() => addressPolicy([cidr])).toThrow('CIDR'),
-  );
-
   test.each([
     'https://0x7f.1/',
     'https://0x7f000001/',
@@ -91,12 +87,6 @@ describe('addresses of receivers', () => {
   ])('%s is none that a webhook may have', async (url, wrong) =>
     expect(await createTargetCheck(strict, never)(url)).toEqual(wrong),
   );
-
-  test('a URL has at most 2048 characters', async () => {
-    const url = `https://8.8.8.8/${'a'.repeat(2032)}`;
-    expect(await createTargetCheck(strict, never)(url)).toBeUndefined();
-    expect(await createTargetCheck(strict, never)(`${url}a`)).toBe('must be at most 2048 characters.');
-  });
 });
 
 const never: LookUpAll = () => {
@@ -133,43 +123,11 @@ describe('names of receivers', () => {
     await expect(resolved(answers([]), true)).rejects.toThrow('no address');
   });
 
-  test.each(['localhost', 'localhost.', 'LOCALHOST', 'metadata.google.internal.', 'erp.example.com.'])(
-    'the name %s is looked up as any other',
-    async (hostname) => {
-      const asked: string[] = [];
-      const lookUp: LookUpAll = (name, ...rest) => {
-        asked.push(name);
-        answers(['127.0.0.1', '169.254.169.254', '::1'])(name, ...rest);
-      };
-      expect(await createTargetCheck(strict, lookUp)(`https://${hostname}/`)).toMatch('127.0.0.1 is not a public');
-      expect(asked).toEqual([hostname.toLowerCase()]);
-    },
-  );
-
-  test('a name is held to the port of the URL, unless it leads into an allowed network', async () => {
-    const policy = addressPolicy(['10.1.0.0/16'], [443, 8443]);
-    const check = (url: string, address: string) => createTargetCheck(policy, answers([address]))(url);
-    expect(await check('https://erp.example.com/', '8.8.8.8')).toBeUndefined();
-    expect(await check('https://erp.example.com:8443/', '8.8.8.8')).toBeUndefined();
-    expect(await check('https://erp.example.com:22/', '8.8.8.8')).toMatch('on port 443 or 8443 only');
-    expect(await check('https://erp.example.com:22/', '10.1.2.3')).toBeUndefined();
-    expect(await createTargetCheck(policy, never)('https://8.8.8.8:25/')).toMatch('on port 443 or 8443 only');
-    expect(await createTargetCheck(policy, never)('https://10.1.2.3:3000/')).toBeUndefined();
-  });
-
   test('a name that changes its addresses is checked at each lookup', async () => {
     const lookUp = answers(['8.8.8.8'], ['127.0.0.1'], ['8.8.8.8']);
     expect(await resolved(lookUp, true)).toEqual([{ address: '8.8.8.8', family: 4 }]);
     await expect(resolved(lookUp, true)).rejects.toThrow('127.0.0.1 is not a public address');
     expect(await resolved(lookUp, true)).toEqual([{ address: '8.8.8.8', family: 4 }]);
-  });
-
-  test('a name that cannot be looked up now may be used: each attempt checks again', async () => {
-    const failing: LookUpAll = (_hostname, _options, callback) => callback(new Error('ENOTFOUND'), []);
-    expect(await createTargetCheck(strict, failing)('https://erp.example.com/')).toBeUndefined();
-    expect(await createTargetCheck(strict, answers(['8.8.8.8']))('https://erp.example.com/')).toBeUndefined();
-    expect(await createTargetCheck(strict, never)('https://8.8.8.8/')).toBeUndefined();
-    expect(await createTargetCheck(strict, never)('http://erp.example.com/')).toBe('must be an HTTPS URL.');
   });
 });
 
