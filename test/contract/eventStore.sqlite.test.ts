@@ -67,16 +67,6 @@ describe('event store on an SQLite file', () => {
     expect(await store.append('order-1', events(1), 'any')).toEqual({ revision: 0, position: 1 });
   });
 
-  test('starts its appender thread again when that has died', async () => {
-    await fs.rename(file, `${file}.aside`);
-    await fs.mkdir(file);
-    const appends = [store.append('order-1', events(1), 'any'), store.append('order-2', events(1), 'any')];
-    for (const append of appends) await expect(append).rejects.toThrow(EventStoreUnavailableError);
-    await fs.rmdir(file);
-    await fs.rename(`${file}.aside`, file);
-    expect((await store.append('order-1', events(1), 'any')).revision).toBe(0);
-  });
-
   test('refuses a file of a newer release and leaves it alone', async () => {
     await patient.close();
     await store.close();
@@ -84,13 +74,6 @@ describe('event store on an SQLite file', () => {
     db.pragma('user_version = 99');
     db.close();
     await expect(openSqliteEventStore({ file })).rejects.toThrow('version 99, written by a newer release');
-  });
-
-  test('leaves one file behind when it is closed', async () => {
-    await store.append('order-1', events(5), 'any');
-    await patient.close();
-    await store.close();
-    expect(await fs.readdir(path.dirname(file))).toEqual(['events.db']);
   });
 
   test('notices what another process appends, which then ends by itself', async () => {

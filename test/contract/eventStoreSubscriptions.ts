@@ -106,15 +106,6 @@ export function describeSubscriptions(store: () => EventStore): void {
         expect(slices.flatMap((slice) => slice.events)).toHaveLength(33);
       },
     );
-
-    test('bounds a slice of large events by their size', async () => {
-      const after = await store().head();
-      const given = Array.from({ length: 30 }, () => event('x'.repeat(500_000)));
-      for (const each of given) await store().append(`order-${randomUUID()}`, [each], 'no-stream');
-      const slices = await storedSlices(store(), { after });
-      expect(ids(slices.flatMap((slice) => slice.events))).toEqual(ids(given));
-      expect(Math.max(...slices.map((slice) => slice.events.length))).toBeLessThan(20);
-    });
   });
 
   describeFilter(store);
@@ -150,25 +141,6 @@ function describeFilter(store: () => EventStore): void {
       expect(await delivered(run)).toEqual(having(run));
       expect(await delivered(`nothing${run}-`)).toEqual([]);
       expect(await delivered(`order${run}-%`, `order${run}_`)).toEqual([]);
-    });
-
-    test('moves on over what it leaves out, also when that is live', async () => {
-      const after = await store().head();
-      const prefix = `wanted${randomUUID().slice(0, 8)}-`;
-      let appended: number | undefined;
-      const slices = await slicesUntil(store(), { after, streamPrefixes: [prefix] }, (slice) => {
-        if (appended === undefined) {
-          appended = Number.POSITIVE_INFINITY;
-          void store()
-            .append(`other-${randomUUID()}`, events(3), 'no-stream')
-            .then(({ position }) => {
-              appended = position;
-            });
-        }
-        return slice.position > after;
-      });
-      expect(slices.flatMap((slice) => slice.events)).toEqual([]);
-      expect(slices.at(-1)?.position).toBe(await store().head());
     });
   });
 }

@@ -2,7 +2,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
 import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys } from '#app/audit/checkpoints.js';
@@ -15,7 +14,6 @@ import { type EventProof, proveEvent, type Unproved } from '#app/audit/proof.js'
 import { tilePath } from '#app/audit/tiles.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import { openTree } from '#app/service/treeFiles.js';
-import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { event, events, storedSlices } from './eventStoreFixtures.js';
 
 let directory: string;
@@ -69,22 +67,6 @@ async function fill(log: EventStore): Promise<void> {
 
 const PLACES = () => ({ directory: join(directory, 'audit'), published: join(directory, 'elsewhere') });
 const keys = () => openCheckpointKeys(join(directory, 'keys'));
-
-test('a copy on another engine has the same tree, whatever its positions', async () => {
-  const double = await EventStoreDouble.start();
-  try {
-    const log = await embedded();
-    await fill(log);
-    const copy = opened(await openEventStoreDb({ url: double.url }));
-    for (const { events: given } of await storedSlices(log, { after: 0, maxCount: 1 })) {
-      const [first] = given;
-      if (first !== undefined) await copy.append(first.stream, given, 'any');
-    }
-    expect(await rootIn(copy, 'copy')).toBe(await rootIn(log));
-  } finally {
-    await double.kill();
-  }
-});
 
 test('read at once, in pieces with restarts, or after a crash: the same tree', async () => {
   const log = await embedded();

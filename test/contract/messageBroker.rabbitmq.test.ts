@@ -1,8 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'amqplib';
-import fc from 'fast-check';
 import { openRabbitMqBroker } from '#app/adapters/broker/rabbitmq/broker.js';
-import { checkpointQueue, delayRoute, MAX_DELAY_MS } from '#app/adapters/broker/rabbitmq/topology.js';
+import { checkpointQueue } from '#app/adapters/broker/rabbitmq/topology.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyRabbitMq, anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
@@ -79,19 +78,4 @@ test('an address where nobody listens is named in the error, the password is not
   expect(failure).toContain(`127.0.0.1:${port}`);
   expect(failure).not.toContain('secret');
   await broker.close();
-});
-
-test('a delay is rounded up, by at most a sixteenth or 50 ms, up to the longest one', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: MAX_DELAY_MS }), (asked) => {
-      const { delayMs, level, routingKey } = delayRoute(asked);
-      expect(delayMs).toBeGreaterThanOrEqual(asked);
-      expect(delayMs).toBeLessThanOrEqual(Math.max(asked + 50, (asked + 50) * (1 + 1 / 16)));
-      const bits = routingKey.split('.');
-      expect(Number.parseInt(bits.join(''), 2) * 50).toBe(delayMs);
-      expect(bits.indexOf('1')).toBe(level === undefined ? -1 : bits.length - 1 - level);
-    }),
-    { seed: 1 },
-  );
-  expect(delayRoute(10 * MAX_DELAY_MS).delayMs).toBe(MAX_DELAY_MS);
 });

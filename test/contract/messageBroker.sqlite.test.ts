@@ -88,36 +88,6 @@ describe('sqlite broker and processes that die', () => {
     await broker.close();
   });
 
-  test('what a consumer says after its lease was lost changes nothing', async () => {
-    const broker = await openSqliteBroker({ file, leaseMs: 30 });
-    await broker.publish('stalled', [{ id: 'a', body: 1 }]);
-    const other = await openSqliteBroker({ file, leaseMs: 60_000 });
-    const stop = new AbortController();
-    const seen: string[] = [];
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((free) => {
-      release = free;
-    });
-    const stalled = broker.consume('stalled', { concurrency: 1, signal: stop.signal }, async () => {
-      seen.push('first');
-      // The process stands still, as one that swaps or sleeps: no renewal can run.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
-      void other.consume('stalled', { concurrency: 1, signal: stop.signal }, async ({ redeliveries }) => {
-        seen.push(`other ${redeliveries}`);
-        await held;
-        return { kind: 'dead', reason: 'settled by the holder' };
-      });
-      return { kind: 'done' };
-    });
-    stop.abort();
-    await stalled;
-    release();
-    await other.close();
-    expect(seen).toEqual(['first', 'other 1']);
-    expect(await broker.deadLetters('stalled', 1)).toMatchObject([{ reason: 'settled by the holder' }]);
-    await broker.close();
-  });
-
   test('close ends the consumers first and stores the outcomes of what is in flight', async () => {
     const broker = await openSqliteBroker({ file });
     await broker.publish('closing', [{ id: 'a', body: 1 }]);

@@ -53,21 +53,6 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await untilDepth(broker, queue, { ...nothing, oldestReadyMs: 0 });
     });
 
-    test('wakes a consumer that was there before the message, also of another process', async () => {
-      const consumer = consume(await another(), done);
-      await (await another()).publish(queue, [message('a')]);
-      await consumer.arrived(1);
-    });
-
-    test('what was published is still there when the broker is opened again', async () => {
-      const first = await another();
-      await first.publish(queue, messages(3));
-      await first.close();
-      const consumer = consume(await another(), done);
-      await consumer.arrived(3);
-      expect(ids(consumer.received)).toEqual(['m0', 'm1', 'm2']);
-    });
-
     test('an id that is done may be published again', async () => {
       const broker = await another();
       const consumer = consume(broker, done);
@@ -96,17 +81,6 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
         expect(time - (at[i] ?? 0)).toBeLessThan(150 + scaled(1_000));
       }
       await untilDepth(broker, queue, nothing);
-    });
-
-    test('a message that waits does not hold up the others', async () => {
-      const broker = await another();
-      await broker.publish(queue, [message('late')]);
-      const consumer = consume(broker, ({ id }) => (id === 'late' ? { kind: 'retry', delayMs: 60_000 } : done()), 1);
-      await consumer.arrived(1);
-      await broker.publish(queue, messages(3));
-      await consumer.arrived(4);
-      await consumer.stop();
-      await untilDepth(broker, queue, { ...nothing, delayed: 1 });
     });
 
     test('a message whose handler threw is handed out again after about a second', async () => {
@@ -144,22 +118,6 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await next.stop();
       expect(await broker.deadLetters(queue, 10)).toEqual([]);
       await untilDepth(broker, queue, nothing);
-    });
-
-    test('dead letters are listed in their order, up to the limit, and stay', async () => {
-      const broker = await another();
-      const consumer = consume(broker, () => ({ kind: 'dead', reason: 'in order' }), 1);
-      await broker.publish(queue, messages(5));
-      await consumer.arrived(5);
-      await untilDepth(broker, queue, { dead: 5 });
-      const listed = async (limit: number): Promise<string[]> =>
-        (await broker.deadLetters(queue, limit)).map(({ id }) => id);
-      expect(await listed(2)).toEqual(['m0', 'm1']);
-      expect(await listed(10)).toEqual(['m0', 'm1', 'm2', 'm3', 'm4']);
-      await consumer.stop();
-      expect(await broker.revive(queue, 'm1')).toBe(true);
-      expect(await listed(10)).toEqual(['m0', 'm2', 'm3', 'm4']);
-      expect(await (await another()).deadLetters(queue, 1)).toMatchObject([{ id: 'm0' }]);
     });
 
     test('never more in flight than the concurrency allows', async () => {
@@ -262,15 +220,6 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const failure = new Error('The work failed.');
       await expect(broker.lead(queue, signal, () => Promise.reject(failure))).rejects.toBe(failure);
       await broker.lead(queue, AbortSignal.abort(), () => Promise.reject(failure));
-    });
-
-    test('depth tells how long the oldest has been ready', async () => {
-      const broker = await another();
-      await broker.publish(queue, [message('a')]);
-      await wait(60);
-      await broker.publish(queue, [message('b')]);
-      const depth = await untilDepth(broker, queue, { ...nothing, ready: 2 });
-      expect(depth.oldestReadyMs).toBeGreaterThanOrEqual(59);
     });
 
     test('a checkpoint is stored with its messages, by name, and never moves back', async () => {
