@@ -4,8 +4,6 @@ import { newId } from '#app/commands/clock.js';
 import { loadDelivery } from '#app/commands/webhooks/deliveryStream.js';
 import { createWebhook, disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream } from '#app/domain/streams.js';
-import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
-import type { ReadModels } from '#app/ports/readSide.js';
 import { EndpointHealth } from '#app/webhooks/endpointHealth.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
@@ -57,30 +55,10 @@ test('without a success for so many hours it is disabled, by more failures than 
   expect(disabled(id)).toMatchObject({ cause: 'failing', reason: expect.stringContaining('No attempt') });
 });
 
-test.each([
-  ['the last success is not so long ago', 'DeliverySucceeded', 3, 2],
-  ['the first failure is not so long ago', 'DeliveryAttemptFailed', 1, 2],
-  ['that is switched off', 'DeliveryAttemptFailed', 3, 0],
-] as const)('it is not disabled where %s', async (_, outcome, hours, disableAfterHours) => {
-  const { id, deliveryId } = await madeHoursAgo(hours, outcome);
-  await fail(deliveryId, 10, disableAfterHours);
-  expect(disabled(id)).toBeUndefined();
-});
-
 test('it has as long again when it is enabled', async () => {
   const { id, deliveryId } = await madeHoursAgo(3, 'DeliveryAttemptFailed');
   await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'holidays' });
   await enableWebhook(logged.commands, caller, id);
   await fail(deliveryId, 10, 2);
-  expect(disabled(id)).toBeUndefined();
-});
-
-test('it is not disabled while the read models are away', async () => {
-  const { id, deliveryId } = await madeHoursAgo(3, 'DeliveryAttemptFailed');
-  const away = async (): Promise<never> => {
-    throw new ReadModelsUnavailableError('away');
-  };
-  const readModels: ReadModels = Object.assign(Object.create(logged.commands.readModels), { waitFor: away });
-  await fail(deliveryId, 10, 2, { ...logged.commands, readModels });
   expect(disabled(id)).toBeUndefined();
 });

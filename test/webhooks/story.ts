@@ -37,7 +37,6 @@ const person = (id: number, firstName: string): User => ({
   passwordHash: '',
 });
 export const eva = person(7, 'Eva');
-export const tom = person(8, 'Tom');
 
 /** One tenant, used through its commands. */
 export class Story {
