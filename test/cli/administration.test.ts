@@ -17,7 +17,6 @@ let workplace: Workplace;
 let receiver: Receiver;
 let service: RunningCli;
 let settings: Record<string, string>;
-let adminPassword: string;
 const opened: ApiClient[] = [];
 
 const run = (...args: readonly string[]) => workplace.run(args, settings);
@@ -30,7 +29,7 @@ beforeAll(async () => {
   receiver = await Receiver.start();
   const networks = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.caFile };
   settings = { ...networks, WEBHOOK_BACKOFF_MS: '0,10', LOG_LEVEL: 'fatal' };
-  adminPassword = textAt(await json(...createTenant('acme')), 'admin', 'password');
+  await json(...createTenant('acme'));
   service = await workplace.start(settings);
 });
 afterAll(async () => {
@@ -115,13 +114,6 @@ describe('user', () => {
     expect((await run('user', 'list', ...OF)).stdout).not.toContain('eva@');
   });
 
-  it('create takes a password that is piped in, and shows it to nobody', async () => {
-    const command = ['user', 'create', ...OF, '--email', 'ines@acme.example', ...NAMES, '--ask-password', '--json'];
-    const { stdout } = await workplace.run(command, settings, 'a password of her own\n');
-    expect(JSON.parse(stdout)).toEqual({ id: expect.any(Number), email: 'ines@acme.example', roles: ['validator'] });
-    await (await signedIn('ines@acme.example', 'a password of her own')).request('GET', SESSION);
-  });
-
   it.each([
     ['nothing', '', 'No password was given'],
     ['a short one', 'short\n', 'The password field must be at least 12 characters.'],
@@ -162,16 +154,6 @@ describe('webhook', () => {
     hook = { ...hook, secret };
   });
 
-  it('disable and enable, as often as wanted', async () => {
-    for (const more of [['--reason', 'Maintenance.'], []])
-      expect(await json(...ofHook('disable', ...more))).toEqual({ id: hook.id, enabled: false });
-    const disabled = { cause: 'admin', reason: 'Maintenance.', since: expect.any(String) };
-    expect(await shown()).toMatchObject([{ enabled: false, disabled }]);
-    for (let times = 0; times < 2; times += 1)
-      expect(await json(...ofHook('enable'))).toEqual({ id: hook.id, enabled: true });
-    expect(await shown()).toMatchObject([{ enabled: true, disabled: null }]);
-  });
-
   it('test sends a signed example once, and says what came of it', async () => {
     receiver.reply('/orders?key=hidden', (nth) => ({ status: nth === 1 ? 204 : 503, body: nth === 1 ? '' : 'down' }));
     const { code, stdout } = await run(...ofHook('test'));
@@ -185,28 +167,6 @@ describe('webhook', () => {
     expect(JSON.parse(failed.stdout)).toMatchObject({ id: hook.id, event: 'order.created', ...outcome });
     expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not accept it: HTTP 503\n' });
     for (const each of [stdout, failed.stdout, failed.stderr]) expect(each).not.toMatch(/hidden|whsec/);
-  });
-
-  it('deliveries lists what was sent, by webhook, order and state', async () => {
-    const deliveries = (...more: string[]) => run('webhook', 'deliveries', ...OF, ...more);
-    expect((await deliveries()).stdout).toBe('There is no such delivery.\n');
-    const api = await signedIn('admin@acme.example', adminPassword);
-    const path = `/api/v1/platform/webhooks/${hook.id}/test`;
-    const requested = await api.request('POST', path, { event: 'order.approved' });
-    const failed = async () => (await deliveries('--state', 'failed')).stdout;
-    while (!(await failed()).includes('failed'));
-    expect(await failed()).toMatch(
-      /^REQUESTED +STATE +ATTEMPTS +EVENT +ABOUT +WEBHOOK +LAST\n\S+Z +failed +5 +order\.approved +- +Real +HTTP 503\n$/,
-    );
-    const attempt = { status: 503, reason: 'HTTP 503' };
-    expect(await json('webhook', 'deliveries', ...OF, '--id', hook.id)).toMatchObject([
-      { id: at(requested, 'data', 'delivery_id'), state: 'failed', attempts: Array(5).fill(attempt) },
-    ]);
-    for (const nothing of [
-      ['--state', 'open'],
-      ['--order', UNKNOWN],
-    ])
-      expect((await deliveries(...nothing)).stdout).toBe('There is no such delivery.\n');
   });
 });
 

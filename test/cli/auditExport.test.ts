@@ -125,20 +125,6 @@ describe('an export', () => {
     },
   );
 
-  it('has each event of the order once, in order, each with a proof', async () => {
-    const names = ['order-000000.json', 'order-000001.json'];
-    expect((await readdir(join(directory, 'events'))).sort()).toEqual(names);
-    expect((await readdir(join(directory, 'proofs'))).sort()).toEqual(names);
-    const { stdout } = run(directory, await howToCheck(directory, 'grep'));
-    expect(stdout).toBe(`${[0, 1].map((n) => `"revision":${n},"stream":"order-acme.${order}"`).join('\n')}\n`);
-    const [key = ''] = (await workplace.run(['audit', 'keys'])).stdout.split('\n');
-    expect(await readFile(join(directory, 'key'), 'utf8')).toBe(`${key}\n`);
-    const checkpoint = await readFile(join(directory, 'checkpoint'), 'utf8');
-    expect(await readFile(join(directory, 'proofs', 'order-000000.json'), 'utf8')).toContain(
-      JSON.stringify(checkpoint).slice(1, -1),
-    );
-  });
-
   it('has a page on which nothing that others wrote is more than text', async () => {
     const page = await readFile(join(directory, 'replay.html'), 'utf8');
     expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
@@ -149,16 +135,6 @@ describe('an export', () => {
     const replay = json.parse(JSON.parse(await readFile(join(directory, 'replay.json'), 'utf8')));
     expect(replay.order_id).toBe(order);
     expect(replay.data.map(({ event }) => event)).toEqual(['OrderCreatedWithParts', 'OrderStatusChanged']);
-  });
-
-  it('is an entry of the activity, and does not take the place of a file', async () => {
-    const again = await workplace.run(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
-    expect(again).toMatchObject({ code: 1, stderr: 'order.zip exists already.\n' });
-    const path = `/api/v1/platform/activity?kind=order.exported&order_id=${order}`;
-    const { data } = z.object({ data: z.array(z.looseObject({})) }).parse(await people.request('GET', path));
-    // What failed is not noted.
-    expect(data).toHaveLength(1);
-    expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'operator' }, order_id: order });
   });
 
   it('is without what was erased, and says so: these events have no proof', async () => {

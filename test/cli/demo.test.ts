@@ -29,17 +29,4 @@ describe('demo', () => {
     expect(stdout).toMatch(/OrderStatusChanged +submitted +completed +client/);
     expect(await readdir(temporary)).toEqual([]);
   });
-
-  it('refuses a data directory that is in use', async () => {
-    await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
-    const { code, stderr } = await run(['--data-dir', 'data', '--locations', '10']);
-    expect(stderr).toMatch(/^There are tenants in .* already: the demo needs an empty data directory\.\n$/);
-    expect(code).toBe(1);
-  });
-
-  it('refuses wrong usage', async () => {
-    const { code, stdout, stderr } = await run(['--orders', 'many']);
-    expect(stderr).toContain('whole number');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  });
 });

@@ -4,11 +4,10 @@
  * file are saved under that name.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../engines/freePort.js';
-import { BrokenProxy } from './brokenProxy.js';
 import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 import { linkCommand, Shell, shownByGit } from './shell.js';
 
@@ -153,44 +152,6 @@ describe('the guides, as printed', () => {
     }
   });
 
-  describe('what breaks between a client and the service', () => {
-    /** Shorter than in the guide, but for Retry-After. */
-    const WAITS = [
-      ['AbortSignal.timeout(30_000)', 'AbortSignal.timeout(2_000)'],
-      ['timeout=30', 'timeout=2'],
-      ['2 ** tries / 2', '2 ** tries / 20'],
-      ['2**tries / 2', '2**tries / 20'],
-    ] as const;
-    const shortened = (block: Block): Block => ({
-      ...block,
-      text: WAITS.reduce((text, [long, short]) => text.replace(long, short), block.text),
-    });
-
-    for (const language of PROGRAMS) {
-      (isThere(language.command) ? it : it.skip)(`${language.language} gets through, and orders once`, async () => {
-        const proxy = await BrokenProxy.before(new URL(service.origin));
-        const directory = join(workplace.directory, 'broken');
-        await mkdir(directory, { recursive: true });
-        await cp(join(workplace.directory, 'client.json'), join(directory, 'client.json'));
-        try {
-          const blocks = async (guide: string) => (await blocksOf(guide, proxy.port)).map(shortened);
-          await saveFiles(await blocks('getting-started'), directory);
-          const faults = ['html', 'cut', 'expired', 'busy', undefined, 'lost', 'hangs', undefined] as const;
-          proxy.faults = [...faults];
-          const printed = await printedBy(await blocks('errors-and-retries'), language, directory);
-          expect(printed).toMatch(/one order: [tT]rue\n412 /);
-          expect(proxy.seen.map(({ fault }) => fault)).toEqual(faults);
-          const [busy, next] = proxy.seen.slice(faults.indexOf('busy'));
-          expect((next?.atMs ?? 0) - (busy?.atMs ?? 0)).toBeGreaterThanOrEqual(1_000);
-          expect(proxy.tokens).toBe(2);
-        } finally {
-          proxy.close();
-          await rm(directory, { recursive: true });
-        }
-      });
-    }
-  });
-
   it('leave nothing in a clone that git would take in: keys, secrets, programs', async () => {
     expect(await shownByGit(workplace.directory)).toEqual([]);
   });
@@ -202,11 +163,6 @@ describe('the guides, as printed', () => {
       [...html.replace(LINKS_TO_OTHERS, '').matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, address = '']) =>
         address.replaceAll('&amp;', '&'),
       );
-
-    it('is where / leads', async () => {
-      const { status, headers } = await get('/');
-      expect({ status, location: headers.get('location') }).toEqual({ status: 302, location: '/docs' });
-    });
 
     it('leads to every guide, every address on every page is one of the service, and every heading that is named is there', async () => {
       const pages = new Map<string, string>();
@@ -235,53 +191,6 @@ describe('the guides, as printed', () => {
       const others = ['operations', 'engines', 'limits', 'webhooks', 'events', 'readme', 'reference'];
       expect([...pages.keys()]).toEqual(expect.arrayContaining([...guides, ...others.map((name) => `/docs/${name}`)]));
       expect(PRINTED.map(({ guide }) => `/docs/${guide}`).sort()).toEqual(guides.sort());
-    });
-
-    it('lets pages run, load and call what comes from the service, and nothing else', async () => {
-      for (const path of ['/docs', '/docs/getting-started', '/docs/reference']) {
-        const answer = await get(path);
-        expect(answer.headers.get('content-security-policy')?.split('; ')).toEqual(
-          expect.arrayContaining(["default-src 'none'", "script-src 'self'", "connect-src 'self'"]),
-        );
-        expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)/);
-      }
-    });
-
-    it('is not sent again to who has it, and what has its contents in its name is not even asked for', async () => {
-      const page = await get('/docs/reference');
-      expect(page.headers.get('cache-control')).toBe('no-cache');
-      const again = await get('/docs/reference', { 'If-None-Match': page.headers.get('etag') ?? '' });
-      expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' });
-      const scripts = named(await page.text()).filter((address) => address.endsWith('.js'));
-      for (const script of scripts) {
-        const { headers } = await get(script, { 'Accept-Encoding': 'br' });
-        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
-        expect(headers.get('content-encoding')).toBe('br');
-      }
-      expect(scripts.length).toBeGreaterThan(0);
-    });
-
-    it('says that there is no such page: with a page for a browser, in JSON for a program', async () => {
-      const forBrowser = await get('/docs/nowhere', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
-      expect(forBrowser).toMatchObject({ status: 404 });
-      expect(forBrowser.headers.get('vary')).toContain('Accept');
-      expect(await forBrowser.text()).toContain('There is no such page');
-      const forProgram = await get('/docs/nowhere', { Accept: '*/*' });
-      expect(forProgram.status).toBe(404);
-      expect(await forProgram.json()).toMatchObject({ message: 'Not found.' });
-    });
-
-    it('has no other files', async () => {
-      for (const path of [
-        '/docs/nothing',
-        '/docs/..%2f..%2fpackage.json',
-        '/docs/constructor',
-        '/docs/index.html.br',
-        '/docs/assets',
-        '/docs/decisions/..%2f..%2f..%2fpackage.json',
-      ]) {
-        expect((await get(path)).status).toBe(404);
-      }
     });
   });
 });

@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { beginImmediate } from '#app/adapters/readmodels/sqlite/write/transactions.js';
-import { newId } from '#app/commands/clock.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import { tableStream } from '#app/domain/streams.js';
-import { logEvent } from '../acceptance/logEvent.js';
 import { ENTRY } from '../engines/commandLine.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { Workplace } from './cli.js';
@@ -59,23 +56,6 @@ it('a rebuild says how many events and records it has applied; the list says how
   expect(await workplace.json(['projections', 'list'], settings())).toMatchObject(
     names.map((name) => ({ name, ...shown })),
   );
-});
-
-it('a rebuild that cannot apply an event fails, says which one, and leaves the live read model as it is', async () => {
-  // As if it had been applied by an earlier release.
-  const position = (await inside.eventStore.head()) + 1;
-  const db = readModels();
-  db.prepare('UPDATE checkpoints SET position = ? WHERE projection NOT LIKE ?').run(position, '%.version');
-  db.close();
-  const nobody = logEvent('acme', 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
-  await inside.eventStore.append(tableStream('acme', 'dyn_party'), [nobody], 0);
-  const { code, stdout, stderr } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
-  expect(stderr).toContain(`The event at position ${position}, RecordChanged of tenant acme, could not be applied`);
-  expect(stderr).toContain('There is no record');
-  expect(stderr).toContain('The live read model stays as it was.');
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  const query = { filters: [], sort: [], offset: 0, limit: 1 };
-  expect(await inside.readModels.list({ tenant: 'acme', table: 'dyn_party' }, query)).toMatchObject({ total: 20 });
 });
 
 describe('verify', () => {

@@ -1,6 +1,4 @@
 /** docs/webhooks.md, "Change SECRETS_KEY": on a real data directory, beside a service and without one. */
-import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
@@ -117,16 +115,6 @@ it('a secret that no key opens is named, with exit code 1; all others are sealed
   for (const { id } of [still, rotating, other]) expect(known[id]).toEqual(secrets[id]);
   expect([known[lost.id], known[regenerated.id]]).toEqual([['lost'], [regenerated.secret, 'lost']]);
   expect(await workplace.json(RESEAL, withKeys(NEW, OLD, LOST))).toEqual(outcome(2, 5));
-});
-
-it('an installation moves from the key file to SECRETS_KEY', async () => {
-  const file = join(workplace.directory, 'data', 'keys', 'secrets.key');
-  const { secrets } = await makeWebhooks({ ...withKeys(), SECRETS_KEY: '' });
-  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(4, 0));
-  await rm(file);
-  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(0, 4));
-  expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
-  expect(existsSync(file)).toBe(false);
 });
 
 function openOr(box: SecretBox, sealed: string, otherwise: string): string {
