@@ -1,5 +1,4 @@
 /** The admin's day: a client and its secret, a webhook and its first delivery, a table of one's own, a new colleague. */
-import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { addWebhook, quickDelivery } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
@@ -190,50 +189,6 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   expect(await names()).toEqual(['Coffee beans 1 kg', 'Black tea, 100 bags']);
 });
 
-test('a file of a Dutch spreadsheet: says how it reads it, and refuses by row what it cannot read for certain', async () => {
-  const { page } = window;
-  const lines = [
-    ...['', 'External ID;Name;Net weight (kg);Active;Description'],
-    ...[
-      "N1;'=1+1;-75,63;WAAR;'",
-      "N2;Köln;1.234,50;nee;'s-Gravenhage",
-      'N3;a; b;1;ja;',
-      ';;;;',
-      'N4;too few',
-      'N5;x;1.250;;',
-    ],
-    ...Array.from({ length: 1_100 }, (_, n) => `X${n};x;1,2,3;;`),
-  ];
-  await checkFile('dyn_item', /Items: Import a file/, lines, 'latin1');
-  await page.getByText('2 new, 0 changed, 0 unchanged, 1,103 refused').waitFor();
-  const guessed = ['Encoding', 'Between cells', 'Numbers'].map((name) => page.getByRole('combobox', { name }));
-  expect(await Promise.all(guessed.map((each) => each.inputValue()))).toEqual(['Windows-1252', ';', '1250,75']);
-  expect(await page.getByRole('textbox', { name: 'Row of the names' }).inputValue()).toBe('2');
-  await page.getByRole('row', { name: /could be two.*Net weight \(kg\) 1,101 8, 9, 10,.* …$/ }).waitFor();
-  await page.getByRole('row', { name: /more cells than there are names.* 1 5$/ }).waitFor();
-  await page.getByRole('row', { name: /fewer cells than there are names.* 1 7$/ }).waitFor();
-  await page.getByText('-75.63 · 1234.50 · b (?)').waitFor();
-  expect(await window.barriers()).toEqual([]);
-  await window.screenshot('admin-import-dialect');
-  const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download the refused rows' }).click();
-  const refused = readFileSync(await (await download).path(), 'utf8').split('\r\n');
-  expect([refused[0], refused[3]]).toEqual([
-    '\uFEFFRow;external_id;Field;Why',
-    expect.stringMatching(/^8;N5;net_weight;/),
-  ]);
-  await page.getByRole('button', { name: 'Import 2 rows' }).click();
-  await page.getByText('The import is complete.').waitFor();
-  const { data } = await acme().list('dyn_item', { 'filter[external_id]': 'N' });
-  expect(data).toMatchObject([
-    { name: '=1+1', net_weight: -75.63, active: true, description: '' },
-    { name: 'Köln', net_weight: 1234.5, active: false, description: "'s-Gravenhage" },
-  ]);
-  await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByRole('dialog', { name: 'Undo' }).getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('This is what it did').waitFor();
-});
-
 test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
   const { page } = window;
   await acme().platformData('PUT', '/tenant/clean-up-guard', { max_percent: 10 });
@@ -248,33 +203,6 @@ test('a file that is the whole table takes the rest away, and the guard asks for
   await page.getByText('The import is complete.').waitFor();
   expect(window.complaints.splice(0)).toEqual([expect.stringContaining('422')]);
   expect((await acme().list('dyn_item')).meta.total).toBe(1);
-});
-
-test('a day later takes a synchronisation back that was wrong', async () => {
-  const { page } = window;
-  await window.goto('/tables/dyn_item/operations?list=syncs', /Changes by batch/);
-  const row = page.getByRole('table', { name: 'Synchronisations' }).getByRole('row').nth(1);
-  await row.getByText('Complete').waitFor();
-  await window.screenshot('admin-syncs');
-  await row.getByRole('button', { name: 'Undo' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Undo' });
-  await dialog.getByText('This is what it would do').waitFor();
-  await dialog.getByRole('button', { name: 'Undo' }).click();
-  await dialog.getByText('This is what it did').waitFor();
-  expect((await acme().list('dyn_item')).meta.total).toBe(2);
-});
-
-test('takes a filtered table along as CSV', async () => {
-  const { page } = window;
-  await window.goto('/tables/dyn_item?filters={"name":"tea"}', 'Items');
-  const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download CSV' }).click();
-  const file = await download;
-  expect(file.suggestedFilename()).toBe('dyn_item.csv');
-  const text = readFileSync(await file.path(), 'utf8');
-  expect(text.trim().split('\r\n')).toHaveLength(2);
-  expect(text).toContain('"Black tea, 100 bags"');
-  expect(text).toMatch(/^\uFEFFexternal_id,/);
 });
 
 test('adds a colleague, who must choose a password at the first sign-in', async () => {

@@ -124,25 +124,3 @@ test('the reference says that a secret is wrong, then makes calls as an API clie
   expect(complaints.filter((complaint) => !/status of 401 .*\/oauth\/token$/.test(complaint))).toEqual([]);
   await window.close();
 });
-
-test('a page that sends wrong credentials by Basic gets its answer: the browser opens no dialog of its own', async () => {
-  const window = await open('/docs');
-  const asked = `fetch('/oauth/token', { method: 'POST', headers: { Authorization: 'Basic ' + btoa('a:b') },
-    body: new URLSearchParams({ grant_type: 'client_credentials' }) }).then(({ status }) => status)`;
-  expect(await window.page.evaluate(asked)).toBe(401);
-  await window.close();
-});
-
-test('a page of an origin that CORS_ORIGINS names may call with a token, one of another may not', async () => {
-  const window = await Window.open(browser, acme());
-  const { page } = window;
-  const table = `${origin()}/api/v1/dynamic-assets/dyn/dyn_item/assets`;
-  const call = `fetch(${JSON.stringify(table)}, { headers: { Authorization: ${JSON.stringify(`Bearer ${await acme().token()}`)} } })
-    .then(async (answer) => [answer.status, answer.headers.get('etag') !== null, (await answer.json()).data[0].name])
-    .catch(() => 'refused')`;
-  await page.goto(`${at('portal')}/health/live`);
-  expect(await page.evaluate(call)).toEqual([200, true, 'Tea']);
-  await page.goto(`${at('other')}/health/live`);
-  expect(await page.evaluate(call)).toBe('refused');
-  await window.close();
-});

@@ -168,25 +168,3 @@ test.each([
   },
   scaled(90_000),
 );
-
-/** A search that Escape had emptied would have been made by then. */
-const AFTER_ESCAPE_MS = 500;
-
-test('speaks Dutch, by the keys', async () => {
-  const own = await Window.open(browser, at(), { locale: 'nl-NL' });
-  await own.page.goto(await newLink());
-  await own.page.getByRole('heading', { name: 'Overzicht' }).waitFor();
-  await own.press('g', 't');
-  await own.page.getByRole('link', { name: 'acme' }).waitFor();
-  await own.press('/');
-  await own.page.keyboard.type('haul');
-  await own.page.getByRole('link', { name: 'acme' }).waitFor({ state: 'detached' });
-  await own.press('Escape');
-  await wait(AFTER_ESCAPE_MS);
-  expect(await own.page.getByLabel('Naam van een tenant').inputValue()).toBe('haul');
-  await own.press('j', 'Enter');
-  await own.page.getByRole('heading', { level: 1, name: 'hauler' }).waitFor();
-  await own.page.getByText('Controleren', { exact: true }).waitFor();
-  expect(own.complaints).toEqual([]);
-  await own.close();
-});
