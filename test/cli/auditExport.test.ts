@@ -137,6 +137,16 @@ describe('an export', () => {
     expect(replay.data.map(({ event }) => event)).toEqual(['OrderCreatedWithParts', 'OrderStatusChanged']);
   });
 
+  it('is an entry of the activity, and does not take the place of a file', async () => {
+    const again = await workplace.run(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
+    expect(again).toMatchObject({ code: 1, stderr: 'order.zip exists already.\n' });
+    const path = `/api/v1/platform/activity?kind=order.exported&order_id=${order}`;
+    const { data } = z.object({ data: z.array(z.looseObject({})) }).parse(await people.request('GET', path));
+    // What failed is not noted.
+    expect(data).toHaveLength(1);
+    expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'operator' }, order_id: order });
+  });
+
   it('is without what was erased, and says so: these events have no proof', async () => {
     const erase = [
       'erase',

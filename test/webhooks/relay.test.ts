@@ -80,6 +80,21 @@ describe('the relay', () => {
     });
   });
 
+  test('a relay that starts anew goes on with the sequence where the one before left it', async () => {
+    await logged.webhook(['order.created', 'order.status_changed', 'order.approved']);
+    const order = logged.newOrder();
+    await logged.append(order, created, changed, approved);
+    logged.relay();
+    const before = await logged.requested(3);
+    await logged.relayed();
+    await logged.stop();
+    // The webhook gets nothing of the time in between.
+    await logged.append(order, changed, changed, exportFailed);
+    logged.relay();
+    const after = await logged.requested(4);
+    expect(after[3]).toMatchObject({ kind: 'order.status_changed', after: before[2]?.deliveryId });
+  });
+
   test('two relays side by side request each delivery once', async () => {
     await logged.webhook(['order.created', 'order.updated']);
     logged.relay();
