@@ -192,5 +192,15 @@ describe('the guides, as printed', () => {
       expect([...pages.keys()]).toEqual(expect.arrayContaining([...guides, ...others.map((name) => `/docs/${name}`)]));
       expect(PRINTED.map(({ guide }) => `/docs/${guide}`).sort()).toEqual(guides.sort());
     });
+
+    it('lets pages run, load and call what comes from the service, and nothing else', async () => {
+      for (const path of ['/docs', '/docs/getting-started', '/docs/reference']) {
+        const answer = await get(path);
+        expect(answer.headers.get('content-security-policy')?.split('; ')).toEqual(
+          expect.arrayContaining(["default-src 'none'", "script-src 'self'", "connect-src 'self'"]),
+        );
+        expect(await answer.text()).not.toMatch(/<script(?![^>]* src=)/);
+      }
+    });
   });
 });

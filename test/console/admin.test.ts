@@ -205,6 +205,20 @@ test('a file that is the whole table takes the rest away, and the guard asks for
   expect((await acme().list('dyn_item')).meta.total).toBe(1);
 });
 
+test('a day later takes a synchronisation back that was wrong', async () => {
+  const { page } = window;
+  await window.goto('/tables/dyn_item/operations?list=syncs', /Changes by batch/);
+  const row = page.getByRole('table', { name: 'Synchronisations' }).getByRole('row').nth(1);
+  await row.getByText('Complete').waitFor();
+  await window.screenshot('admin-syncs');
+  await row.getByRole('button', { name: 'Undo' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Undo' });
+  await dialog.getByText('This is what it would do').waitFor();
+  await dialog.getByRole('button', { name: 'Undo' }).click();
+  await dialog.getByText('This is what it did').waitFor();
+  expect((await acme().list('dyn_item')).meta.total).toBe(2);
+});
+
 test('adds a colleague, who must choose a password at the first sign-in', async () => {
   const { page } = window;
   await window.goto('/users', 'Users');

@@ -1,25 +1,15 @@
-/** /docs in Chromium: everybody can read it, calls can be made from the reference, and pages of other origins may call. */
+/** /docs in Chromium: everybody can read it, and calls can be made from the reference. */
 import type { Browser } from 'playwright-core';
 import { type Service, startService } from '../acceptance/service.js';
-import { freePort } from '../engines/freePort.js';
 import { startBrowser, Window } from './browser.js';
 
 let service: Service;
 let browser: Browser;
-let at: (name: string) => string;
 const acme = () => service.tenant('acme');
 const origin = () => `http://${acme().host}`;
 
 beforeAll(async () => {
-  const port = await freePort();
-  at = (name) => `http://${name}.localhost:${port}`;
-  [service, browser] = await Promise.all([
-    startService({
-      tenants: { acme: 'dyn_stock_order' },
-      env: { PORT: String(port), CORS_ORIGINS: at('portal') },
-    }),
-    startBrowser(),
-  ]);
+  [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   await acme().batch('dyn_item', [{ external_id: 'T1', name: 'Tea' }]);
 });
 afterAll(async () => {
