@@ -196,15 +196,14 @@ export function filterParameters(tables: readonly AssetType[]): readonly json.Pa
   const times = TIMES.flatMap(({ name }) =>
     COMPARISONS.map((operator) => filterParameter(`[${name}][${operator}]`, json.ref('DateTimeFilter'))),
   );
-  const named = [...fields.values()]
-    .slice(0, MAX_DOCUMENTED_FILTERS)
-    .flatMap(({ name, type, list }) => [
-      filterParameter(`[${name}]`, text),
-      ...(list === true ? [] : [filterParameter(`[${name}][eq]`, text)]),
-      ...(ORDERED.includes(type)
-        ? [filterParameter(`[${name}][gte]`, text), filterParameter(`[${name}][lte]`, text)]
-        : []),
-    ]);
+  const named = [...fields.values()].slice(0, MAX_DOCUMENTED_FILTERS).flatMap(({ name, type, list }) => [
+    filterParameter(`[${name}]`, text),
+    // A text may equal the empty one.
+    ...(list === true ? [] : [filterParameter(`[${name}][eq]`, { type: 'string' })]),
+    ...(ORDERED.includes(type)
+      ? [filterParameter(`[${name}][gte]`, text), filterParameter(`[${name}][lte]`, text)]
+      : []),
+  ]);
   return [...times, ...named];
 }
 
