@@ -77,6 +77,7 @@ module.exports = {
     overBuilt('console', ['console/*']),
     overBuilt('crowds', ['crowds/*']),
   ].filter(({ displayName }) => !isLeftOut(displayName)),
+  testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
   // Names what was skipped because an engine or a tool is not to be had.
   reporters: [
     'default',

@@ -114,8 +114,10 @@ it('what failed is sent again in the sequence of its order, but no test, and not
       await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
       await deliveriesEnded(acme(), id, 4);
       const border = second?.requested_at;
+      // What is sent again may fail before the next question.
+      const until = new Date().toISOString();
       expect(await resend({ since: LONG_AGO, until: border })).toEqual({ count: 1 });
-      expect(await resend({ since: border })).toEqual({ count: 2 });
+      expect(await resend({ since: border, until })).toEqual({ count: 2 });
       await deliveriesEnded(acme(), id, 7);
       receiver.reply('/stubborn', () => ({ status: 200 }));
       expect(await resend({ since: LONG_AGO })).toEqual({ count: 3 });
