@@ -32,6 +32,7 @@ const overBuilt = (displayName, files, except = [], more = {}) => ({
   moduleNameMapper: relativeImports,
   globalSetup: '<rootDir>/test/engines/beginRun.cjs',
   globalTeardown: '<rootDir>/test/engines/endRun.cjs',
+  setupFilesAfterEnv: displayName === 'service' ? [] : ['<rootDir>/test/engines/patient.cjs'],
   ...more,
 });
 
@@ -86,7 +87,7 @@ module.exports = {
       { projects: Object.keys(missing).flatMap((name) => (isLeftOut(name) ? [`${name}: ${missing[name]}`] : [])) },
     ],
   ],
-  // A test that hangs ends after this. Jest takes no limit for one project alone.
+  // A test that hangs ends after this; those of `test:rest` have more (patient.cjs).
   testTimeout: 30_000 * Number(process.env.TEST_TIME_SCALE ?? 1),
   maxWorkers: 2,
 };
