@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { withUpcasting } from '#app/adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { describeEventStore } from './eventStore.js';
-import { events, firstEvents } from './eventStoreFixtures.js';
+import { event, events, firstEvents } from './eventStoreFixtures.js';
 
 const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
 const directories: string[] = [];
@@ -86,5 +87,22 @@ describe('event store on an SQLite file', () => {
     );
     expect(await exited).toEqual([0, null]);
     expect((await store.append('order-2nd', events(1), 4)).revision).toBe(5);
+  });
+
+  it('is read in the present version of each event, also what earlier releases wrote', async () => {
+    await store.append('order-1', [event({ n: 1 }, 'Old'), event({ n: 2, kind: 'new' }, 'Old', 2)], 'no-stream');
+    const upcast = await withUpcasting(store, { Old: [(data) => ({ ...Object(data), kind: 'old' })] });
+    const present = [
+      { n: 1, kind: 'old' },
+      { n: 2, kind: 'new' },
+    ];
+    const dataOf = (read: readonly { readonly data: unknown }[]) => read.map(({ data }) => data);
+    expect(dataOf(await upcast.readStream('order-1'))).toEqual(present);
+    expect(dataOf((await upcast.readSlice('order-1', { from: 0, to: 9, maxCount: 9 })).events)).toEqual(present);
+    for await (const slice of upcast.subscribe({ after: 0, signal: AbortSignal.timeout(20_000) })) {
+      expect(dataOf(slice.events)).toEqual(present);
+      break;
+    }
+    await expect(withUpcasting(store, { Old: [] })).rejects.toThrow(/Old version 2/);
   });
 });

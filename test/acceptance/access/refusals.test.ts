@@ -90,18 +90,10 @@ const PATHS: readonly Row[] = [
 
 const TYPES: readonly Row[] = [
   ['§1', 'text', 415, 'POST', ITEMS, typed('text/plain'), TAKES_JSON],
-  ['§1', 'text', 415, 'PUT', ONE, typed('text/plain'), TAKES_JSON],
   ['§1', 'a form', 415, 'POST', BATCH, typed('application/x-www-form-urlencoded'), TAKES_JSON],
-  ['§1', 'files', 415, 'POST', CLEAN_UP, typed('multipart/form-data; boundary=x'), TAKES_JSON],
-  ['§1', 'XML', 415, 'POST', ITEMS, typed('application/xml'), TAKES_JSON],
-  ['§1', 'a script', 415, 'POST', ITEMS, typed('application/jsonp'), TAKES_JSON],
   ['§1', 'no type', 415, 'POST', ITEMS, typed(''), TAKES_JSON],
-  ['§1', 'a merge patch', 415, 'PUT', ONE, typed('application/merge-patch+json'), TAKES_JSON],
-  ['§1', 'JSON:API', 415, 'POST', ITEMS, typed('application/vnd.api+json'), TAKES_JSON],
   ['§1', '15,000 blanks', 415, 'POST', ITEMS, typed(`application/json${' '.repeat(15_000)}x`), TAKES_JSON],
   ['§1', 'UTF-16', 415, 'POST', ITEMS, typed('application/json; charset=utf-16'), SEND_UTF8],
-  ['§1', 'Latin-1', 415, 'POST', ITEMS, typed('application/json; charset="iso-8859-1"; x=1'), SEND_UTF8],
-  ['§1', 'no charset', 415, 'POST', ITEMS, typed('application/json; charset='), SEND_UTF8],
   ...['zstd', 'compress', 'gzip, br', 'gzip, gzip', 'gzip;q=1', '*'].map(
     (coding): Row => ['RFC 9110 §12.5.3', `the coding ${coding}`, 415, 'POST', ITEMS, coded(coding), READ_CODINGS],
   ),
@@ -109,15 +101,8 @@ const TYPES: readonly Row[] = [
 
 const BODIES: readonly Row[] = [
   ['§7', 'nothing', 400, 'POST', ITEMS, raw('')],
-  ['§7', 'white space', 400, 'POST', BATCH, raw('  \n'), NOT_JSON],
-  ['§7', 'half an object', 400, 'POST', CLEAN_UP, raw('{"batch_id":'), NOT_JSON],
-  ['§7', 'single quotes', 400, 'POST', ITEMS, raw("{'external_id':'E1'}"), NOT_JSON],
-  ['§7', 'a trailing comma', 400, 'PUT', ONE, raw('{"name":"Tea",}'), NOT_JSON],
   ['§7', 'NaN', 400, 'POST', ITEMS, raw('{"net_weight":NaN}'), NOT_JSON],
-  ['§7', 'HTML', 400, 'POST', BATCH, raw('<html></html>'), NOT_JSON],
-  ['§7', 'a control character', 400, 'POST', ITEMS, raw('{"external_id":"E\n1"}'), NOT_JSON],
   ['§7', 'bytes that are no UTF-8', 400, 'POST', ITEMS, raw(Buffer.from([0x7b, 0xff, 0xfe, 0x7d]))],
-  ['§7', 'UTF-16', 400, 'POST', ITEMS, raw(Buffer.from(ITEM, 'utf16le'))],
   ['§7', 'a gzip that is cut', 400, 'POST', ITEMS, coded('gzip', gzipSync(ITEM).subarray(0, 20))],
   ['§7', 'a gzip that is none', 400, 'POST', ITEMS, coded('gzip', Buffer.from(ITEM))],
   ['RFC 8259 §8.1', 'a mark twice', 400, 'POST', ITEMS, raw(`${MARK}${MARK}{}`), NOT_JSON],
