@@ -1,4 +1,4 @@
-/** What a body can make the service do: its refusal is short, whatever is in it. */
+/** A refused body gets a short answer, however large its contents are. */
 import { addWebhook } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
 import { expectErrorBody, expectRefused, fieldErrors } from '../acceptance/refusals.js';

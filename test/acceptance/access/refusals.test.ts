@@ -346,7 +346,7 @@ describe.each([
       expect(answer.text).not.toMatch(/node_modules|at \w+ \(|SQLITE|SELECT|\.js:/);
       expect(answer.text.length).toBeLessThan(20_000);
       expect(answer.headers['x-powered-by']).toBeUndefined();
-      // Of a request that was not read there is no more.
+      // A request that was not read has no other line.
       if (status === 431) return;
       const id = expect.stringMatching(/^[\da-f-]{36}$/);
       expect(answer.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-request-id': id });
