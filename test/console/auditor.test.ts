@@ -1,4 +1,5 @@
 /** The auditor's day: who did what, what it changed, two moments compared; nothing can be changed. */
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { type Service, startService } from '../acceptance/service.js';
 import { startBrowser, Window } from './browser.js';
@@ -12,6 +13,8 @@ const acme = () => service.tenant('acme');
 beforeAll(async () => {
   [service, browser] = await Promise.all([startService({ tenants: { acme: 'dyn_stock_order' } }), startBrowser()]);
   await addOrders(acme(), 1);
+  const { data: items } = await acme().list('dyn_item', { sort: 'created_at' });
+  madeAt = Date.parse(String(items.at(-1)?.created_at));
   const auditor = await addUser(acme(), 'auditor');
   window = await Window.open(browser, acme());
   await window.signIn(auditor);
@@ -24,13 +27,16 @@ afterAll(async () => {
   await service?.dispose();
 });
 
-/** Before the items were wiped, in the person's zone, as the field takes it. */
+/** When the last of the items was made. */
+let madeAt: number;
+/** The next whole second, when nothing was wiped yet: in the person's zone, as the field takes it. */
 let before: string;
 
 test('finds who wiped the items, and which they were', async () => {
   const { page } = window;
-  const twoSecondsAgo = new Date(Date.now() - 2_000);
-  before = twoSecondsAgo.toLocaleString('sv', { timeZone: 'Europe/Amsterdam' }).replace(' ', 'T');
+  const nextSecond = new Date(Math.floor(madeAt / 1_000 + 1) * 1_000);
+  while (Date.now() <= nextSecond.getTime()) await wait(50);
+  before = nextSecond.toLocaleString('sv', { timeZone: 'Europe/Amsterdam' }).replace(' ', 'T');
   await acme().batch('dyn_item', [{ external_id: 'I9', name: 'Last one', _batch_id: 'b' }]);
   await acme().cleanUp('dyn_item', 'b');
   await window.goto('/activity?kind=table.clean_up&table=dyn_item', 'Activity');
