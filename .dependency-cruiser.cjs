@@ -20,6 +20,7 @@ module.exports = {
     layer('ports', ['domain'], PACKAGE_BUT_TRACES),
     layer('commands', ['domain', 'ports']),
     layer('projections', ['domain', 'ports']),
+    layer('queries', ['domain', 'ports']),
     layer('audit', ['domain', 'ports']),
     layer('projector', ['projections', 'domain', 'ports']),
     layer('rebuild', ['projector', 'projections', 'domain', 'ports']),
