@@ -20,7 +20,13 @@ export type StoredRow = Omit<Row, 'fields'> & {
   /** Its number in the space's order of creation. Never changes, and is the same in every copy made from the log. */
   readonly n: number;
 };
-export type StoredVersion = Omit<Version, 'fields'> & { readonly data: string; readonly n: number };
+/** A state that a row had, or has: `to` is undefined and `how` is `present` while it has it. */
+export type StoredVersion = Omit<Version, 'fields' | 'to' | 'how'> & {
+  readonly data: string;
+  readonly n: number;
+  readonly to: Position | undefined;
+  readonly how: Version['how'] | 'present';
+};
 
 export type SpaceState = {
   /** The tenant's progress when this was read. */
@@ -87,16 +93,17 @@ export type Page = {
 };
 
 export type VersionQuery = {
-  /** Of this row only. */
+  /** Of this row only: all its states, by `to`, then n; the present one is the last. */
   readonly id?: string | undefined;
-  /** `to` lies in here: above the first, not above the second. */
+  /** `to` lies in here: above the first, not above the second. By `to`, then n. */
   readonly ended?: readonly [after: Position, until: Position] | undefined;
-  /** `from` lies in here. Exactly one of the two, or `id`. */
+  /** `from` lies in here; present states as well. By `from`, then n. Exactly one of the two, or `id`. */
   readonly begun?: readonly [after: Position, until: Position] | undefined;
-  readonly how?: Version['how'] | undefined;
-  /** By the end of the range that is asked for (by `to` for an id), then by n. */
+  /** Only these. */
+  readonly how?: StoredVersion['how'] | undefined;
   readonly direction: 'asc' | 'desc';
-  readonly offset: number;
+  /** Only those behind this place in that order and direction, whether or not there is one at it. */
+  readonly behind?: readonly [position: Position, n: number] | undefined;
   readonly limit: number;
   readonly withTotal: boolean;
 };
