@@ -172,7 +172,10 @@ export type RowWrite =
   | { readonly kind: 'put'; readonly space: string; readonly row: Row; readonly was?: Row | undefined }
   | { readonly kind: 'delete'; readonly space: string; readonly was: Row; readonly to: Position }
   | { readonly kind: 'touch'; readonly space: string; readonly ids: readonly string[]; readonly batch: string | null }
-  /** Deletes each row with another batch id or none, as at this position. Alone in its slice. */
+  /**
+   * Deletes each row with another batch id or none, as at this position. The first write of its slice: the others are those of
+   * its event, and are applied with its last part.
+   */
   | { readonly kind: 'cleanUp'; readonly space: string; readonly batch: string; readonly to: Position }
   /** In all versions of the row. */
   | { readonly kind: 'redact'; readonly space: string; readonly id: string; readonly fields: Fields }
@@ -181,11 +184,13 @@ export type RowWrite =
   /** The end of the table's stream. */
   | { readonly kind: 'end'; readonly space: string; readonly revision: Revision; readonly at: string };
 
-/** Consecutive events of one tenant as writes. */
+/** Consecutive events of one tenant as writes, which are applied in their order. */
 export type Slice = {
   readonly writes: readonly RowWrite[];
   /** Spaces that the writes change: `changed` of their state becomes `position`. */
   readonly position: Position;
+  /** The tenant was deleted: the follower removes its rows in place of applying this one. No slice follows. */
+  readonly drop?: true;
 };
 
 /** How far the log was read for all tenants, and which ones have yet to come there. */
