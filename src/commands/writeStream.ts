@@ -130,13 +130,10 @@ export type Target<State, Event extends DomainEvent, Kind extends Change<State, 
   readonly name: string;
   /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
   readonly load: (caller: Caller, changes: readonly [Kind, ...Kind[]], attempt: number) => Promise<Loaded<State>>;
-  /** Starts a group of several changes: gives each the state after those before it. */
-  readonly begin?: (loaded: State) => {
-    readonly stateFor: (change: Kind) => State;
-    readonly add: (change: Kind, state: State, events: readonly Identified<Event>[], at: string) => void;
-  };
-  /** Called for each change that was appended, with the state that it was decided on. */
-  readonly onAppended?: (change: Kind, state: State, appended: Appended<Event>) => void;
+  /** The state after a change, for those that are decided behind it and share its append. */
+  readonly after?: (change: Kind, state: State, events: readonly Identified<Event>[], at: string) => State;
+  /** Called once for each append. */
+  readonly onAppended?: (appended: AppendResult) => void;
 };
 
 /**
@@ -206,7 +203,8 @@ async function tryToWrite<State, Event extends DomainEvent, Kind extends Change<
         ? { revision: loaded.revision, position: 0 }
         : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
     if (appended !== undefined) {
-      conclude(target, decided, loaded.revision, appended.position, at);
+      if (accepted.length > 0) target.onAppended?.(appended);
+      conclude(decided, loaded.revision, appended.position, at);
       return;
     }
     attempt += 1;
@@ -228,14 +226,13 @@ async function decideEach<State, Event extends DomainEvent, Kind extends Change<
   loaded: State,
   at: string,
 ): Promise<readonly Decided<State, Event, Kind>[]> {
-  const group = changes.length > 1 ? target.begin?.(loaded) : undefined;
+  let state = loaded;
   const decided: Decided<State, Event, Kind>[] = [];
   for (const change of changes) {
-    const state = group === undefined ? loaded : group.stateFor(change);
     try {
       const events = toAppend(log, change.caller, at, await change.decide(state, at));
-      group?.add(change, state, events, at);
       decided.push({ kind: 'accepted', change, state, events });
+      if (changes.length > 1) state = target.after?.(change, state, events, at) ?? state;
     } catch (reason) {
       decided.push({ kind: 'refused', change, reason });
     }
@@ -245,13 +242,11 @@ async function decideEach<State, Event extends DomainEvent, Kind extends Change<
 
 /** After the append: a refusal, too, may depend on changes that were decided before it. */
 function conclude<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
-  { onAppended }: Target<State, Event, Kind>,
   decided: readonly Decided<State, Event, Kind>[],
   before: Revision,
   position: Position,
   at: string,
 ): void {
-  const total = decided.reduce((sum, each) => sum + (each.kind === 'accepted' ? each.events.length : 0), 0);
   let revision = before;
   for (const each of decided) {
     if (each.kind === 'refused') {
@@ -259,7 +254,6 @@ function conclude<State, Event extends DomainEvent, Kind extends Change<State, E
       continue;
     }
     const { change, state, events } = each;
-    if (events.length > 0) onAppended?.(change, state, { revision: before + total, position, at, events });
     revision += events.length;
     change.succeed({ revision, position: events.length > 0 ? position : 0, at, events, state });
   }

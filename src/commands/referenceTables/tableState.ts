@@ -1,16 +1,14 @@
 /**
- * The state of a reference table for decisions. Its stream may hold millions of records, so no decision loads it. The state
- * is a snapshot of the read model (the records in question, and the revision they were read at), together with what this
- * process has appended since.
+ * The state of a reference table for decisions. Its stream may hold millions of records, so no decision loads it: the state is
+ * the rows in question and the revision of the table's stream that they show.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { tableChanges } from '../../domain/referenceTable/changes.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
-import type { TableSnapshot } from '../../ports/decisionReads.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import type { StoredRecord, TableRef } from '../../ports/readModels.js';
-import { untilShown, untilTableIsShown } from '../catchUp.js';
-import type { Caller, Commands } from '../context.js';
-import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
-import { PendingRecords } from './pendingRecords.js';
+import type { Commands } from '../context.js';
+import type { Loaded, LogAccess } from '../writeStream.js';
 
 export const beingCleanedUp = (table: string): string => `${table} is still being cleaned up.`;
 
@@ -28,80 +26,61 @@ export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly 
 /** What writing reference tables needs. */
 export type TablePorts = LogAccess & Pick<Commands, 'readModels'>;
 
-export class TableState {
-  readonly table: TableRef;
-  readonly pending = new PendingRecords();
-  readonly #ports: TablePorts;
-
-  constructor(ports: TablePorts, table: TableRef) {
-    this.#ports = ports;
-    this.table = table;
-  }
-
-  get name(): string {
-    return this.table.table;
-  }
-
-  async load(caller: Caller, assetType: AssetType, { keys, ids }: Wanted): Promise<Loaded<DecisionRecords>> {
-    const { pending } = this;
-    const snapshot = await this.#snapshot(caller, { keys, ids });
-    pending.prune(snapshot.revision);
-    const newer = [
-      ...[...snapshot.records.map(({ id }) => id), ...ids, ...snapshot.formerIds.values()].map((id) =>
-        pending.byId(id),
-      ),
-      ...keys.map((key) => pending.byKey(key)),
-    ];
-    return {
-      revision: Math.max(snapshot.revision, pending.end.revision),
-      lastEventAt: notBefore(snapshot.lastEventAt, pending.end.lastEventAt),
-      state: knownRecords(assetType, [...snapshot.records, ...newer], (key) => snapshot.formerIds.get(key)),
-    };
-  }
-
-  async #snapshot(caller: Caller, wanted: Wanted): Promise<TableSnapshot> {
-    const { readModels } = this.#ports;
-    const snapshot = await readModels.snapshot(this.table, wanted);
-    const deletion = this.pending.deletionAfter(snapshot.revision);
-    if (deletion === undefined) return snapshot;
-    await untilShown(this.#ports, caller, deletion, beingCleanedUp(this.name));
-    return readModels.snapshot(this.table, wanted);
-  }
-
-  /** Waits until the read model shows everything written to the table so far, by any process. */
-  async catchUp(caller: Caller): Promise<void> {
-    await untilTableIsShown(this.#ports, caller, this.name);
-    this.pending.clear();
-  }
+/** The wanted records, and those that would get a former id, as the rows show them. */
+export async function loadTable(
+  { readModels }: Pick<TablePorts, 'readModels'>,
+  table: TableRef,
+  assetType: AssetType,
+  wanted: Wanted,
+): Promise<Loaded<DecisionRecords>> {
+  const { revision, lastEventAt, records, formerIds } = await readModels.snapshot(table, wanted);
+  return { revision, lastEventAt, state: knownRecords(assetType, records, (key) => formerIds.get(key)) };
 }
 
-/** @param records when a record occurs twice, the last one counts */
 function knownRecords(
   assetType: AssetType,
-  records: readonly (StoredRecord | undefined)[],
+  records: Iterable<StoredRecord>,
   formerId: DecisionRecords['formerId'],
 ): DecisionRecords {
   const byId = new Map<string, StoredRecord>();
-  for (const record of records) if (record !== undefined) byId.set(record.id, record);
-  const byKey = new Map(
-    [...byId.values()].map((record) => [record.key ?? uniqueKeyOf(assetType, record.fields), record]),
-  );
+  const byKey = new Map<string, StoredRecord>();
+  for (const record of records) {
+    byId.set(record.id, record);
+    byKey.set(record.key ?? uniqueKeyOf(assetType, record.fields), record);
+  }
   return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
 
-/** The wanted records, with what was decided since and is not appended yet. */
-export function knownAfter(
+/** The records after small changes, which delete nothing. */
+export function recordsAfter(
+  assetType: AssetType,
   known: DecisionRecords,
-  { assetType, wanted }: { readonly assetType: AssetType; readonly wanted: Wanted },
-  decided: PendingRecords,
+  events: readonly ReferenceTableEvent[],
+  at: string,
 ): DecisionRecords {
-  const ids = [...wanted.ids, ...wanted.keys.flatMap((key) => known.formerId(key) ?? [])];
-  const before = [...ids.map(known.byId), ...wanted.keys.map(known.byKey)];
-  const records = [
-    ...before,
-    ...before.map((record) => record && decided.byId(record.id)),
-    ...ids.map((id) => decided.byId(id)),
-    ...wanted.keys.map((key) => decided.byKey(key)),
-  ];
-  return knownRecords(assetType, records, known.formerId);
+  const changed = new Map<string, StoredRecord>();
+  const before = (id: string): StoredRecord | undefined => changed.get(id) ?? known.byId(id);
+  for (const change of events.flatMap((event) => tableChanges(event, at))) {
+    if (change.kind === 'insert') {
+      const { id, batchId, fields } = change;
+      changed.set(id, { id, createdAt: at, updatedAt: at, batchId, fields });
+    } else if (change.kind === 'patch') {
+      const record = before(change.id);
+      if (record === undefined) continue;
+      const { id, createdAt, fields } = record;
+      const { batchId = record.batchId, set } = change;
+      changed.set(id, { id, createdAt, updatedAt: at, batchId, fields: { ...fields, ...set } });
+    } else if (change.kind === 'seen') {
+      const { batchId } = change;
+      for (const record of change.ids.flatMap((id) => before(id) ?? []))
+        changed.set(record.id, record.inBatch?.(batchId) ?? { ...record, batchId });
+    }
+  }
+  const { byKey } = knownRecords(assetType, changed.values(), known.formerId);
+  const keyBefore = (key: string): StoredRecord | undefined => {
+    const record = known.byKey(key);
+    // It may have another key by now.
+    return record !== undefined && changed.has(record.id) ? undefined : record;
+  };
+  return { byId: before, byKey: (key) => byKey(key) ?? keyBefore(key), formerId: known.formerId };
 }

@@ -1,19 +1,21 @@
 /**
- * Writes reference tables, one group of changes at a time for each table. A decision depends on a state of the table
- * (`tableState.ts`), and the append expects its revision: if another process wrote meanwhile, the append conflicts, and the
- * change is decided again once the read model has caught up.
+ * Writes reference tables, one group of changes at a time for each table. A decision depends on rows (`tableState.ts`), which
+ * first have to show what was written to the table before; the append expects the revision that they show. If another process
+ * wrote meanwhile, the append conflicts, and the change is decided again once the rows show that too.
  */
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { TableRef } from '../../ports/readModels.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
+import { notCaughtUp, untilShown, untilTableIsShown } from '../catchUp.js';
 import type { Caller } from '../context.js';
 import { Change, type Loaded, type Target, type Written, writeStream, writeTogether } from '../writeStream.js';
-import { PendingRecords } from './pendingRecords.js';
-import { type DecisionRecords, knownAfter, type TablePorts, TableState, type Wanted } from './tableState.js';
+import { type DecisionRecords, loadTable, recordsAfter, type TablePorts, type Wanted } from './tableState.js';
 
-/** Tables whose pending records are kept. The next write to a forgotten table conflicts at worst. */
+/** Tables whose last write is known. The next write to a forgotten one conflicts at worst. */
 const MAX_TABLES = 10_000;
 
 /** A change of more records, such as a batch, is decided alone. */
@@ -47,13 +49,13 @@ export function takeTogether(waiting: TableChange[]): readonly TableChange[] {
 }
 
 type Session = {
-  readonly table: TableState;
-  readonly target: Target<DecisionRecords, ReferenceTableEvent, TableChange>;
+  readonly table: TableRef;
   readonly turns: FairQueue;
   readonly waiting: TableChange[];
+  /** Position of the last append of this process. */
+  written: Position;
 };
 
-/** One for each process: holds what the process has appended and the read model does not show yet. */
 export class TableWriter {
   readonly #ports: TablePorts;
   readonly #sessions = new LRUCache<string, Session>({ max: MAX_TABLES });
@@ -79,7 +81,7 @@ export class TableWriter {
     waiting.push(change);
     const turn = async (): Promise<void> => {
       // It may have been written together with an earlier one.
-      if (waiting.includes(change)) await writeTogether(this.#ports, session.target, takeTogether(waiting));
+      if (waiting.includes(change)) await writeTogether(this.#ports, this.#target(session), takeTogether(waiting));
     };
     this.#turn(caller, session, turn).catch((error: unknown) => {
       if (waiting.includes(change)) waiting.splice(waiting.indexOf(change), 1);
@@ -89,31 +91,30 @@ export class TableWriter {
   }
 
   /**
-   * Reads, decides, appends, for changes that delete records: they share no append, start when the read model shows every
-   * earlier change, and the next change waits until it shows this one.
+   * Reads, decides, appends, for changes that share no append, such as those that delete records. What they read shows
+   * everything that any process has written to the table.
    * @param decide pure; may run several times; throws to refuse
    */
   alone<State>(
     caller: Caller,
     assetType: AssetType,
-    read: (table: TableState) => Promise<Loaded<State>>,
+    read: () => Promise<Loaded<State>>,
     decide: (state: State) => readonly ReferenceTableEvent[],
   ): Promise<Written<State, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
-    const { target, table } = session;
+    const { stream, name } = this.#target(session);
     return this.#turn(caller, session, async () => {
       const load = async (): Promise<Loaded<State>> => {
-        await table.catchUp(caller);
-        return read(table);
+        await untilTableIsShown(this.#ports, caller, name);
+        return read();
       };
-      const { stream, name } = target;
       const written = await writeStream<State, ReferenceTableEvent>(this.#ports, caller, {
         stream,
         name,
         load,
         decide,
       });
-      if (written.events.length > 0) table.pending.addDeletion(written);
+      session.written = Math.max(session.written, written.position);
       return written;
     });
   }
@@ -122,37 +123,35 @@ export class TableWriter {
     return turns.run(tenant, work, deadline);
   }
 
+  #target(session: Session): Target<DecisionRecords, ReferenceTableEvent, TableChange> {
+    const { table } = session;
+    const { tenant, table: name } = table;
+    return {
+      stream: tableStream(tenant, name),
+      name,
+      load: async (caller, changes, attempt) => {
+        if (attempt > 0) await untilTableIsShown(this.#ports, caller, name);
+        else if (session.written > 0) await untilShown(this.#ports, caller, session.written, notCaughtUp(name));
+        const keys = changes.flatMap(({ wanted }) => wanted.keys);
+        const ids = changes.flatMap(({ wanted }) => wanted.ids);
+        return loadTable(this.#ports, table, changes[0].assetType, { keys, ids });
+      },
+      after: ({ assetType }, state, events, at) => recordsAfter(assetType, state, events, at),
+      onAppended: ({ position }) => {
+        session.written = Math.max(session.written, position);
+      },
+    };
+  }
+
   #session(tenant: string, table: string): Session {
     const name = `${tenant}.${table}`;
     let session = this.#sessions.get(name);
     if (session === undefined) {
       // Requests of a tenant are limited already, so the queue needs no limit.
       const turns = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
-      const state = new TableState(this.#ports, { tenant, table });
-      session = { table: state, target: targetOf(state), turns, waiting: [] };
+      session = { table: { tenant, table }, turns, waiting: [], written: 0 };
       this.#sessions.set(name, session);
     }
     return session;
   }
-}
-
-function targetOf(table: TableState): Session['target'] {
-  return {
-    stream: tableStream(table.table.tenant, table.name),
-    name: table.name,
-    load: async (caller, changes, attempt) => {
-      if (attempt > 0) await table.catchUp(caller);
-      const keys = changes.flatMap(({ wanted }) => wanted.keys);
-      const ids = changes.flatMap(({ wanted }) => wanted.ids);
-      return table.load(caller, changes[0].assetType, { keys, ids });
-    },
-    begin: (loaded) => {
-      const decided = new PendingRecords();
-      return {
-        stateFor: (change) => knownAfter(loaded, change, decided),
-        add: ({ assetType }, { byId }, events, at) => decided.add(assetType, { events, revision: 0, at }, byId),
-      };
-    },
-    onAppended: ({ assetType }, { byId }, appended) => table.pending.add(assetType, appended, byId),
-  };
 }

@@ -25,7 +25,7 @@ import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { eventAt, streamPages } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
-import { beingCleanedUp, type DecisionRecords } from './tableState.js';
+import { beingCleanedUp, type DecisionRecords, loadTable } from './tableState.js';
 
 export const undoBody = z.strictObject({
   /** `next` of the answer before. */
@@ -275,7 +275,7 @@ export async function undoBatch(
   const { position } = await commands.tables.alone<DecisionRecords>(
     caller,
     assetType,
-    (table) => table.load(caller, assetType, { keys: [], ids }),
+    () => loadTable(commands, { tenant: caller.tenant, table: assetType.name }, assetType, { keys: [], ids }),
     (known) => {
       undone = decideUndoOfBatch(assetType, revision, events, known);
       return dryRun ? [] : undone.events;
