@@ -1,0 +1,354 @@
+/**
+ * Rows in memory, as plain arrays: the model that engines are compared with. Obviously right rather than quick. Copies share
+ * nothing with what they copy, so tests may change what is inside to plant a difference.
+ */
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
+import { compareSortValues, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
+import type {
+  Checkpoint,
+  Condition,
+  DumpLine,
+  FieldCondition,
+  FoundRows,
+  Page,
+  PageQuery,
+  Parked,
+  RowCopy,
+  RowReads,
+  RowsQuery,
+  RowWrite,
+  RowWriter,
+  Slice,
+  Sort,
+  SpaceRef,
+  SpaceState,
+  StoredRow,
+  TenantProgress,
+  VersionPage,
+  VersionQuery,
+} from '#app/ports/rowStore.js';
+
+type Numbered<Of> = Of & { readonly n: number };
+type MemoryRow = Numbered<Row>;
+type MemoryVersion = Numbered<Version>;
+
+export type MemorySpace = {
+  assetType: AssetType;
+  next: number;
+  changed: number;
+  revision: number;
+  lastEventAt: string;
+  /** By `n`. */
+  rows: MemoryRow[];
+  versions: MemoryVersion[];
+};
+
+export type MemoryTenant = {
+  position: number;
+  state: 'filling' | Parked | undefined;
+  readonly spaces: Map<string, MemorySpace>;
+};
+
+type Settings = {
+  /** How many rows one call deletes of a clean-up. Default: all. */
+  readonly cleanedUpAtOnce?: number;
+};
+
+const newTenant = (): MemoryTenant => ({ position: 0, state: undefined, spaces: new Map() });
+
+export class MemoryRows implements RowWriter, RowReads {
+  readonly stored = new Map<string, MemoryTenant>();
+  readonly #settings: Settings;
+  #checkpoint: Checkpoint | undefined;
+
+  constructor(settings: Settings = {}) {
+    this.#settings = settings;
+  }
+
+  async rows({ tenant, space }: SpaceRef, { ids, keys, at, withFormerIds }: RowsQuery): Promise<FoundRows> {
+    const found = this.#space(tenant, space);
+    const shown = found === undefined ? [] : rowsAt(found, at);
+    const isAsked = ({ id, key }: Row): boolean => ids.includes(id) || (key !== null && keys.includes(key));
+    const formerIds = new Map<string, string>();
+    if (withFormerIds === true)
+      for (const key of keys) {
+        const last = found?.versions
+          .filter((version) => version.key === key && version.how === 'deleted' && version.to <= (at ?? Infinity))
+          .sort((a, b) => b.to - a.to || b.n - a.n)[0];
+        if (last !== undefined && !shown.some((row) => row.key === key)) formerIds.set(key, last.id);
+      }
+    return { rows: shown.filter(isAsked).map(asStored), formerIds, state: this.#state(tenant, found) };
+  }
+
+  async page({ tenant, space }: SpaceRef, query: PageQuery): Promise<Page> {
+    const found = this.#space(tenant, space);
+    const { conditions, sort, offset, limit, behind, maxCharacters } = query;
+    const matching = (found === undefined ? [] : rowsAt(found, query.at)).filter((row) => holdsAll(row, conditions));
+    matching.sort((a, b) => compareRows(a, b, sort));
+    const isDown = sort.at(-1)?.direction === 'desc';
+    const rest = matching.filter(({ n }) => behind === undefined || (isDown ? n < behind : n > behind));
+    const rows: StoredRow[] = [];
+    let characters = 0;
+    for (const row of rest.slice(offset, offset + limit).map(asStored)) {
+      characters += row.data.length;
+      if (rows.length > 0 && characters > maxCharacters) break;
+      rows.push(row);
+    }
+    return { rows, state: this.#state(tenant, found), ...(query.withTotal && { total: matching.length }) };
+  }
+
+  async versions({ tenant, space }: SpaceRef, query: VersionQuery): Promise<VersionPage> {
+    const found = this.#space(tenant, space);
+    const { id, ended, begun, how, offset, limit } = query;
+    const isIn = (position: number, range: readonly [number, number] | undefined): boolean =>
+      range === undefined || (position > range[0] && position <= range[1]);
+    const matching = (found?.versions ?? []).filter(
+      (version) =>
+        (id === undefined || version.id === id) &&
+        (how === undefined || version.how === how) &&
+        isIn(version.to, ended) &&
+        isIn(version.from, begun),
+    );
+    const by = begun === undefined ? 'to' : 'from';
+    const sign = query.direction === 'asc' ? 1 : -1;
+    matching.sort((a, b) => sign * (a[by] - b[by] || a.n - b.n));
+    const versions = matching.slice(offset, offset + limit).map(asStored);
+    return { versions, state: this.#state(tenant, found), ...(query.withTotal && { total: matching.length }) };
+  }
+
+  async spaces(tenant: string): Promise<Map<string, { assetType: AssetType; state: SpaceState }> | undefined> {
+    const spaces = this.stored.get(tenant)?.spaces;
+    if (spaces === undefined) return undefined;
+    const described = [...spaces].map(
+      ([name, space]) => [name, { assetType: space.assetType, state: this.#state(tenant, space) }] as const,
+    );
+    return new Map(described);
+  }
+
+  async progress(tenant: string): Promise<TenantProgress | undefined> {
+    const stored = this.stored.get(tenant);
+    if (stored === undefined) return undefined;
+    const { position, state } = stored;
+    const rows = [...stored.spaces.values()].reduce((sum, space) => sum + space.rows.length, 0);
+    if (state === undefined || state === 'filling') return { position, state: state ?? 'running', rows };
+    return { position, state: 'parked', parked: state, rows };
+  }
+
+  async tenants(): Promise<Map<string, TenantProgress>> {
+    const tenants = new Map<string, TenantProgress>();
+    for (const tenant of this.stored.keys()) {
+      const progress = await this.progress(tenant);
+      if (progress !== undefined) tenants.set(tenant, progress);
+    }
+    return tenants;
+  }
+
+  async apply(tenant: string, slice: Slice): Promise<boolean> {
+    return this.#apply(this.#created(tenant), slice);
+  }
+
+  async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
+    this.#created(tenant).state = state;
+  }
+
+  async copy(tenant: string): Promise<RowCopy> {
+    const beside = new MemoryRows(this.#settings);
+    const copied = beside.#created(tenant);
+    return {
+      rows: (space, query) => beside.rows(space, query),
+      spaces: () => beside.spaces(tenant),
+      progress: () => beside.progress(tenant),
+      apply: (_, slice) => beside.apply(tenant, slice),
+      dump: () => beside.dump(tenant),
+      swap: async () => void this.stored.set(tenant, copied),
+      discard: async () => undefined,
+    };
+  }
+
+  async *dump(tenant: string): AsyncGenerator<DumpLine> {
+    const spaces = [...(this.stored.get(tenant)?.spaces ?? [])].sort(([a], [b]) => compareSortValues(a, b));
+    for (const [space, { assetType, next, revision, lastEventAt, rows, versions }] of spaces) {
+      const state = { assetType, next, revision, lastEventAt, rows: rows.length };
+      yield { space, kind: 'space', id: '', text: JSON.stringify(state) };
+      for (const row of rows) yield { space, kind: 'row', id: row.id, text: JSON.stringify(asStored(row)) };
+      for (const version of [...versions].sort((a, b) => a.n - b.n || a.from - b.from))
+        yield { space, kind: 'version', id: version.id, text: JSON.stringify(asStored(version)) };
+    }
+  }
+
+  async remove(tenant: string): Promise<void> {
+    this.stored.delete(tenant);
+  }
+
+  async checkpoint(): Promise<Checkpoint | undefined> {
+    return this.#checkpoint;
+  }
+
+  async keep(checkpoint: Checkpoint): Promise<void> {
+    this.#checkpoint = checkpoint;
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+
+  #created(tenant: string): MemoryTenant {
+    const stored = this.stored.get(tenant) ?? newTenant();
+    this.stored.set(tenant, stored);
+    return stored;
+  }
+
+  #space(tenant: string, space: string): MemorySpace | undefined {
+    return this.stored.get(tenant)?.spaces.get(space);
+  }
+
+  #state(tenant: string, space: MemorySpace | undefined): SpaceState {
+    const { changed, revision, lastEventAt, rows } = space ?? { changed: 0, revision: -1, lastEventAt: '', rows: [] };
+    const progress = this.stored.get(tenant)?.position ?? 0;
+    return { progress, changed, revision, lastEventAt, rows: rows.length };
+  }
+
+  #apply(tenant: MemoryTenant, { writes, position }: Slice): boolean {
+    if (position <= tenant.position) return true;
+    for (const write of writes) {
+      if (write.kind === 'define') define(tenant, write.assetType);
+      else {
+        const space = tenant.spaces.get(write.space);
+        if (space === undefined) throw new Error(`There is no space ${write.space}.`);
+        if (write.kind !== 'end' && write.kind !== 'redact') space.changed = position;
+        if (!change(space, write, this.#settings)) return false;
+      }
+    }
+    tenant.position = position;
+    return true;
+  }
+}
+
+function define({ spaces }: MemoryTenant, assetType: AssetType): void {
+  const space = spaces.get(assetType.name);
+  if (space !== undefined) space.assetType = assetType;
+  else {
+    const state = { assetType, next: 1, changed: 0, revision: -1, lastEventAt: '' };
+    spaces.set(assetType.name, { ...state, rows: [], versions: [] });
+  }
+}
+
+/** @returns false if a part of a clean-up is left */
+function change(space: MemorySpace, write: Exclude<RowWrite, { kind: 'define' }>, settings: Settings): boolean {
+  switch (write.kind) {
+    case 'put':
+      put(space, write.row, write.was);
+      return true;
+    case 'delete':
+      remove(space, ({ id }) => id === write.was.id, write.to);
+      return true;
+    case 'touch':
+      space.rows = space.rows.map((row) => (write.ids.includes(row.id) ? { ...row, batch: write.batch } : row));
+      return true;
+    case 'cleanUp': {
+      const outside = space.rows.filter(({ batch }) => batch !== write.batch);
+      const gone = new Set(outside.slice(0, settings.cleanedUpAtOnce).map(({ id }) => id));
+      remove(space, ({ id }) => gone.has(id), write.to);
+      return gone.size === outside.length;
+    }
+    case 'redact':
+      space.versions = space.versions.map((version) =>
+        version.id === write.id ? { ...version, fields: redacted(version.fields, write.fields) } : version,
+      );
+      return true;
+    case 'forget':
+      space.rows = space.rows.filter(({ fields }) => {
+        const time = fields[write.field] ?? null;
+        return typeof time !== 'string' || time >= write.before;
+      });
+      return true;
+    case 'end':
+      space.revision = write.revision;
+      space.lastEventAt = write.at;
+      return true;
+  }
+}
+
+function put(space: MemorySpace, row: Row, was: Row | undefined): void {
+  const place = space.rows.findIndex(({ id }) => id === row.id);
+  const n = space.rows[place]?.n ?? space.next;
+  if (was !== undefined) space.versions.push({ ...was, n, to: row.from, how: 'changed' });
+  if (place >= 0) space.rows[place] = { ...row, n };
+  else {
+    space.rows.push({ ...row, n });
+    space.next += 1;
+  }
+}
+
+/** A row that was made by the same append was never shown, so it leaves no version. */
+function remove(space: MemorySpace, isGone: (row: Row) => boolean, to: number): void {
+  const gone = space.rows.filter(isGone);
+  space.rows = space.rows.filter((row) => !gone.includes(row));
+  for (const row of gone) if (row.from < to) space.versions.push({ ...row, to, how: 'deleted' });
+}
+
+const redacted = (fields: Fields, others: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, Object.hasOwn(others, name) ? (others[name] ?? null) : value]),
+  );
+
+const asStored = <Of extends Numbered<Row>>({
+  fields,
+  ...rest
+}: Of): Omit<Of, 'fields'> & { readonly data: string } => ({
+  ...rest,
+  data: JSON.stringify(fields),
+});
+
+function rowsAt({ rows, versions }: MemorySpace, at: number | undefined): MemoryRow[] {
+  if (at === undefined) return [...rows];
+  const past = versions.filter(({ from, to }) => from <= at && at < to).map(({ to: _, how: __, ...row }) => row);
+  return [...rows.filter(({ from }) => from <= at), ...past];
+}
+
+const holdsAll = (row: Row, conditions: readonly Condition[]): boolean =>
+  conditions.every((condition) => {
+    if (condition.kind === 'any') return condition.anyOf.some((each) => holds(row, each));
+    if (condition.kind === 'outsideBatch') return row.batch !== condition.batch;
+    return holds(row, condition);
+  });
+
+function holds(row: Row, condition: FieldCondition): boolean {
+  if (condition.kind === 'ids') return row.id >= condition.from && row.id <= condition.to;
+  const value = fieldValue(row, condition.field);
+  switch (condition.kind) {
+    case 'contains':
+      return condition.anyOf.some((text) => matchText(value)?.includes(text) === true);
+    case 'equals':
+      return condition.anyOf.some((each) => isSame(each, value));
+    case 'differs':
+      return !condition.anyOf.some((each) => isSame(each, value));
+    case 'null':
+      return (value === null) === condition.isNull;
+    case 'compares': {
+      const found = sortValue(value);
+      if (found === null) return false;
+      const order = compareSortValues(found, condition.value);
+      return { gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 }[condition.is];
+    }
+  }
+}
+
+const isSame = (a: FieldValue, b: FieldValue): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function fieldValue(row: Row, field: string): FieldValue {
+  if (field === 'id') return row.id;
+  if (field === 'created_at') return row.created;
+  if (field === 'updated_at') return row.updated;
+  return Object.hasOwn(row.fields, field) ? (row.fields[field] ?? null) : null;
+}
+
+function compareRows(a: MemoryRow, b: MemoryRow, sort: readonly Sort[]): number {
+  for (const { field, direction } of sort) {
+    const order =
+      field === 'n' ? a.n - b.n : compareSortValues(sortValue(fieldValue(a, field)), sortValue(fieldValue(b, field)));
+    if (order !== 0) return direction === 'asc' ? order : -order;
+  }
+  return 0;
+}
