@@ -5,33 +5,36 @@
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import { compareSortValues, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
-import type {
-  Checkpoint,
-  Condition,
-  DumpLine,
-  FieldCondition,
-  FoundRows,
-  Page,
-  PageQuery,
-  Parked,
-  RowCopy,
-  RowReads,
-  RowsQuery,
-  RowWrite,
-  RowWriter,
-  Slice,
-  Sort,
-  SpaceRef,
-  SpaceState,
-  StoredRow,
-  TenantProgress,
-  VersionPage,
-  VersionQuery,
+import {
+  type Checkpoint,
+  type Condition,
+  type DumpLine,
+  type FieldCondition,
+  type FoundRows,
+  type Page,
+  type PageQuery,
+  type Parked,
+  type RowCopy,
+  type RowReads,
+  type RowsQuery,
+  RowsUnavailableError,
+  type RowWrite,
+  type RowWriter,
+  type Slice,
+  type Sort,
+  type SpaceRef,
+  type SpaceState,
+  type StoredRow,
+  type StoredVersion,
+  type TenantProgress,
+  type VersionPage,
+  type VersionQuery,
 } from '#app/ports/rowStore.js';
 
 type Numbered<Of> = Of & { readonly n: number };
 type MemoryRow = Numbered<Row>;
 type MemoryVersion = Numbered<Version>;
+type MemoryState = Numbered<Row> & Pick<StoredVersion, 'to' | 'how'>;
 
 export type MemorySpace = {
   assetType: AssetType;
@@ -57,7 +60,9 @@ type Settings = {
 
 const newTenant = (): MemoryTenant => ({ position: 0, state: undefined, spaces: new Map() });
 
-export class MemoryRows implements RowWriter, RowReads {
+/** The writer; its `reads` are those of everybody else. */
+export class MemoryRows implements RowWriter {
+  readonly reads: RowReads = this.#readsWhileShown();
   readonly stored = new Map<string, MemoryTenant>();
   readonly #settings: Settings;
   #checkpoint: Checkpoint | undefined;
@@ -100,20 +105,19 @@ export class MemoryRows implements RowWriter, RowReads {
 
   async versions({ tenant, space }: SpaceRef, query: VersionQuery): Promise<VersionPage> {
     const found = this.#space(tenant, space);
-    const { id, ended, begun, how, offset, limit } = query;
-    const isIn = (position: number, range: readonly [number, number] | undefined): boolean =>
-      range === undefined || (position > range[0] && position <= range[1]);
-    const matching = (found?.versions ?? []).filter(
-      (version) =>
-        (id === undefined || version.id === id) &&
-        (how === undefined || version.how === how) &&
-        isIn(version.to, ended) &&
-        isIn(version.from, begun),
-    );
-    const by = begun === undefined ? 'to' : 'from';
-    const sign = query.direction === 'asc' ? 1 : -1;
-    matching.sort((a, b) => sign * (a[by] - b[by] || a.n - b.n));
-    const versions = matching.slice(offset, offset + limit).map(asStored);
+    const { id, ended, begun, how, direction, behind, limit } = query;
+    const sign = direction === 'asc' ? 1 : -1;
+    const placeOf = ({ from, to }: MemoryState): number => (begun === undefined ? (to ?? Infinity) : from);
+    const isWanted = (state: MemoryState): boolean =>
+      (id === undefined || state.id === id) &&
+      (how === undefined || state.how === how) &&
+      (ended === undefined || (state.to !== undefined && isWithin(state.to, ended))) &&
+      (begun === undefined || isWithin(state.from, begun));
+    const isBehind = (state: MemoryState): boolean =>
+      behind === undefined || sign * (placeOf(state) - behind[0] || state.n - behind[1]) > 0;
+    const matching = (found === undefined ? [] : statesIn(found)).filter(isWanted);
+    matching.sort((a, b) => sign * (comparePlaces(placeOf(a), placeOf(b)) || a.n - b.n));
+    const versions = matching.filter(isBehind).slice(0, limit).map(asStored);
     return { versions, state: this.#state(tenant, found), ...(query.withTotal && { total: matching.length }) };
   }
 
@@ -154,14 +158,13 @@ export class MemoryRows implements RowWriter, RowReads {
 
   async copy(tenant: string): Promise<RowCopy> {
     const beside = new MemoryRows(this.#settings);
-    const copied = beside.#created(tenant);
     return {
       rows: (space, query) => beside.rows(space, query),
       spaces: () => beside.spaces(tenant),
       progress: () => beside.progress(tenant),
       apply: (_, slice) => beside.apply(tenant, slice),
       dump: () => beside.dump(tenant),
-      swap: async () => void this.stored.set(tenant, copied),
+      swap: async () => void this.stored.set(tenant, beside.#created(tenant)),
       discard: async () => undefined,
     };
   }
@@ -193,6 +196,22 @@ export class MemoryRows implements RowWriter, RowReads {
     // Nothing is open.
   }
 
+  /** Tenants that are being filled are not shown. */
+  #readsWhileShown(): RowReads {
+    const shown = async (tenant: string): Promise<void> => {
+      if (this.stored.get(tenant)?.state === 'filling')
+        throw new RowsUnavailableError('The rows of this tenant are being made.');
+    };
+    return {
+      rows: async (space, query) => shown(space.tenant).then(() => this.rows(space, query)),
+      page: async (space, query) => shown(space.tenant).then(() => this.page(space, query)),
+      versions: async (space, query) => shown(space.tenant).then(() => this.versions(space, query)),
+      spaces: (tenant) => this.spaces(tenant),
+      progress: (tenant) => this.progress(tenant),
+      close: async () => undefined,
+    };
+  }
+
   #created(tenant: string): MemoryTenant {
     const stored = this.stored.get(tenant) ?? newTenant();
     this.stored.set(tenant, stored);
@@ -216,7 +235,7 @@ export class MemoryRows implements RowWriter, RowReads {
       else {
         const space = tenant.spaces.get(write.space);
         if (space === undefined) throw new Error(`There is no space ${write.space}.`);
-        if (write.kind !== 'end' && write.kind !== 'redact') space.changed = position;
+        if (write.kind !== 'end') space.changed = position;
         if (!change(space, write, this.#settings)) return false;
       }
     }
@@ -300,6 +319,18 @@ const asStored = <Of extends Numbered<Row>>({
   ...rest,
   data: JSON.stringify(fields),
 });
+
+/** States that rows had, and those that they have. */
+const statesIn = ({ rows, versions }: MemorySpace): MemoryState[] => [
+  ...versions,
+  ...rows.map((row) => ({ ...row, to: undefined, how: 'present' as const })),
+];
+
+const isWithin = (position: number, [after, until]: readonly [number, number]): boolean =>
+  position > after && position <= until;
+
+/** Infinity is no difference of itself. */
+const comparePlaces = (a: number, b: number): number => (a === b ? 0 : a - b);
 
 function rowsAt({ rows, versions }: MemorySpace, at: number | undefined): MemoryRow[] {
   if (at === undefined) return [...rows];
