@@ -358,8 +358,9 @@ function holds(row: Row, condition: FieldCondition): boolean {
     case 'null':
       return (value === null) === condition.isNull;
     case 'compares': {
-      const found = sortValue(value);
-      if (found === null) return false;
+      // The times of a row are texts that are not folded.
+      const found = condition.field === 'created_at' || condition.field === 'updated_at' ? value : sortValue(value);
+      if (typeof found !== 'string' && typeof found !== 'number') return false;
       const order = compareSortValues(found, condition.value);
       return { gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 }[condition.is];
     }
