@@ -3,10 +3,20 @@
  * place that interprets an event; projections, history, changes, activity, undo and erasure use it, and only decisions
  * (`evolve`) read an event's data beside it.
  */
-import type { Activity } from './activity.js';
+import { type Activity, activityOf } from './activity.js';
 import type { AssetType } from './assetTypes/assetType.js';
 import type { Fields, FieldValue } from './assetTypes/fieldTypes.js';
+import type { ErasureRecorded } from './erasure.js';
 import type { EventOf } from './eventTypes.js';
+import { ORDER_MODELS, type TenantEvent } from './identity/events.js';
+import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
+import type { Changes, OrderEvent, PartsChange } from './order/events.js';
+import { type ReferenceTableEvent, type ReplacedRecord, type Run, unpackIds } from './referenceTable/events.js';
+import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
+import { DELIVERIES, SERVICE_SPACES, SYNCS } from './spaces.js';
+import { ERASURES_STREAM, parseStream } from './streams.js';
+import { MAX_DELIVERY_ATTEMPTS } from './webhook/delivery.js';
+import type { DeliveryEvent, DeliverySubject } from './webhook/events.js';
 
 /** One change of a space's rows. `space` is the name of a table, or of a space of the service (`domain/spaces.ts`). */
 export type RowEffect =
@@ -84,3 +94,269 @@ export type KnownOfTenant = {
   readonly orderModel: string;
   readonly assetTypes: ReadonlyMap<string, AssetType>;
 };
+
+/**
+ * What the event did. Events of streams that are not read here, as those of users, make no rows but their activity.
+ * @throws Error where the event does not say rightly what it did
+ */
+export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
+  try {
+    const rows = rowEffects(event, known);
+    if (!rows.every(isWhole)) throw new TypeError('A value is not of its type.');
+    return { rows, activity: activityOf(event, known) };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new Error(`The event ${event.type} does not say rightly what it did.`, { cause: error });
+  }
+}
+
+function rowEffects(event: ReadEvent, known: KnownOfTenant): readonly RowEffect[] {
+  const { category, rest } = parseStream(event.stream);
+  const typed: unknown = { type: event.type, data: event.data };
+  switch (category) {
+    case 'tenant':
+      return ofTenant(typed as TenantEvent, known);
+    case 'table':
+      return ofTable(typed as ReferenceTableEvent, rest);
+    case 'order':
+      return ofOrder(typed as OrderEvent, rest.toLowerCase(), known.orderModel);
+    case 'delivery':
+      return ofDelivery(typed as DeliveryEvent, rest.toLowerCase(), event);
+    case 'sync':
+      return ofSync(typed as SyncEvent, rest, event);
+    default:
+      return event.stream === ERASURES_STREAM ? ofErasure(typed as ErasureRecorded) : [];
+  }
+}
+
+function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly RowEffect[] {
+  const define = (assetType: AssetType): RowEffect => ({ kind: 'define', assetType });
+  switch (event.type) {
+    case 'TenantCreated': {
+      const { orderModel } = event.data;
+      if (!ORDER_MODELS.includes(orderModel)) throw new TypeError('There are no such orders.');
+      return [...standardTables(orderModel).values(), ...SERVICE_SPACES.values()].map(define);
+    }
+    case 'AssetTableAdded':
+      return [define(ownTable(event.data.assetType))];
+    case 'AssetFieldAdded': {
+      const assetType = assetTypes.get(event.data.table);
+      return assetType === undefined ? [] : [define(withOwnField(assetType, event.data.field))];
+    }
+    case 'TenantDeleted':
+      return [{ kind: 'drop' }];
+    default:
+      return [];
+  }
+}
+
+type NewRecord = { readonly id: string; readonly fields: Fields };
+
+const created = (space: string, { id, fields }: NewRecord, batch: string | null = null): RowEffect => ({
+  kind: 'create',
+  space,
+  id: id.toLowerCase(),
+  batch,
+  fields,
+});
+
+function replaced(space: string, { id, set, was }: ReplacedRecord, moved: { batch?: string | null }): RowEffect {
+  const before = was && Object.fromEntries(Object.keys(set).map((name, at) => [name, was[at] ?? null]));
+  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set, ...(before && { was: before }) };
+}
+
+const deleted = (space: string, id: string): RowEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
+
+function ofTable({ type, data }: ReferenceTableEvent, space: string): readonly RowEffect[] {
+  switch (type) {
+    case 'RecordCreated':
+      return [created(space, data)];
+    case 'RecordChanged':
+      return [replaced(space, data, {})];
+    case 'TableCleanedUp':
+      return [{ kind: 'cleanUp', space, batch: data.batchId, deleted: data.deleted }];
+    case 'BatchUpserted': {
+      const { batchId, changed, seen, from } = data;
+      const before = from && batchesOf(from).slice(changed.length);
+      return [
+        ...data.created.map((record) => created(space, record, batchId)),
+        ...changed.map((record) => replaced(space, record, movedTo(batchId))),
+        ...touched(space, seen, batchId, before),
+      ];
+    }
+    case 'BatchUndone': {
+      const { batchId, changed, seen } = data;
+      return [
+        ...unpackIds(data.deleted).map((id) => deleted(space, id)),
+        ...changed.map((record) => replaced(space, record, movedTo(batchId))),
+        ...touched(space, seen, batchId),
+      ];
+    }
+  }
+}
+
+const movedTo = (batch: string | null | undefined) => (batch === undefined ? {} : { batch });
+
+const batchesOf = (runs: readonly Run[]): readonly (string | null)[] =>
+  runs.flatMap(([count, batch]) => Array.from({ length: count }, () => batch));
+
+function touched(
+  space: string,
+  seen: string,
+  batch: string | null | undefined,
+  from?: readonly (string | null)[],
+): readonly RowEffect[] {
+  if (seen === '' || batch === undefined) return [];
+  return [{ kind: 'touch', space, ids: unpackIds(seen), batch, ...(from && { from }) }];
+}
+
+function ofOrder(event: OrderEvent, id: string, orderModel: string): readonly RowEffect[] {
+  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
+    const { table, fields, status } = event.data;
+    const order = created(table, { id, fields: { ...fields, processing_status: status } });
+    return [order, ...(event.type === 'OrderCreated' ? [] : partEffects({ added: event.data.parts }))];
+  }
+  if (event.type === 'OrderExportHeld') return [];
+  const { status } = event.data;
+  const order = (set: Fields): RowEffect => {
+    return { kind: 'patch', space: orderModel, id, set: { ...set, processing_status: status.to } };
+  };
+  const moved = status.from === status.to ? [] : [order({})];
+  switch (event.type) {
+    case 'OrderChanged':
+      return [changedFields(orderModel, id, { ...event.data.changes, processing_status: status })];
+    case 'OrderPartAdded':
+      return [...partEffects({ added: [event.data] }), ...moved];
+    case 'OrderPartChanged':
+      return [...partEffects({ changed: [event.data] }), ...moved];
+    case 'OrderPartsChanged':
+      return [...partEffects(event.data), order({})];
+    case 'OrderStatusChanged':
+      return [order({ error_reason: event.data.errorReason })];
+    case 'OrderApproved': {
+      const { approvedAt, approver } = event.data;
+      return [order({ approved_at: approvedAt, approved_by: approver.id, error_reason: null })];
+    }
+    case 'OrderRejected':
+    case 'OrderExportFailed':
+    case 'OrderExportDelivered': {
+      const { reasons } = event.data;
+      return [order({ error_reason: reasons.length > 0 ? reasons : null })];
+    }
+  }
+}
+
+const partEffects = ({ added = [], changed = [], removed = [] }: Partial<PartsChange>): readonly RowEffect[] => [
+  ...removed.map(({ table, id }) => deleted(table, id)),
+  ...changed.map(({ table, id, changes }) => changedFields(table, id, changes)),
+  ...added.map((part) => created(part.table, part)),
+];
+
+function changedFields(space: string, id: string, changes: Changes): RowEffect {
+  const values = (side: 'from' | 'to'): Fields =>
+    Object.fromEntries(Object.entries(changes).map(([field, change]) => [field, change[side]]));
+  return { kind: 'patch', space, id: id.toLowerCase(), set: values('to'), was: values('from') };
+}
+
+function ofDelivery(
+  event: DeliveryEvent,
+  id: string,
+  { revision, position, metadata }: ReadEvent,
+): readonly RowEffect[] {
+  if (event.type === 'DeliveryRequested')
+    return [created(DELIVERIES.name, { id, fields: { ...requested(event.data, id), revision, position } })];
+  const at = metadata.occurredAt;
+  const patch = (set: Fields, attempt?: { readonly number: number; readonly with: object }): RowEffect => ({
+    kind: 'patch',
+    space: DELIVERIES.name,
+    id,
+    set: { ...set, revision },
+    ...(attempt && { merge: { field: 'attempts', member: String(attempt.number), with: { ...attempt.with } } }),
+  });
+  switch (event.type) {
+    case 'DeliveryAttemptStarted':
+      return [patch({ retry_at: null }, { number: event.data.attempt, with: { ...event.data, startedAt: at } })];
+    case 'DeliveryAttemptFailed': {
+      const { attempt, retryAt = null, notSent: _, ...outcome } = event.data;
+      // The last attempt fails before the order does, so a failed order has no delivery that seems open.
+      const isLast = attempt >= MAX_DELIVERY_ATTEMPTS;
+      const failed = isLast ? { state: 'failed', ended_at: at, reason: event.data.reason } : {};
+      return [patch({ retry_at: retryAt, ...failed }, { number: attempt, with: { ...outcome, endedAt: at } })];
+    }
+    case 'DeliverySucceeded': {
+      const { attempt, status, durationMs, responseBody = null } = event.data;
+      const outcome = { status, durationMs, reason: null, responseBody, endedAt: at };
+      return [patch({ state: 'succeeded', ended_at: at, retry_at: null }, { number: attempt, with: outcome })];
+    }
+    case 'DeliveryFailed':
+      return [patch({ state: 'failed', ended_at: at, reason: event.data.reason, retry_at: null })];
+  }
+}
+
+const requested = (subject: DeliverySubject, id: string): Fields => ({
+  webhook_id: subject.webhookId,
+  message_id: subject.messageId ?? id,
+  kind: subject.kind,
+  purpose: subject.purpose ?? null,
+  order_id: subject.orderId === '' ? null : subject.orderId,
+  table: subject.table ?? null,
+  sequence: subject.sourceRevision,
+  state: 'open',
+  attempts: '{}',
+});
+
+function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }: ReadEvent): readonly RowEffect[] {
+  if (!isSyncId(data.id)) throw new TypeError('The id is not that of a sync session.');
+  const id = uuidOfSync(data.id);
+  const patch = (set: Fields): RowEffect => ({ kind: 'patch', space: SYNCS.name, id, set });
+  switch (type) {
+    case 'SyncStarted': {
+      const { actor, occurredAt } = metadata;
+      const by = { actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name ?? null };
+      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by } })];
+    }
+    case 'SyncFailed': {
+      const { reason, keys } = data;
+      if (keys === undefined) return [patch({ failure: reason })];
+      const merge = { field: 'refused', member: String(revision), with: { reason, keys } };
+      return [{ kind: 'patch', space: SYNCS.name, id, set: {}, merge }];
+    }
+    case 'SyncClosed':
+      return [patch({ closed_after: data.after })];
+    case 'SyncCommitted':
+      return [patch({ deleted: data.deleted, operation_id: data.operationId ?? null })];
+  }
+}
+
+/** Users have no rows; their names in the activity are replaced when it is read. */
+function ofErasure({ type, data }: ErasureRecorded): readonly RowEffect[] {
+  if (type !== 'ErasureRecorded' || 'userId' in data) return [];
+  return [{ kind: 'redact', space: data.table, id: data.id.toLowerCase(), fields: data.fields }];
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const isId = (value: unknown): boolean => typeof value === 'string' && UUID.test(value);
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Whether the values are of their types: a malformed event would otherwise look like a failure of the engine. */
+function isWhole(effect: RowEffect): boolean {
+  if ('space' in effect && !isText(effect.space)) return false;
+  switch (effect.kind) {
+    case 'create':
+      return isId(effect.id) && isObject(effect.fields) && isText(effect.batch ?? '');
+    case 'patch':
+      return isId(effect.id) && isObject(effect.set) && isText(effect.batch ?? '');
+    case 'touch':
+      return effect.ids.every(isId) && isText(effect.batch ?? '');
+    case 'delete':
+      return isId(effect.id);
+    case 'cleanUp':
+      return isText(effect.batch);
+    case 'redact':
+      return isId(effect.id) && isObject(effect.fields);
+    case 'define':
+    case 'drop':
+      return true;
+  }
+}

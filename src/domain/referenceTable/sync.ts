@@ -58,6 +58,9 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const syncId = (uuid: string): string => PREFIX + uuid;
 
+/** @param id of a session */
+export const uuidOfSync = (id: string): string => id.slice(PREFIX.length);
+
 export const isSyncId = (batchId: string): boolean =>
   batchId.startsWith(PREFIX) && UUID.test(batchId.slice(PREFIX.length));
 

@@ -1,0 +1,114 @@
+/**
+ * The service's own spaces beside a tenant's tables, described as tables are, so that one list, one filter and one sort serve
+ * them all. Their rows are written over and keep no past.
+ */
+import type { AssetField, AssetType } from './assetTypes/assetType.js';
+import { dateTime, integer, longText, plainString, string } from './assetTypes/define.js';
+import { ORDER_MODELS } from './identity/events.js';
+import { onThisRelease, standardTables, type Tables } from './identity/tenantTables.js';
+
+const space = (name: string, label: string, description: string, fields: readonly AssetField[]): AssetType => ({
+  name,
+  label,
+  description,
+  supportingData: false,
+  fields,
+  relationships: [],
+  role: 'reference',
+});
+
+const number = (name: string): AssetField => integer(name, { filterable: true, sortable: true });
+
+/** A row for each event that somebody asked for; its id is the event's. The newest is the last that was created. */
+export const ACTIVITY = space('activity', 'Activity', 'What people, clients and the service did.', [
+  number('position'),
+  integer('revision'),
+  string('kind'),
+  string('table'),
+  string('order_id'),
+  plainString('subject_kind'),
+  string('subject_id'),
+  plainString('actor_kind'),
+  string('actor_id'),
+  plainString('actor_name'),
+  string('correlation_id'),
+  plainString('causation_id'),
+  // JSON texts.
+  longText('request'),
+  longText('counts'),
+  longText('fields'),
+  longText('details'),
+]);
+
+/** A row for each delivery to a webhook; it was created when it was requested. */
+export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webhooks, with their attempts.', [
+  string('webhook_id'),
+  plainString('message_id'),
+  string('kind'),
+  plainString('purpose'),
+  string('order_id'),
+  plainString('table'),
+  /** The revision of the event that it tells of. */
+  number('sequence'),
+  /** Of the last event of its stream. */
+  integer('revision'),
+  /** Of the event that requested it. */
+  number('position'),
+  /** open, succeeded or failed. */
+  string('state'),
+  dateTime('ended_at'),
+  longText('reason'),
+  plainString('retry_at'),
+  /** JSON text: each attempt by its number, without what is not known yet. */
+  longText('attempts'),
+]);
+
+/** A row for each sync session of a table; it was updated last when a batch was refused, or it was closed or committed. */
+export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.', [
+  string('table'),
+  /** Of its first event, in the stream of the table's sessions. */
+  number('revision'),
+  plainString('started_at'),
+  plainString('actor_kind'),
+  plainString('actor_id'),
+  plainString('actor_name'),
+  /** Why it cannot be committed. */
+  longText('failure'),
+  /** JSON text: `{ reason, keys }` of each refused batch, by the revision of its event. The last one's reason counts. */
+  longText('refused'),
+  /** Its clean-up stands behind this revision of the table's stream. */
+  integer('closed_after'),
+  /** Set once it is committed. */
+  integer('deleted'),
+  /** Revision of its clean-up, as text; unset if it was committed without one. */
+  plainString('operation_id'),
+]);
+
+export const SERVICE_SPACES: Tables = new Map([ACTIVITY, DELIVERIES, SYNCS].map((each) => [each.name, each]));
+
+/** Whether rows that are changed or deleted stay as versions. Names of tables begin with `dyn_`. */
+export const keepsPast = (name: string): boolean => !SERVICE_SPACES.has(name);
+
+/**
+ * A tenant's spaces in the form of this release, and those that it has added; the same object where a space is as it was. None
+ * for a tenant without a table of orders: it was not created yet.
+ * @param stored by an earlier release, maybe
+ */
+export function spacesOnThisRelease(stored: Tables): Map<string, AssetType> {
+  const model = ORDER_MODELS.find((name) => stored.has(name));
+  if (model === undefined) return new Map();
+  const standard = new Map([...standardTables(model), ...SERVICE_SPACES]);
+  return new Map([...standard, ...[...stored].map(([name, kept]) => [name, renewed(kept, standard)] as const)]);
+}
+
+/** Remembered, as it is asked for with each slice of events. */
+const RENEWED = new WeakMap<AssetType, AssetType>();
+
+function renewed(kept: AssetType, standard: Tables): AssetType {
+  const known = RENEWED.get(kept);
+  if (known !== undefined) return known;
+  const now = onThisRelease(standard, kept) ?? kept;
+  const assetType = JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
+  RENEWED.set(kept, assetType);
+  return assetType;
+}

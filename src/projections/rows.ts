@@ -1,0 +1,325 @@
+/** What rows look like after an event: the effects of events, folded over the stored rows, as slices of writes. */
+import type { Activity } from '../domain/activity.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
+import { dayOf } from '../domain/identity/events.js';
+import { keyOf, type Row } from '../domain/row.js';
+import { ACTIVITY, DELIVERIES, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
+import { parseStream } from '../domain/streams.js';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
+
+/** Rows of a slice, unless one append has more. */
+const ROWS_OF_SLICE = 1_000;
+const DAY_MS = 86_400_000;
+
+export type RowOptions = {
+  /** Days for which a delivery is kept after its end. */
+  readonly deliveryLogDays: number;
+};
+
+/** Only the event is to blame, so its tenant is parked at it. The message is for operators. */
+export class EventNotAppliedError extends Error {
+  override readonly name = 'EventNotAppliedError';
+  constructor(
+    readonly event: RecordedEvent,
+    cause: unknown,
+  ) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/**
+ * The slices of consecutive events of one tenant. Each is computed from the stored rows when it is asked for, so the one before
+ * must be applied by then. Events before the tenant's creation make none.
+ * @param events behind the tenant's progress, without what is erased
+ * @throws EventNotAppliedError behind the slices of all events before it
+ */
+export async function* slicesOf(
+  tenant: string,
+  events: readonly RecordedEvent[],
+  store: Pick<RowWriter, 'rows' | 'spaces'>,
+  { deliveryLogDays }: RowOptions,
+): AsyncGenerator<Slice> {
+  const found = await store.spaces(tenant);
+  const stored = new Map([...(found ?? [])].map(([name, { assetType }]) => [name, assetType]));
+  const spaces = spacesOnThisRelease(stored);
+  let renewed = [...spaces.values()].filter((assetType) => stored.get(assetType.name) !== assetType);
+  const folding = new Folding(spaces, deliveryLogDays, found?.get(DELIVERIES.name)?.state.lastEventAt ?? '');
+  for (const slice of cut(events, spaces)) {
+    const writes: RowWrite[] = renewed.map((assetType) => ({ kind: 'define', assetType }));
+    renewed = [];
+    folding.rows = await rowsBefore(tenant, slice, store);
+    let position: Position | undefined;
+    let failure: unknown;
+    try {
+      for (const append of slice) {
+        if (append.isDrop) return yield { writes: [], position: append.position, drop: true };
+        const ofAppend = append.events.flatMap((each) => folding.writesOf(each));
+        if (append.failure !== undefined) throw append.failure;
+        writes.push(...ofAppend);
+        ({ position } = append);
+      }
+    } catch (error) {
+      failure = error;
+    }
+    if (position !== undefined) yield { writes: inOrder(writes), position };
+    if (failure !== undefined) throw failure;
+  }
+}
+
+type Interpreted = { readonly event: RecordedEvent; readonly effects: Effects };
+
+/** Events of one position, which become visible together. */
+type Append = {
+  readonly position: Position;
+  readonly events: readonly Interpreted[];
+  /** Why the event behind these cannot be applied. */
+  readonly failure?: unknown;
+  readonly rows: number;
+  readonly isCleanUp: boolean;
+  readonly isDrop: boolean;
+};
+
+/** @param spaces is kept as the events leave it */
+function* cut(events: readonly RecordedEvent[], spaces: Map<string, AssetType>): Generator<readonly Append[]> {
+  let slice: Append[] = [];
+  let rows = 0;
+  for (const ofAppend of appendsIn(events)) {
+    const append = interpreted(ofAppend, spaces);
+    if (append === undefined) continue;
+    rows += append.rows;
+    const isAlone = append.isCleanUp || append.isDrop;
+    if (slice.length > 0 && (isAlone || rows > ROWS_OF_SLICE)) {
+      yield slice;
+      slice = [];
+      rows = append.rows;
+    }
+    slice.push(append);
+    if (isAlone) rows = ROWS_OF_SLICE;
+    if (append.failure !== undefined) break;
+  }
+  if (slice.length > 0) yield slice;
+}
+
+function* appendsIn(events: readonly RecordedEvent[]): Generator<readonly RecordedEvent[]> {
+  let from = 0;
+  for (const [index, { position }] of events.entries()) {
+    if (events[index + 1]?.position === position) continue;
+    yield events.slice(from, index + 1);
+    from = index + 1;
+  }
+}
+
+/** @returns undefined for events before the tenant's creation */
+function interpreted(ofAppend: readonly RecordedEvent[], spaces: Map<string, AssetType>): Append | undefined {
+  const events: Interpreted[] = [];
+  let failure: unknown;
+  for (const event of ofAppend) {
+    if (spaces.size === 0 && event.type !== 'TenantCreated') continue;
+    try {
+      const orders = [...spaces.values()].find(({ role }) => role === 'order');
+      const effects = effectsOf(event, { orderModel: orders?.name ?? '', assetTypes: spaces });
+      for (const each of effects.rows) if (each.kind === 'define') spaces.set(each.assetType.name, each.assetType);
+      events.push({ event, effects });
+    } catch (error) {
+      failure = new EventNotAppliedError(event, error);
+      break;
+    }
+  }
+  const [first] = ofAppend;
+  if (first === undefined || (events.length === 0 && failure === undefined)) return undefined;
+  const effects = events.flatMap((each) => each.effects.rows);
+  return {
+    position: first.position,
+    events,
+    failure,
+    rows: events.length + effects.reduce((sum, each) => sum + (each.kind === 'touch' ? each.ids.length : 1), 0),
+    isCleanUp: effects.some(({ kind }) => kind === 'cleanUp'),
+    isDrop: effects.some(({ kind }) => kind === 'drop'),
+  };
+}
+
+/** Rows by id, by space. */
+type Rows = Map<string, Map<string, Row>>;
+
+/** The stored rows that the slice creates (there should be none), changes or deletes. */
+async function rowsBefore(tenant: string, slice: readonly Append[], store: Pick<RowWriter, 'rows'>): Promise<Rows> {
+  const ids = new Map<string, Set<string>>();
+  for (const { events } of slice)
+    for (const { effects } of events)
+      for (const effect of effects.rows)
+        if (effect.kind === 'create' || effect.kind === 'patch' || effect.kind === 'delete') {
+          const ofSpace = ids.get(effect.space) ?? new Set();
+          ids.set(effect.space, ofSpace.add(effect.id));
+        }
+  const rows: Rows = new Map();
+  for (const [space, wanted] of ids) {
+    const found = await store.rows({ tenant, space }, { ids: [...wanted], keys: [] });
+    rows.set(space, new Map(found.rows.map((row) => [row.id, asRow(row)])));
+  }
+  return rows;
+}
+
+const asRow = ({ n: _, data, ...row }: StoredRow): Row => ({ ...row, fields: JSON.parse(data) });
+
+class Folding {
+  /** As they are behind the events so far: those that events of the slice create, change or delete. */
+  rows: Rows = new Map();
+  readonly #spaces: ReadonlyMap<string, AssetType>;
+  readonly #deliveryLogDays: number;
+  #forgottenAt: string;
+
+  /** @param forgottenAt when deliveries were forgotten last; '' if never */
+  constructor(spaces: ReadonlyMap<string, AssetType>, deliveryLogDays: number, forgottenAt: string) {
+    this.#spaces = spaces;
+    this.#deliveryLogDays = deliveryLogDays;
+    this.#forgottenAt = forgottenAt;
+  }
+
+  /** @throws EventNotAppliedError */
+  writesOf({ event, effects }: Interpreted): readonly RowWrite[] {
+    const { stream, revision, metadata } = event;
+    const { category, rest: space } = parseStream(stream);
+    try {
+      const writes = effects.rows.flatMap((effect) => this.#write(effect, event));
+      if (effects.activity !== undefined) writes.push(activityWrite(effects.activity, event));
+      if (category === 'table') writes.push({ kind: 'end', space, revision, at: metadata.occurredAt });
+      return [...writes, ...this.#forgetDeliveries(metadata.occurredAt)];
+    } catch (error) {
+      throw new EventNotAppliedError(event, error);
+    }
+  }
+
+  /** Once a day (UTC), by the times of events and no clock, so that each copy made from the log has the same deliveries. */
+  #forgetDeliveries(at: string): readonly RowWrite[] {
+    if (dayOf(at) <= dayOf(this.#forgottenAt)) return [];
+    this.#forgottenAt = at;
+    const space = DELIVERIES.name;
+    const before = new Date(Date.parse(at) - this.#deliveryLogDays * DAY_MS).toISOString().replace('Z', '000Z');
+    const rows = this.#rowsOf(space);
+    for (const [id, { fields }] of rows) if (String(fields.ended_at ?? before) < before) rows.delete(id);
+    return [
+      { kind: 'forget', space, field: 'ended_at', before },
+      // Notes when.
+      { kind: 'end', space, revision: -1, at },
+    ];
+  }
+
+  #rowsOf(space: string): Map<string, Row> {
+    const rows = this.rows.get(space) ?? new Map<string, Row>();
+    this.rows.set(space, rows);
+    return rows;
+  }
+
+  #write(effect: RowEffect, event: RecordedEvent): readonly RowWrite[] {
+    if (effect.kind === 'define') return [effect];
+    if (effect.kind === 'drop') return [];
+    const { space } = effect;
+    const assetType = this.#spaces.get(space);
+    if (assetType === undefined) throw new Error(`There is no table ${space}.`);
+    const rows = this.#rowsOf(space);
+    const { position } = event;
+    switch (effect.kind) {
+      case 'create':
+        return [this.#created(effect, assetType, rows, event)];
+      case 'patch':
+        return this.#patched(effect, assetType, rows, event);
+      case 'touch':
+        for (const id of effect.ids) {
+          const row = rows.get(id);
+          if (row !== undefined) rows.set(id, { ...row, batch: effect.batch });
+        }
+        return [{ kind: 'touch', space, ids: effect.ids, batch: effect.batch }];
+      case 'delete': {
+        const was = rows.get(effect.id);
+        rows.delete(effect.id);
+        return was === undefined ? [] : [{ kind: 'delete', space, was, to: position }];
+      }
+      case 'cleanUp':
+        return [{ kind: 'cleanUp', space, batch: effect.batch, to: position }];
+      case 'redact':
+        return [effect];
+    }
+  }
+
+  #created(
+    { space, id, batch, fields }: Extract<RowEffect, { kind: 'create' }>,
+    assetType: AssetType,
+    rows: Map<string, Row>,
+    { position, metadata: { occurredAt: at } }: RecordedEvent,
+  ): RowWrite {
+    if (rows.has(id)) throw new Error(`The record ${id} of ${space} is created a second time.`);
+    const set = withoutNulls(fields);
+    const row = { id, key: keyOf(assetType, set), from: position, created: at, updated: at, batch, fields: set };
+    rows.set(id, row);
+    return { kind: 'put', space, row };
+  }
+
+  #patched(
+    { space, id, batch, set, merge }: Extract<RowEffect, { kind: 'patch' }>,
+    assetType: AssetType,
+    rows: Map<string, Row>,
+    { position, metadata }: RecordedEvent,
+  ): readonly RowWrite[] {
+    const was = rows.get(id);
+    if (was === undefined) {
+      // A delivery may end after it was forgotten.
+      if (!keepsPast(space)) return [];
+      throw new Error(`There is no record ${id} of ${space} to change.`);
+    }
+    const merged = merge === undefined ? {} : { [merge.field]: mergedText(ownValue(was.fields, merge.field), merge) };
+    const fields = withoutNulls({ ...was.fields, ...set, ...merged });
+    const changed = { from: position, updated: metadata.occurredAt, ...(batch !== undefined && { batch }) };
+    const row = { ...was, ...changed, key: keyOf(assetType, fields), fields };
+    rows.set(id, row);
+    return [{ kind: 'put', space, row, ...(keepsPast(space) && was.from !== position && { was }) }];
+  }
+}
+
+const withoutNulls = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+function mergedText(
+  text: FieldValue | undefined,
+  { member, with: more }: NonNullable<Extract<RowEffect, { kind: 'patch' }>['merge']>,
+): string {
+  const before = typeof text === 'string' ? JSON.parse(text) : {};
+  return JSON.stringify({ ...before, [member]: { ...before[member], ...more } });
+}
+
+function activityWrite(activity: Activity, { id, revision, position, metadata }: RecordedEvent): RowWrite {
+  const { kind, table, orderId, subject, counts, fields: changed, details } = activity;
+  const { correlationId, causationId, request, occurredAt: at } = metadata;
+  const actor: ReadEvent['metadata']['actor'] = metadata.actor;
+  const text = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value));
+  const fields = withoutNulls({
+    position,
+    revision,
+    kind,
+    table: table ?? null,
+    order_id: orderId ?? null,
+    subject_kind: subject?.kind ?? null,
+    subject_id: subject?.id ?? null,
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    actor_name: actor.name ?? null,
+    correlation_id: correlationId,
+    causation_id: causationId,
+    request: text(request),
+    counts: text(counts),
+    fields: text(changed),
+    details: text(details),
+  });
+  const row = { id: id.toLowerCase(), key: null, from: position, created: at, updated: at, batch: null, fields };
+  return { kind: 'put', space: ACTIVITY.name, row };
+}
+
+/** Clean-ups first, then the last end of each space alone. */
+function inOrder(writes: readonly RowWrite[]): readonly RowWrite[] {
+  const cleanUps = writes.filter(({ kind }) => kind === 'cleanUp');
+  const others = writes.filter(({ kind }) => kind !== 'cleanUp' && kind !== 'end');
+  const ends = new Map(writes.flatMap((write) => (write.kind === 'end' ? [[write.space, write] as const] : [])));
+  return [...cleanUps, ...others, ...ends.values()];
+}
