@@ -198,13 +198,13 @@ export type Checkpoint = EventPosition & { readonly log: string };
 
 /** What the follower writes. One process, or on MongoDB one of each share of tenants, has it. */
 export interface RowWriter extends Pick<RowReads, 'rows' | 'spaces' | 'progress'> {
-  /** All tenants with rows. */
+  /** All tenants with rows; of one whose rows were lost, it is `filling` and its position 0. */
   tenants(): Promise<ReadonlyMap<string, TenantProgress>>;
   /**
    * Applies the slice and stores its position as the tenant's progress, in one commit; does nothing where the progress covers it.
    * Creates what the tenant lacks.
    * @returns false if a part of a long clean-up is left: call again with the same slice
-   * @throws RowRefusedError if the engine works, and cannot store a row
+   * @throws RowRefusedError if the engine works, and cannot store a row; RowsLostError, as any method of a writer does
    */
   apply(tenant: string, slice: Slice): Promise<boolean>;
   /** Sets the tenant's state; undefined: running. */
@@ -239,5 +239,20 @@ export class RowRefusedError extends Error {
 
 /** The rows cannot be read now: their engine is away, or they are being made. The message is for callers. */
 export class RowsUnavailableError extends Error {
-  override readonly name = 'RowsUnavailableError';
+  override readonly name: string = 'RowsUnavailableError';
+}
+
+/**
+ * Rows of this tenant were damaged, or of another release's layout. The writer that throws it has put empty ones in their place,
+ * whose state is `filling`.
+ */
+export class RowsLostError extends RowsUnavailableError {
+  override readonly name = 'RowsLostError';
+  constructor(
+    readonly tenant: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
