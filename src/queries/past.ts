@@ -221,7 +221,14 @@ export async function comparisonOf(
 ): Promise<Comparison> {
   // Digests, as both states of each row of a large table would be too much to keep.
   const found = new Map<string, { readonly was: number | undefined; is: number | undefined }>();
-  for await (const { id, before, after } of transitions(rows, space, range, undefined, cancellation, COMPARED_AT_ONCE)) {
+  for await (const { id, before, after } of transitions(
+    rows,
+    space,
+    range,
+    undefined,
+    cancellation,
+    COMPARED_AT_ONCE,
+  )) {
     const is = after && digestOf(after);
     const known = found.get(id);
     if (known === undefined) found.set(id, { was: before && digestOf(before), is });
