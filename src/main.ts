@@ -38,7 +38,7 @@ import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { openPastTables } from './service/pastTables.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openQuotas } from './service/quotas.js';
-import { isAlone, openLogEnd, openReadSide, readsWait } from './service/readSide.js';
+import { isAlone, openReadSide } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
 import { openKeys } from './service/signingKeys.js';
 import { StartProgress } from './service/startProgress.js';
@@ -188,9 +188,7 @@ async function openParts(
       )
     : undefined;
   const sideOptions = {
-    ...readsWait(config, roles, () => directory),
     onSlowList: (list: object): void => log.debug(list, 'a list was slow'),
-    onInterruption: logs(log, 'warn', 'following the writes of other machines is interrupted, and tried again'),
   };
   const { readModels, barrier, lanes } = opened(await openReadSide(config, eventStore, sideOptions), (side) =>
     side.readModels.close(),
@@ -213,9 +211,7 @@ async function openParts(
     each.stop(),
   );
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
-  const { othersWrites } = barrier;
-  const written = othersWrites?.leavingOut(eventStore) ?? eventStore;
-  const commands = openApplication({ eventStore: written, readModels, directory, secretBox, now, newId });
+  const commands = openApplication({ eventStore, readModels, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);
   const names = () => Array.from(directory.tenants(), ({ name }) => name);
@@ -264,9 +260,6 @@ async function openParts(
     readModels,
     pastTables,
     staleness: (tenant) => barrier.staleness(tenant),
-    pendingWrites: barrier.pendingWrites,
-    unshown: barrier.unshown,
-    logEnd: openLogEnd(config, eventStore, directory, othersWrites),
     directory,
     tokens: openTokens(config, { eventStore, directory, secretBox, log }),
     usage: quotas.usage,

@@ -14,10 +14,8 @@ import {
   LARGE_WRITES_OF_TENANT,
   MAX_ANSWER_BYTES_IN_FLIGHT,
   MAX_ANSWER_MS,
-  MAX_BACKLOG_MS,
   MAX_BODY_BYTES_IN_WORK,
   MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
-  MAX_TENANT_BACKLOG_BYTES,
   MAX_TENANT_BODY_BYTES_IN_WORK,
   MAX_WAITING_BODIES,
   MAX_WAITING_COSTLY_WORK,
@@ -237,35 +235,6 @@ const queueOf = (atOnce: number, ofGroup: number): FairQueue =>
 const tooMuchWork = (): HttpError =>
   tooManyRequests(`${MAX_WAITING_COSTLY_WORK} such requests of this tenant wait already.`, 1);
 
-/** Bytes that are counted for a body of unknown size. */
-const UNKNOWN_BODY_BYTES = 1_048_576;
-
-/** Writes that were answered before reads showed them, as the answer waits only so long. */
-export class Backlogs {
-  readonly #bytes = new Tally();
-
-  /** @throws HttpError 429 while the tenant has too many of them */
-  requireRoom(tenant: string): void {
-    if (this.#bytes.of(tenant) >= MAX_TENANT_BACKLOG_BYTES) throw tooMuchPending();
-  }
-
-  /** Counts a write until it is shown. @param isShown waits at most so long; an error ends the count as well */
-  add(tenant: string, req: Request, isShown: (limitMs: number) => Promise<boolean>): void {
-    const bytes = Math.max(LARGE_WRITE_BYTES, hasBody(req) ? (sizeOf(req) ?? UNKNOWN_BODY_BYTES) : 0);
-    this.#bytes.add(tenant, bytes);
-    const end = () => this.#bytes.add(tenant, -bytes);
-    isShown(MAX_BACKLOG_MS).then(end, end);
-  }
-}
-
-const tooMuchPending = (): HttpError =>
-  tooManyRequests(
-    `${MAX_TENANT_BACKLOG_BYTES} bytes of this tenant's writes are answered and not shown yet; send this one again when reads show them.`,
-    BACKLOG_RETRY_SECONDS,
-  );
-
-const BACKLOG_RETRY_SECONDS = 2;
-
 export type ListLimits = {
   /** Lists that run at once. */
   readonly atOnce: number;
@@ -277,8 +246,6 @@ export type ListLimits = {
 
 export type List<Result> = {
   readonly tenant: string;
-  /** Resolves when earlier writes are shown. This wait takes neither a turn nor the list's time. */
-  readonly until?: Promise<void> | undefined;
   /** The list is cancelled at the request's deadline, or when its client disconnects. */
   readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
   /** What to ask for instead, for a list that takes too long. */
@@ -305,8 +272,7 @@ export class ListTurns {
   }
 
   /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */
-  async run<Result>({ tenant, until, context, advice, find }: List<Result>): Promise<Result> {
-    if (until !== undefined) await context.deadline.within(until);
+  async run<Result>({ tenant, context, advice, find }: List<Result>): Promise<Result> {
     const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
     const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
     let isFound = false;

@@ -15,12 +15,8 @@ import type { PastTables } from '../ports/pastTables.js';
 import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordReads } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
-import type { LogEnd } from '../reading/logEnd.js';
-import type { PendingWrites } from '../reading/pendingWrites.js';
-import type { UnshownWrites } from '../reading/readBarrier.js';
 import type {
   AnswersInFlight,
-  Backlogs,
   BodiesInWork,
   CostlyWork,
   InFlight,
@@ -99,14 +95,6 @@ export type ApiDeps = {
   readonly pastTables: PastTables;
   /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
   readonly staleness: (tenant: string) => number;
-  /**
-   * Undefined if other processes project, or read what this one writes: then each write is answered once it is shown.
-   */
-  readonly pendingWrites: PendingWrites | undefined;
-  /** Writes that were answered, here or elsewhere, and that reads have to wait for. */
-  readonly unshown: UnshownWrites | undefined;
-  /** Undefined if no other machine can write to the log. */
-  readonly logEnd: LogEnd | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly usage: TenantUsage;
@@ -142,7 +130,6 @@ export type Api = ApiDeps & {
   readonly bodies: BodiesInWork;
   readonly work: CostlyWork;
   readonly starts: RequestStarts;
-  readonly backlogs: Backlogs;
   readonly orderCounts: OrderCounts;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */

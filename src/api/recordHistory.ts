@@ -6,7 +6,6 @@ import type { ActivityKind } from '../domain/activity.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_HISTORY_PAGE_BYTES, MAX_RECORD_HISTORY, MAX_RECORD_HISTORY_EVENTS } from '../domain/limits.js';
-import { waitScopeOf } from '../reading/pendingWrites.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { encodeWithPauses } from '../supervision/waiting.js';
 import { limitOf } from './activity.js';
@@ -96,7 +95,7 @@ export async function recordHistoryReply(
   api: Api,
   { req, assetType, id: named, query: parameters }: Call & { readonly query: URLSearchParams },
 ): Promise<Reply> {
-  const { commands, lists, config, unshown } = api;
+  const { commands, lists, config } = api;
   const { name, role } = assetType;
   if (role === 'order') throw notFound('The history of an order is that of /orders here.');
   const { cursor, limit } = parseQuery(query, parameters);
@@ -106,15 +105,11 @@ export async function recordHistoryReply(
   const asked = { id, before: cursor === undefined ? undefined : Number(cursor), limit };
   const page = await lists.run({
     tenant,
-    until: unshown?.untilShown(tenant, waitScopeOf(assetType)),
     context,
     advice: () => 'Ask for fewer entries with limit.',
     find: (cancellation) => pageOf(api, context.tenant, assetType, asked, cancellation),
   });
-  if (page === undefined) {
-    unshown?.requireShown(tenant);
-    throw unknownRecord(assetType, id);
-  }
+  if (page === undefined) throw unknownRecord(assetType, id);
   const actors = page.entries.map(({ event }) => event.metadata.actor);
   const shown = await actorsShown(commands, tenantOf(commands, tenant), actors, context.deadline);
   const texts = function* (): Generator<string> {

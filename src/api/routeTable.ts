@@ -51,16 +51,6 @@ const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
 
-/** On a log that machines share, a read is answered by what was in the log as it came, or its answer says otherwise. */
-const upToLogEnd: Check = ({ logEnd }, { context }) =>
-  logEnd?.reached().then((isReached) => {
-    context.mayLack = !isReached;
-  });
-
-/** For reads of records, unless machines share the read models, which show each answered write. Writes: see `decidedAgain`. */
-const recordsUpToLogEnd: Check = (api, req, res) =>
-  api.unshown === undefined || (req.method !== 'GET' && req.method !== 'HEAD') ? undefined : upToLogEnd(api, req, res);
-
 /** Error answers of operations that need a tenant and the engines. */
 const COMMON_ERRORS = [404, 429, 500, 503] as const;
 
@@ -90,7 +80,7 @@ export const operatorAreas: readonly Area[] = [
 export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
-    checks: [recordsUpToLogEnd, resolveTenant, countingRefusals(authenticateClient), limitCaller],
+    checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, which would match them. The most frequent operations come first.
     resources: [
@@ -110,7 +100,7 @@ export const areas: readonly Area[] = [
   // Before the rest of the platform: signing in needs no session.
   {
     prefix: PLATFORM_PATH,
-    checks: [forbidStoring, upToLogEnd, resolveTenant],
+    checks: [forbidStoring, resolveTenant],
     errors: COMMON_ERRORS,
     resources: [session],
   },

@@ -5,7 +5,6 @@ import { LRUCache } from 'lru-cache';
 import { MAX_USED_OPERATOR_LINKS } from '../domain/limits.js';
 import {
   AnswersInFlight,
-  Backlogs,
   BodiesInWork,
   CostlyWork,
   InFlight,
@@ -47,7 +46,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     bodies: new BodiesInWork(),
     work: new CostlyWork(),
     starts: new RequestStarts(),
-    backlogs: new Backlogs(),
     orderCounts: new OrderCounts(),
     compression: new Compression(),
     buckets: new TokenBuckets(),

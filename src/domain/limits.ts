@@ -80,14 +80,6 @@ export const DISK_LOOKED_AT_EVERY_MS = 1_000;
 /** Figures of tenants that are kept for this; the least recently used are forgotten. */
 export const MAX_KEPT_FIGURES = 20_000;
 
-/**
- * Bytes of one tenant's writes that were answered before reads show them, in one process; a small write counts LARGE_WRITE_BYTES.
- * With more, the tenant's next ones are refused: the projector reads only so far ahead, and others would wait behind them.
- */
-export const MAX_TENANT_BACKLOG_BYTES = 16 * 1024 * 1024;
-/** Milliseconds for which such a write counts at most. */
-export const MAX_BACKLOG_MS = 600_000;
-
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Differences that a dry run of a batch or a clean-up shows. */
@@ -268,10 +260,6 @@ export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
 
 /** Lists of one tenant that wait for their turn. */
 export const MAX_WAITING_LISTS = 100;
-/** Answered writes of one tenant that are not shown yet; further writes wait. */
-export const MAX_TENANT_PENDING_WRITES = 128;
-/** The same of all tenants. */
-export const MAX_PENDING_WRITES = 4_096;
 
 /** Bytes of answers that clients of one tenant have not received yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
@@ -300,8 +288,6 @@ export const MIN_REFRESH_INTERVAL_MS = 10;
 export const REFUSAL_REMEMBERED_MS = 1_000;
 /** Unknown names that are remembered; beyond it, the oldest are forgotten. */
 export const MAX_REMEMBERED_REFUSALS = 10_000;
-/** Milliseconds that a request waits for the end of a log that machines share, and as long until this process knows it. */
-export const LOG_END_WAIT_MS = 1_000;
 /** Milliseconds between two questions for it while the log is away. */
 export const LOG_END_ASKED_EVERY_MS = 500;
 /** Streams with events of other machines that reads may have to wait for; with more, reads wait for all events so far. */

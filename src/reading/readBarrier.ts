@@ -1,6 +1,6 @@
 /**
- * Stands between reads and the read models. A read waits for answered writes to its subject that are not shown yet, of this
- * process or of other machines, and is refused while the read models do not match the log: while they are filled, parked or too stale. `admit` decides both.
+ * Stands between reads and the read models: a read is refused while they do not match the log, as they are filled, parked or
+ * too stale.
  */
 import { ReadModelsWithheldError } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
@@ -13,56 +13,18 @@ import {
   type ReadSubject,
   type Reads,
 } from '../ports/readSide.js';
-import type { OthersWrites } from './othersWrites.js';
-import { ORDERS, PendingWrites } from './pendingWrites.js';
 import type { ReadGate } from './readGate.js';
 import type { Behind } from './staleness.js';
 
-export type WaitRule = {
-  /** A read waits at most this long for a write, counted from the write's answer. */
-  readonly longestReadMs: number;
-  /** Which writes a read of the table waits for; see `waitScopeOf`. */
-  readonly scopeOf: (tenant: string, table: string) => string;
-};
-
-/** What reads wait for. */
-export type UnshownWrites = Pick<PendingWrites, 'isPending' | 'untilShown' | 'requireShown' | 'isLate'> &
-  Partial<Pick<OthersWrites, 'lastOf'>>;
-
 export class ReadBarrier {
   readonly #gate: ReadGate;
-  readonly #scopeOf: WaitRule['scopeOf'];
-  /** Undefined where each write's own answer waits. */
-  readonly pendingWrites: PendingWrites | undefined;
-  /** Set where other machines have read models of their own. */
-  readonly othersWrites: OthersWrites | undefined;
 
-  /**
-   * @param rule set where writes are answered before reads show them: by this process, or by those of `othersWrites`
-   */
-  constructor(gate: ReadGate, rule?: WaitRule, othersWrites?: OthersWrites) {
+  constructor(gate: ReadGate) {
     this.#gate = gate;
-    this.#scopeOf = rule?.scopeOf ?? (() => ORDERS);
-    this.othersWrites = othersWrites;
-    const isEarly = rule !== undefined && othersWrites === undefined;
-    this.pendingWrites = isEarly
-      ? new PendingWrites(rule.longestReadMs, (tenant) => gate.isCurrent(tenant))
-      : undefined;
   }
 
-  get unshown(): UnshownWrites | undefined {
-    return this.pendingWrites ?? this.othersWrites;
-  }
-
-  /**
-   * Whether, and from when, a read may be answered.
-   * @param waits whether it waits for pending writes to its subject
-   * @returns undefined: now; otherwise resolves when it may be answered, and rejects with ReadModelsWithheldError if it is
-   *   refused, or with an engine's error
-   */
-  admit(projection: RebuildScope['projection'], subject: ReadSubject, waits: boolean): Promise<void> | undefined {
-    const shown = waits ? this.#untilShown(subject) : undefined;
-    if (shown !== undefined) return shown.then(() => this.admit(projection, subject, false));
+  /** @returns undefined: the read may be answered. @throws ReadModelsWithheldError; what an engine throws */
+  admit(projection: RebuildScope['projection'], subject: ReadSubject): Promise<void> | undefined {
     return this.#gate.isOpen() ? undefined : this.#requireAnswers(projection, subject);
   }
 
@@ -72,29 +34,21 @@ export class ReadBarrier {
     if (reason !== undefined) throw new ReadModelsWithheldError(reason);
   }
 
-  #untilShown({ tenant, table }: ReadSubject): Promise<void> | undefined {
-    const { unshown } = this;
-    if (tenant === undefined || unshown?.isPending(tenant) !== true) return undefined;
-    return unshown.untilShown(tenant, table === undefined ? ORDERS : this.#scopeOf(tenant, table));
-  }
-
   /** The read models behind this barrier. */
   guard(models: ReadModels): ReadModels {
     const reads: Reads = models;
     return {
       ...interceptReads(<Method extends ReadMethod>(method: Method): Read<Method> => {
-        const { projection, subjectOf, waits: isShownToAll = false } = READ_METHODS[method];
-        // Decisions know the pending writes of this process alone.
-        const waits = isShownToAll || (this.othersWrites !== undefined && projection === 'records');
+        const { projection, subjectOf } = READ_METHODS[method];
         const read: Read<Method> = reads[method];
         if (projection === undefined) return read;
         return async (...args) => {
           const subject = subjectOf(...args);
-          const admitted = this.admit(projection, subject, waits);
+          const admitted = this.admit(projection, subject);
           if (admitted !== undefined) await admitted;
           const answer = await read(...args);
           // The read model may have been reset during a long read.
-          const isStill = this.admit(projection, subject, false);
+          const isStill = this.admit(projection, subject);
           if (isStill !== undefined) await isStill;
           return answer;
         };

@@ -13,16 +13,10 @@ import type { ReadBarrier } from './readBarrier.js';
 /** Read models, and the barrier that reads of them have passed. */
 export type ReadSide = {
   readonly readModels: ReadModels;
-  readonly barrier: Pick<
-    ReadBarrier,
-    'pendingWrites' | 'othersWrites' | 'unshown' | 'staleness' | 'withheld' | 'behind'
-  >;
+  readonly barrier: Pick<ReadBarrier, 'staleness' | 'withheld' | 'behind'>;
   /** How far each lane is. */
   readonly lanes: () => Promise<readonly Pick<ReadModels, 'checkpoints'>[]>;
 };
-
-/** Where processes share the read models, each write is answered when they show it. */
-export const ALL_ARE_SHOWN = { pendingWrites: undefined, othersWrites: undefined, unshown: undefined } as const;
 
 /** @param lanes something of each lane, in their order */
 export function laneOf<Part>(lanes: readonly Part[], tenant: string): Part {
@@ -31,7 +25,7 @@ export function laneOf<Part>(lanes: readonly Part[], tenant: string): Part {
   return lane;
 }
 
-/** @param lanes in their order; with several of them, no write is answered before it is shown */
+/** @param lanes in their order */
 export function readLanes(lanes: readonly ReadSide[]): ReadSide {
   const [only] = lanes;
   if (lanes.length === 1 && only !== undefined) return only;
@@ -54,7 +48,6 @@ export function readLanes(lanes: readonly ReadSide[]): ReadSide {
       },
     },
     barrier: {
-      ...ALL_ARE_SHOWN,
       staleness: (tenant) => laneOf(barriers, tenant).staleness(tenant),
       async withheld() {
         return (await Promise.all(barriers.map((each) => each.withheld()))).find((reason) => reason !== undefined);

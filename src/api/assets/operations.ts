@@ -26,7 +26,6 @@ import type { RequestContext } from '../requestContext.js';
 import {
   dataReply,
   isReferenceData,
-  manyWritten,
   pathText,
   type Reply,
   type Resource,
@@ -152,7 +151,7 @@ export const undoSchemas: json.Schemas = {
 
 export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
 
-function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
+function undoReply(undone: UndoResult, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
   const { next = null, isReplayed } = undone;
   const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
@@ -162,7 +161,7 @@ function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
     : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.${more}`;
   const counts = { message, restored, deleted, unchanged, left: left.map(showLeft), left_in_all: leftInAll };
   const result = { ...counts, unavailable, remaining, next, ...(dryRun ? { dry_run: true } : {}) };
-  return dataReply(result, { ...manyWritten(position, table), isReplayed });
+  return dataReply(result, { written: position, isReplayed });
 }
 
 /** Handles an undo of the path's operation or sync: as a dry run, once for an Idempotency-Key, or plainly. */
@@ -175,7 +174,7 @@ export const undoHandler =
     const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
     const named = { table: assetType.name, of: path.id, body };
     const undone = key === undefined ? run(caller) : undoOnce(commands, caller, { ...named, key }, run);
-    return undoReply(await undone, assetType.name, dryRun);
+    return undoReply(await undone, dryRun);
   };
 
 /** @returns a function that says whether the client has disconnected */

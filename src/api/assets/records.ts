@@ -4,8 +4,6 @@ import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Position } from '../../ports/eventStore.js';
-import { ORDERS, waitScopeOf } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
@@ -13,15 +11,7 @@ import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { type HttpError, notFound } from '../errors.js';
 import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import {
-  CHANGES,
-  type Changed,
-  CREATES,
-  dataReply,
-  RECORD_ID,
-  type Reply,
-  type Resource,
-} from '../routes/operation.js';
+import { CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { FILTERS_TEXT, filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
@@ -43,22 +33,12 @@ const recordAnswer = (description: string) => json.answer(description, json.data
 
 /** With the tag that a get would return. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
-  ...writtenReply(written, waitScopeOf(assetType)),
+  ...writtenReply(written),
   tag: recordTag(assetType, written.record),
 });
 
-/** @param waitScope the table, or ORDERS */
-export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord, waitScope = ORDERS): Reply =>
-  dataReply(lists === undefined ? record : { ...record, ...lists }, {
-    isReplayed,
-    written: position,
-    changed: { waitScope, isFew: true },
-  });
-
-/** An order, or a part of one. */
-export const ONE_ORDER: Changed = { waitScope: ORDERS, isFew: true };
-
-export const removedReply = (written: Position): Reply => ({ written, changed: ONE_ORDER });
+export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
+  dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 export async function pageReply(
@@ -70,12 +50,11 @@ export async function pageReply(
 ): Promise<Reply> {
   const moment = momentIn(parameters);
   if (moment !== undefined) return pastPageReply(api, req, assetType, parameters, moment);
-  const { readModels, config, lists, unshown } = api;
+  const { readModels, config, lists } = api;
   const list = parseTableQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const until = unshown?.untilShown(tenant, waitScopeOf(assetType));
-  const turn = { tenant, until, context: req.context, advice: () => narrowing(query) };
+  const turn = { tenant, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
     const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
@@ -98,7 +77,7 @@ export async function pageReply(
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
-/** One record. @throws HttpError 404; ReadModelsWithheldError if an acknowledged write of it may not be shown yet */
+/** One record. @throws HttpError 404 */
 export async function recordReply(
   api: Api,
   req: Request,
@@ -108,13 +87,10 @@ export async function recordReply(
 ): Promise<Reply> {
   const moment = momentIn(query);
   if (moment !== undefined) return pastRecordReply(api, req, assetType, id, query, moment);
-  const { readModels, unshown } = api;
+  const { readModels } = api;
   const tenant = req.context.tenant.name;
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
-  if (record === undefined) {
-    unshown?.requireShown(tenant);
-    throw unknownRecord(assetType, id);
-  }
+  if (record === undefined) throw unknownRecord(assetType, id);
   return { body: `{"data":${record}}`, tag: tagOf(record) };
 }
 
@@ -158,7 +134,6 @@ export const records: Resource = {
       grows: ({ role }) => (role === 'order' ? [...CREATES, 'openOrders'] : CREATES),
       summary: 'Create a record',
       allow: 'write',
-      waitsForBacklog: () => true,
       body: { limit: 'record', schema: json.ref('CreateInput'), example: createExample },
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
@@ -191,7 +166,6 @@ export const records: Resource = {
         'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',
       allow: 'write',
       // A status report of an order is never slowed.
-      waitsForBacklog: ({ role }) => role === 'reference',
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: updateExample },
       answer: recordAnswer('The record as updated.'),
       honours: ['if-match'],
@@ -211,7 +185,7 @@ export const records: Resource = {
       answer: json.NO_CONTENT,
       errors: [409],
       async handle({ commands }, { caller, assetType, path: { id } }) {
-        return removedReply(await removePart(commands, caller, assetType, id));
+        return { written: await removePart(commands, caller, assetType, id) };
       },
     },
   },

@@ -1,7 +1,6 @@
 /** The records of a table as CSV, page by page: for spreadsheets, and to be changed and imported again. */
 import type { Request } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { waitScopeOf } from '../../reading/pendingWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import { cellOf, csvLine, csvPage } from '../csv.js';
 import type { Api } from '../deps.js';
@@ -29,7 +28,7 @@ export const recordsCsv = {
 
 /** @throws HttpError 400 */
 export async function recordsCsvReply(
-  { readModels, config, lists, unshown }: Api,
+  { readModels, config, lists }: Api,
   req: Request,
   tenant: string,
   assetType: AssetType,
@@ -39,7 +38,6 @@ export async function recordsCsvReply(
   const { query, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
   const { records, next } = await lists.run({
     tenant,
-    until: unshown?.untilShown(tenant, waitScopeOf(assetType)),
     context: req.context,
     advice: () => narrowing(list.query),
     find: (cancellation) => readModels.listBehind({ tenant, table: assetType.name }, query, cancellation),

@@ -7,15 +7,7 @@ import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import {
-  CREATES,
-  dataReply,
-  isReferenceData,
-  manyWritten,
-  type Reply,
-  type Resource,
-  type TableCall,
-} from '../routes/operation.js';
+import { CREATES, dataReply, isReferenceData, type Reply, type Resource, type TableCall } from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -89,7 +81,7 @@ export async function batchReply({ commands, metrics }: Api, call: TableCall): P
     : `Batch upsert of ${items} items succeeded.`;
   return dataReply(
     { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-    { ...manyWritten(position, assetType.name), isReplayed },
+    { written: position, isReplayed },
   );
 }
 
@@ -103,7 +95,6 @@ export const synchronization: Resource = {
       ...writingBatch,
       description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
       allow: 'write:reference_data',
-      waitsForBacklog: () => true,
       isOffered: isReferenceData,
       body: {
         limit: 'batch',
@@ -138,7 +129,7 @@ export const synchronization: Resource = {
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
         const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, { ...manyWritten(position, assetType.name), isReplayed });
+        return dataReply({ message, deleted, ...more }, { written: position, isReplayed });
       },
     },
   },

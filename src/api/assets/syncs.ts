@@ -40,7 +40,6 @@ import {
   type Call,
   dataReply,
   isReferenceData,
-  manyWritten,
   pathText,
   type Reply,
   type Resource,
@@ -172,7 +171,7 @@ export async function commitReply({ commands, metrics }: Api, call: TableCall): 
     ? `Dry run: ${deleted} records would be deleted; nothing was.`
     : `Sync committed: ${deleted} records were deleted.`;
   const more = dryRun ? { carried, dry_run: true, differences } : { operation_id: operationId };
-  return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
+  return dataReply({ message, deleted, ...more }, { written: position });
 }
 
 export const undoingSync = {

@@ -5,13 +5,12 @@ import type { ApprovedOrder } from '../../commands/context.js';
 import { approveOrder, approveOrderOnce } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
-import { ORDERS } from '../../reading/pendingWrites.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { answerTo } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../orderWarnings.js';
-import { CHANGES, dataReply, manyWritten, type Resource } from '../routes/operation.js';
+import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { personOf } from './signedIn.js';
 
 /** Each approval reads the records that its order names; one deadline covers them all. */
@@ -95,7 +94,7 @@ export const approvals: Resource = {
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
         }
-        return dataReply(outcomes, { ...manyWritten(written, ORDERS), isReplayed: replayed > 0 && approvedNow === 0 });
+        return dataReply(outcomes, { written, isReplayed: replayed > 0 && approvedNow === 0 });
       },
     },
   },

@@ -38,7 +38,6 @@ export const tableSyncs: Resource = {
         example: { items: [{ external_id: 'I1', name: 'Tea' }] },
       },
       handle: (api, call) => {
-        api.backlogs.requireRoom(call.tenant.name);
         return onTable(batchReply)(api, call);
       },
     },

@@ -11,7 +11,6 @@ import {
 } from '../../domain/limits.js';
 import { ARCHIVED, type OrderStatus, TO_VALIDATE } from '../../domain/order/status.js';
 import type { FieldFilter, Filter, RecordPage, RecordQuery } from '../../ports/readModels.js';
-import { ORDERS } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import {
   LIST_ANSWERS,
@@ -175,7 +174,7 @@ export const orderQueues: Resource = {
       answer: orderPageResponse,
       answers: LIST_ANSWERS,
       async handle(api, { req, tenant, query: parameters }) {
-        const { readModels, config, lists, unshown } = api;
+        const { readModels, config, lists } = api;
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const isSummarized = includesSummary(parameters, paging.perPage);
@@ -193,7 +192,6 @@ export const orderQueues: Resource = {
         };
         const { records, total } = await lists.run({
           tenant: tenant.name,
-          until: unshown?.untilShown(tenant.name, ORDERS),
           context: req.context,
           advice: () => narrowing(query, text !== undefined),
           find,
@@ -213,11 +211,10 @@ export const orderQueues: Resource = {
       description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
       allow: 'users',
       answer: json.one('OrderCounts'),
-      async handle({ readModels, lists, unshown, orderCounts: kept }, { req, tenant }) {
+      async handle({ readModels, lists, orderCounts: kept }, { req, tenant }) {
         const table = { tenant: tenant.name, table: tenant.orderModel };
         const counts = await lists.run({
           tenant: tenant.name,
-          until: unshown?.untilShown(tenant.name, ORDERS),
           context: req.context,
           advice: () => 'Ask again in a moment.',
           find: (cancellation) => kept.of(readModels, table, [...QUEUES.values()].flat(), cancellation),

@@ -33,7 +33,7 @@ import {
   pastTypeOf,
   unlessBuilding,
 } from '../assets/moments.js';
-import { ONE_ORDER, writtenReply } from '../assets/records.js';
+import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
@@ -293,7 +293,7 @@ export const orders: Resource = {
             ? await approveOrder(commands, caller, path.id, user, reason)
             : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
         const approved = JSON.stringify({ data: record, ...warningsOf(warned) });
-        return { body: approved, written: position, changed: ONE_ORDER, isReplayed };
+        return { body: approved, written: position, isReplayed };
       },
     },
     'POST /orders/:id/reject': {

@@ -9,7 +9,7 @@ import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
 import { AT, PAST_ANSWERS } from '../assets/moments.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
-import { anyRecord, pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
+import { anyRecord, pageReply, recordReply, taggedReply } from '../assets/records.js';
 import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { preconditionOf } from '../entityTags.js';
@@ -184,7 +184,7 @@ export const tables: Resource = {
       answer: json.NO_CONTENT,
       errors: [409],
       async handle({ commands }, call) {
-        return removedReply(await removePart(commands, call.caller, partTableOf(call), call.path.id));
+        return { written: await removePart(commands, call.caller, partTableOf(call), call.path.id) };
       },
     },
   },

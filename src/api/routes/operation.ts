@@ -128,8 +128,6 @@ export type ClientOperation = Description & {
  */
 export type TableOperation = Description & {
   readonly allow: 'read' | 'write' | Scope;
-  /** Whether it is refused while too many writes of the tenant are not shown yet; never by default. */
-  readonly waitsForBacklog?: (assetType: AssetType) => boolean;
   /** Whether the document says that the table has it; true by default. */
   readonly isOffered?: (assetType: AssetType) => boolean;
   /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
@@ -203,20 +201,6 @@ export type UserCall = Call & {
 /** `operator` is who made the link of the session. */
 export type OperatorCall = Call & { readonly operator: string };
 
-/** What a write has changed. */
-export type Changed = {
-  /** A reference table's name, or ORDERS. */
-  readonly waitScope: string;
-  /** One record, or one order with its parts. */
-  readonly isFew: boolean;
-};
-
-/** For a write of many records: its answer waits until reads show them. */
-export const manyWritten = (written: Position, waitScope: string): Pick<Reply, 'written' | 'changed'> => ({
-  written,
-  changed: { waitScope, isFew: false },
-});
-
 /** A handler's answer. */
 export type Reply = {
   /** Sent as it is. Not needed if the client holds what the tag stands for (`heldTag`). */
@@ -228,8 +212,6 @@ export type Reply = {
   readonly tag?: string | undefined;
   /** Position of what was written. All reads after the answer show it. */
   readonly written?: Position;
-  /** Undefined: anything of the tenant may have changed. */
-  readonly changed?: Changed;
   /** Overrides the operation's status. */
   readonly status?: number;
   /** Whether this request did nothing, since an earlier one with the same Idempotency-Key did the work. */

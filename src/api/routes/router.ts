@@ -17,7 +17,6 @@ import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
-import { decidedAgain } from './decidedAgain.js';
 import { isHere, knownAsset, methodNotAllowed } from './methods.js';
 import {
   type Area,
@@ -149,11 +148,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     if (kind !== 'largeWrite' && (readBody === undefined || !hasLargeBody(req))) return work();
     return api.work.run('largeWrite', req.context, async () => {
       const made = await work();
-      if (made.changed === undefined) return made;
-      return {
-        ...made,
-        isShown: await shownByReads(api, req, { ...made, changed: { ...made.changed, isFew: false } }),
-      };
+      return { ...made, isShown: await shownByReads(api, req, made) };
     });
   };
 
@@ -181,12 +176,10 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       default: {
         const assetType = knownAsset(req);
         requireScope(req, scopeOf(operation, assetType));
-        if (operation.waitsForBacklog?.(assetType) === true) api.backlogs.requireRoom(context.tenant.name);
         const call = await toCall(req, res, { caller: context.caller(), assetType });
         if (method === 'GET') return act(operation.handle, req, call);
         // The table may have a new field.
-        const decide = () => act(operation.handle, req, { ...call, assetType: knownNow(api, req) });
-        return decidedAgain(api, context, decide);
+        return act(operation.handle, req, { ...call, assetType: knownNow(api, req) });
       }
     }
   };
@@ -231,14 +224,13 @@ function pathOf({ params, path }: Request): Call['path'] {
 }
 
 /**
- * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
- * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
+ * Whether the read models show the write in time. If they do not, or cannot be reached, the write stands and the answer has
+ * the header `Projection-Pending: true`.
  */
-function shownByReads(api: Api, req: Request, { written = 0, changed }: Reply): true | Promise<boolean> {
+function shownByReads(api: Api, req: Request, { written = 0 }: Reply): true | Promise<boolean> {
   if (written === 0) return true;
   const { context } = req;
-  const { pendingWrites, config, log, tracer, readModels } = api;
-  const tenant = context.tenantName ?? '';
+  const { config, log, tracer, readModels } = api;
   const until = async (limitMs: number): Promise<boolean> => {
     const span = continueTrace(tracer, traceparentOf(context.span), 'wait until visible', {});
     const wait = async () => {
@@ -253,23 +245,7 @@ function shownByReads(api: Api, req: Request, { written = 0, changed }: Reply): 
       return false;
     }
   };
-  const untilAnswered = async (): Promise<boolean> => {
-    const isShown = await until(config.projectionWaitMs);
-    if (!isShown) api.backlogs.add(tenant, req, until);
-    return isShown;
-  };
-  if (pendingWrites === undefined || changed === undefined) return withinWait(untilAnswered());
-  const { waitScope, isFew } = changed;
-  if (isFew && pendingWrites.hasRoom(tenant, waitScope)) {
-    pendingWrites.add(tenant, waitScope, until(Number.POSITIVE_INFINITY));
-    return true;
-  }
-  const shown = untilAnswered();
-  return withinWait(isFew ? shown : pendingWrites.during(tenant, waitScope, shown));
-
-  function withinWait(shown: Promise<boolean>): Promise<boolean> {
-    return context.deadline.within(shown).catch(() => false);
-  }
+  return context.deadline.within(until(config.projectionWaitMs)).catch(() => false);
 }
 
 /** Bytes beyond which an answer is sent in pieces. */
@@ -334,11 +310,10 @@ async function send(api: Api, req: Request, res: Response, answer: Answer): Prom
 }
 
 /** Reads may lag behind writes. */
-function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: Response): void {
+function tellStaleness({ staleness }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
   const seconds = staleness(context.tenantName);
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
-  if (context.mayLack || unshown?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
 }
 
 /** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */
