@@ -1,11 +1,11 @@
 /** The activity: its order, its filters, its cursor, and that an entry is stored once. */
 import { MAX_ACTIVITY_SEARCHED } from '#app/domain/limits.js';
 import type { ActivityEntry, ActivityFilters, ActivityQuery } from '#app/ports/activity.js';
-import { activityEntry, at, id, type OpenReadModels, write } from './readModelsFixture.js';
+import { activityEntry, at, id, type OpenQueries, write } from './readModelsFixture.js';
 
-export function describeActivity(name: string, open: OpenReadModels): void {
+export function describeActivity(name: string, open: OpenQueries<'addActivity'>): void {
   describe(`read models, activity: ${name}`, () => {
-    let opened: Awaited<ReturnType<OpenReadModels>>;
+    let opened: Awaited<ReturnType<OpenQueries<'addActivity'>>>;
 
     beforeEach(async () => {
       opened = await open();

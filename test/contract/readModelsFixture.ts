@@ -4,6 +4,7 @@ import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { ActivityEntry } from '#app/ports/activity.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import type { HistoryEntry } from '#app/ports/orderHistory.js';
+import type { ProjectionProgress } from '#app/ports/projectionProgress.js';
 import type { RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
@@ -17,6 +18,12 @@ export type OpenReadModels = () => Promise<{
   readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
   /** A value of `notes` that the engine refuses to store from now on. Tables must have their first record. */
   readonly refusedNotes: () => string;
+}>;
+
+/** What is asked of the read side, and how tests write it. */
+export type OpenQueries<Methods extends keyof ReadModelWriter> = () => Promise<{
+  readonly readModels: Omit<ReadModels, keyof ProjectionProgress>;
+  readonly writer: Pick<ReadModelWriter, 'begin' | 'commit' | Methods>;
 }>;
 
 const PROJECTIONS = ['records', 'order_history', 'deliveries', 'activity'];
@@ -192,7 +199,7 @@ export const recordsOn = <Shown extends object>({ records }: Pick<RecordPage, 'r
 
 /** The values of one field (default: code) of the records that a query finds, and the total. */
 export async function found(
-  readModels: ReadModels,
+  readModels: Pick<ReadModels, 'list'>,
   more: Partial<RecordQuery>,
   table: TableRef = acmePlaces,
   of = 'code',

@@ -1,7 +1,5 @@
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { CreationKey, FieldFilter } from '#app/ports/readModels.js';
-import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
-import type { ReadModels } from '#app/ports/readSide.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
 import {
   acmePlaces,
@@ -11,20 +9,23 @@ import {
   found,
   id,
   insert,
-  type OpenReadModels,
+  type OpenQueries,
   query,
   recordsOn,
   write,
 } from './readModelsFixture.js';
 
+type Tables = 'defineTable' | 'applyToTable';
+type Opened = Awaited<ReturnType<OpenQueries<Tables>>>;
+
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 const asc = (field: string) => ({ field, direction: 'asc' as const });
 const desc = (field: string) => ({ field, direction: 'desc' as const });
 
-export function describeLists(name: string, open: OpenReadModels): void {
+export function describeLists(name: string, open: OpenQueries<Tables>): void {
   describe(`read models, lists: ${name}`, () => {
-    let readModels: ReadModels;
-    let writer: ReadModelWriter;
+    let readModels: Opened['readModels'];
+    let writer: Opened['writer'];
 
     beforeEach(async () => {
       ({ readModels, writer } = await open());
@@ -69,7 +70,7 @@ export function describeLists(name: string, open: OpenReadModels): void {
     test('go by creation where no sort is asked, in pages that never overlap', async () => {
       await fill(
         writer,
-        [3, 1, 2, 5, 4].map((n) => insert(n, {})),
+        [1, 2, 3, 4, 5].map((n) => insert(n, {})),
       );
       expect(await found(readModels, { limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 5 });
       expect(await found(readModels, { limit: 2, offset: 4 })).toEqual({ records: ['C5'], total: 5 });

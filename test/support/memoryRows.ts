@@ -204,7 +204,11 @@ export class MemoryRows implements RowWriter {
     };
     return {
       rows: async (space, query) => shown(space.tenant).then(() => this.rows(space, query)),
-      page: async (space, query) => shown(space.tenant).then(() => this.page(space, query)),
+      page: async (space, query, cancellation) => {
+        await shown(space.tenant);
+        cancellation?.throwIfCancelled();
+        return this.page(space, query);
+      },
       versions: async (space, query) => shown(space.tenant).then(() => this.versions(space, query)),
       spaces: (tenant) => this.spaces(tenant),
       progress: (tenant) => this.progress(tenant),

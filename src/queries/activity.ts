@@ -1,0 +1,228 @@
+/** The activity of a tenant: rows of its space, the newest first. Positions decide what comes before what, never clocks. */
+import type { Activity, ActivityKind, SubjectKind } from '../domain/activity.js';
+import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type Erasures } from '../domain/erasure.js';
+import { ACTIVITY } from '../domain/spaces.js';
+import type {
+  ActivityEntry,
+  ActivityFilters,
+  ActivityPage,
+  ActivityPlace,
+  ActivityQuery,
+  ActivityReads,
+} from '../ports/activity.js';
+import type { Position, Revision } from '../ports/eventStore.js';
+import type { Condition, FieldCondition, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import type { Tenants } from './records.js';
+
+const NEWEST_FIRST: PageQuery = {
+  conditions: [],
+  sort: [{ field: 'n', direction: 'desc' }],
+  offset: 0,
+  limit: 0,
+  withTotal: false,
+  maxCharacters: Number.MAX_SAFE_INTEGER,
+};
+/** States of a record that are read at once. */
+const STATES = 1_000;
+/** Approvals that are read at once. */
+const APPROVALS = 1_000;
+
+export class ActivityQueries implements ActivityReads {
+  readonly #rows: RowReads;
+  readonly #tenants: Tenants;
+  readonly #erasures: Erasures | undefined;
+
+  constructor(rows: RowReads, tenants: Tenants, erasures: Erasures | undefined) {
+    this.#rows = rows;
+    this.#tenants = tenants;
+    this.#erasures = erasures;
+  }
+
+  async activity(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
+    const { filters, from, to, before, limit } = query;
+    const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query) : undefined;
+    const start = before === undefined ? {} : await this.#startBefore(tenant, before);
+    const conditions = [
+      ...conditionsOf(filters, changes?.positions ?? []),
+      ...timeCondition('gte', from),
+      ...timeCondition('lte', to),
+      ...(start.conditions ?? []),
+      ...(changes?.searchedTo === undefined ? [] : [compares('position', 'gte', changes.searchedTo.position)]),
+    ];
+    const asked = { ...NEWEST_FIRST, conditions, limit, behind: start.n };
+    const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation);
+    const entries = rows.map((row) => this.#shown(tenant, entryOf(row)));
+    return entries.length === limit || changes?.searchedTo === undefined
+      ? { entries }
+      : { entries, searchedTo: changes.searchedTo };
+  }
+
+  /** Events of one append share a position. */
+  async #startBefore(
+    tenant: string,
+    { position, revision }: ActivityPlace,
+  ): Promise<{ readonly n?: number | undefined; readonly conditions?: readonly Condition[] }> {
+    const conditions = [equals('position', position), compares('revision', 'gte', revision)];
+    const asked: PageQuery = { ...NEWEST_FIRST, conditions, sort: [{ field: 'n', direction: 'asc' }], limit: 1 };
+    const [first] = (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked)).rows;
+    return first === undefined ? { conditions: [compares('position', 'lte', position)] } : { n: first.n };
+  }
+
+  /**
+   * Positions of the changes of a record, also of those by a batch or a clean-up, which name no single records. The newest
+   * first; `searchedTo` is set if there are older ones.
+   */
+  async #changesOf(
+    tenant: string,
+    { filters: { subject, table }, before, limit }: ActivityQuery,
+  ): Promise<{ readonly positions: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
+    const tables = table === undefined ? [...(this.#tenants.tenant(tenant)?.assetTypes.keys() ?? [])] : [table];
+    const positions = new Set<Position>();
+    for (const space of tables) {
+      const asked = { id: subject?.id.toLowerCase(), direction: 'desc', limit: STATES, withTotal: false } as const;
+      for (let behind: readonly [Position, number] | undefined; ; ) {
+        const { versions } = await this.#rows.versions({ tenant, space }, { ...asked, behind });
+        for (const { from, to, how } of versions)
+          for (const position of how === 'deleted' ? [to, from] : [from])
+            if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
+        const last = versions.at(-1);
+        if (last === undefined || versions.length < STATES) break;
+        if (positions.size > limit) return { positions: [...positions], searchedTo: placeOf(last.from, last.updated) };
+        behind = [last.to ?? last.from, last.n];
+      }
+      // No other table has its id.
+      if (positions.size > 0) break;
+    }
+    return { positions: [...positions] };
+  }
+
+  /** The entry without what is erased: names of users. */
+  #shown(tenant: string, entry: ActivityEntry): ActivityEntry {
+    const erasures = this.#erasures;
+    if (erasures === undefined || erasures.count === 0) return entry;
+    const actor = erasures.actor(tenant, entry.actor);
+    const { kind, subject, details } = entry;
+    const isAdded = kind === 'user.added' && subject !== undefined && erasures.isErasedUser(tenant, subject.id);
+    return isAdded ? { ...entry, actor, details: { ...details, name: ERASED } } : { ...entry, actor };
+  }
+}
+
+const placeOf = (position: Position, at: string): ActivityPlace => ({ at, position, revision: 0 });
+
+/** The revision of the last approval of each of these orders that has one, by order id. */
+export async function latestApprovals(
+  rows: RowReads,
+  tenant: string,
+  orderIds: readonly string[],
+  cancellation?: Cancellation,
+): Promise<ReadonlyMap<string, Revision>> {
+  const latest = new Map<string, Revision>();
+  if (orderIds.length === 0) return latest;
+  const conditions = [equals('kind', 'order.approved'), equals('order_id', ...orderIds)];
+  for (let behind: number | undefined; ; ) {
+    const asked = { ...NEWEST_FIRST, conditions, limit: APPROVALS, behind };
+    const page = await rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation);
+    for (const { orderId = '', revision } of page.rows.map(entryOf))
+      if (!latest.has(orderId)) latest.set(orderId, revision);
+    const last = page.rows.at(-1);
+    if (last === undefined || page.rows.length < APPROVALS || latest.size === orderIds.length) return latest;
+    behind = last.n;
+  }
+}
+
+const equals = (field: string, ...anyOf: readonly (string | number)[]): FieldCondition => ({
+  kind: 'equals',
+  field,
+  anyOf,
+});
+
+const compares = (field: string, is: 'gte' | 'lte', value: string | number): FieldCondition => ({
+  kind: 'compares',
+  field,
+  is,
+  value,
+});
+
+const timeCondition = (is: 'gte' | 'lte', time: string | undefined): readonly Condition[] =>
+  time === undefined ? [] : [compares('created_at', is, normalizeDateTime(time) ?? time)];
+
+/** Ids are found whatever their case: they are stored as the event has them. */
+const idIs = (field: string, id: string): FieldCondition =>
+  equals(field, ...new Set([id, id.toLowerCase(), id.toUpperCase()]));
+
+function conditionsOf(filters: ActivityFilters, changes: readonly Position[]): readonly Condition[] {
+  const { actor, kind, table, subject, orderId, correlationId } = filters;
+  return [
+    ...(actor === undefined ? [] : [idIs('actor_id', actor)]),
+    ...(kind === undefined ? [] : [equals('kind', kind)]),
+    ...(table === undefined ? [] : [equals('table', table)]),
+    ...(orderId === undefined ? [] : [idIs('order_id', orderId)]),
+    ...(correlationId === undefined ? [] : [idIs('correlation_id', correlationId)]),
+    ...(subject === undefined ? [] : ofSubject(subject, changes)),
+  ];
+}
+
+function ofSubject(
+  { kind, id }: NonNullable<ActivityFilters['subject']>,
+  changes: readonly Position[],
+): readonly Condition[] {
+  const names = idIs('subject_id', id);
+  if (changes.length === 0) return [equals('subject_kind', kind), names];
+  // An event of the same append may name another record.
+  const namesNone: FieldCondition = { kind: 'null', field: 'subject_id', isNull: true };
+  return [
+    { kind: 'any', anyOf: [names, equals('position', ...changes)] },
+    { kind: 'any', anyOf: [names, namesNone] },
+    { kind: 'any', anyOf: [equals('subject_kind', kind), namesNone] },
+  ];
+}
+
+/** Members that are objects are JSON text. */
+type StoredActivity = {
+  readonly position: Position;
+  readonly revision: Revision;
+  readonly kind: ActivityKind;
+  readonly table?: string;
+  readonly order_id?: string;
+  readonly subject_kind?: SubjectKind;
+  readonly subject_id?: string;
+  readonly actor_kind: string;
+  readonly actor_id: string;
+  readonly actor_name?: string;
+  readonly correlation_id: string;
+  readonly causation_id: string;
+  readonly request?: string;
+  readonly counts?: string;
+  readonly fields?: string;
+  readonly details?: string;
+};
+
+export function entryOf({ id, created, data }: StoredRow): ActivityEntry {
+  const stored: StoredActivity = JSON.parse(data);
+  const { subject_kind: kind, subject_id: subjectId, actor_name: name, table, order_id: orderId } = stored;
+  const parsed = <Name extends 'request' | 'counts' | 'fields' | 'details'>(
+    member: Name,
+  ): Pick<ActivityEntry, Name> | undefined => {
+    const text = stored[member];
+    return text === undefined ? undefined : ({ [member]: JSON.parse(text) } as Pick<Activity & ActivityEntry, Name>);
+  };
+  return {
+    at: created,
+    position: stored.position,
+    revision: stored.revision,
+    kind: stored.kind,
+    eventId: id,
+    actor: { kind: stored.actor_kind, id: stored.actor_id, ...(name === undefined ? {} : { name }) },
+    correlationId: stored.correlation_id,
+    causationId: stored.causation_id,
+    ...parsed('request'),
+    ...(table === undefined ? {} : { table }),
+    ...(kind === undefined || subjectId === undefined ? {} : { subject: { kind, id: subjectId } }),
+    ...(orderId === undefined ? {} : { orderId }),
+    ...parsed('counts'),
+    ...parsed('fields'),
+    ...parsed('details'),
+  };
+}

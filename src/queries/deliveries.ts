@@ -1,0 +1,196 @@
+/** The delivery log: rows of a tenant's space, one for each delivery to a webhook, in the order in which they were requested. */
+import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
+import { sortValue } from '../domain/row.js';
+import { DELIVERIES } from '../domain/spaces.js';
+import type {
+  DeliveryAttempt,
+  DeliveryBacklog,
+  DeliveryLog,
+  DeliveryLogEntry,
+  DeliveryQuery,
+  DeliveryState,
+  OrderDeliveryQuery,
+  WebhookHealth,
+} from '../ports/deliveryLog.js';
+import type { Position, Revision } from '../ports/eventStore.js';
+import type { FieldCondition, Page, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import type { Tenants } from './records.js';
+import { storedId } from './rowText.js';
+
+const OLDEST_FIRST: PageQuery = {
+  conditions: [],
+  sort: [{ field: 'n', direction: 'asc' }],
+  offset: 0,
+  limit: 1,
+  withTotal: false,
+  maxCharacters: Number.MAX_SAFE_INTEGER,
+};
+
+/** Deliveries that are looked at for the health of a webhook: the oldest that are open, and those that failed first. */
+const HEALTH_DELIVERIES = 100;
+/** Tenants whose backlog is asked for at once. */
+const TENANTS_AT_ONCE = 8;
+
+export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
+  readonly #rows: RowReads;
+  readonly #tenants: Tenants;
+
+  constructor(rows: RowReads, tenants: Tenants) {
+    this.#rows = rows;
+    this.#tenants = tenants;
+  }
+
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    const asked = storedId(id);
+    if (asked === undefined) return undefined;
+    const { rows } = await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids: [asked], keys: [] });
+    return rows[0] && entryOf(rows[0]);
+  }
+
+  async deliveries(tenant: string, query: DeliveryQuery, cancellation?: Cancellation) {
+    const { webhookId, state, kind, orderId, since, until, order, after, limit } = query;
+    const direction = order === 'oldest' ? 'asc' : 'desc';
+    const conditions = [
+      equals('webhook_id', webhookId),
+      ...(state === undefined ? [] : [equals('state', state)]),
+      ...(kind === undefined ? [] : [equals('kind', kind)]),
+      ...(orderId === undefined ? [] : [equals('order_id', orderId)]),
+      ...(since === undefined ? [] : [compares('created_at', 'gte', normalizeDateTime(since) ?? since)]),
+      ...(until === undefined ? [] : [compares('created_at', 'lt', normalizeDateTime(until) ?? until)]),
+      ...(after === undefined ? [] : [compares('position', direction === 'asc' ? 'gt' : 'lt', after)]),
+    ];
+    const asked: Partial<PageQuery> = { conditions, sort: [{ field: 'n', direction }], limit };
+    return (await this.#page(tenant, asked, cancellation)).rows.map(entryOf);
+  }
+
+  async deliveriesOfOrder(tenant: string, query: OrderDeliveryQuery, cancellation?: Cancellation) {
+    const { orderId, behind, to, limit } = query;
+    const ofOrder = equals('order_id', orderId);
+    const sort = [
+      { field: 'sequence', direction: 'asc' },
+      { field: 'n', direction: 'asc' },
+    ] as const;
+    const pageOf = async (limit: number, ...conditions: FieldCondition[]) =>
+      (await this.#page(tenant, { conditions: [ofOrder, ...conditions], sort, limit }, cancellation)).rows;
+    // Behind the place are later requests about the same event, then those about later events.
+    const same =
+      behind.sequence > to
+        ? []
+        : await pageOf(limit, equals('sequence', behind.sequence), compares('position', 'gt', behind.position));
+    const later = [compares('sequence', 'gt', behind.sequence), compares('sequence', 'lte', to)];
+    const others = same.length === limit ? [] : await pageOf(limit - same.length, ...later);
+    return [...same, ...others].map(entryOf);
+  }
+
+  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
+    const entries = async (state: DeliveryState, asked: Partial<PageQuery>, ...more: readonly FieldCondition[]) => {
+      const conditions = [equals('webhook_id', webhookId), equals('state', state), ...more];
+      return (await this.#page(tenant, { ...asked, conditions })).rows.map(entryOf);
+    };
+    const byEnd = (direction: 'asc' | 'desc') => ({
+      sort: [
+        { field: 'ended_at', direction },
+        { field: 'n', direction },
+      ],
+    });
+    const [last] = await entries('succeeded', { ...byEnd('desc'), limit: 1 });
+    const lastSuccessAt = last?.endedAt ?? null;
+    const isSince = (time: string): boolean => lastSuccessAt === null || time > lastSuccessAt;
+    const since = lastSuccessAt === null ? [] : [compares('ended_at', 'gt', lastSuccessAt)];
+    const limit = HEALTH_DELIVERIES;
+    // Attempts that a success has followed in the same delivery are earlier than that.
+    const failing = await Promise.all([
+      entries('open', { limit }),
+      entries('failed', { ...byEnd('asc'), limit }, ...since),
+    ]);
+    const failures = failing
+      .flat()
+      .flatMap(({ attempts }) => attempts.flatMap(({ reason, endedAt }) => (reason === null ? [] : (endedAt ?? []))))
+      .filter(isSince);
+    return { lastSuccessAt, failingSince: failures.sort()[0] ?? null };
+  }
+
+  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
+    const tenants = [...this.#tenants.tenants()].filter(({ webhooks }) => webhooks.size > 0);
+    const backlogs: DeliveryBacklog[] = [];
+    for (let from = 0; from < tenants.length; from += TENANTS_AT_ONCE) {
+      const some = tenants.slice(from, from + TENANTS_AT_ONCE);
+      const found = await Promise.all(some.map(({ name, webhooks }) => this.#backlogOf(name, [...webhooks.keys()])));
+      backlogs.push(...found.flat());
+    }
+    return backlogs;
+  }
+
+  async #backlogOf(tenant: string, webhookIds: readonly string[]): Promise<readonly DeliveryBacklog[]> {
+    const isOpen = equals('state', 'open');
+    const { total: all = 0 } = await this.#page(tenant, { conditions: [isOpen], limit: 0, withTotal: true });
+    if (all === 0) return [];
+    const ofWebhooks = webhookIds.map(async (webhookId) => {
+      const conditions = [equals('webhook_id', webhookId), isOpen];
+      const { rows, total: open = 0 } = await this.#page(tenant, { conditions, withTotal: true });
+      return rows[0] === undefined ? [] : [{ tenant, webhookId, open, oldestRequestedAt: rows[0].created }];
+    });
+    return (await Promise.all(ofWebhooks)).flat();
+  }
+
+  #page(tenant: string, query: Partial<PageQuery>, cancellation?: Cancellation): Promise<Page> {
+    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...OLDEST_FIRST, ...query }, cancellation);
+  }
+}
+
+const equals = (field: string, value: string | number): FieldCondition => ({ kind: 'equals', field, anyOf: [value] });
+
+const compares = (field: string, is: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): FieldCondition => ({
+  kind: 'compares',
+  field,
+  is,
+  value: field === 'created_at' || typeof value === 'number' ? value : (sortValue(value) ?? value),
+});
+
+/** `attempts` is the JSON text of an object by attempt number; an attempt has what is known of it. */
+type StoredDelivery = {
+  readonly webhook_id: string;
+  readonly message_id: string;
+  readonly kind: string;
+  readonly purpose?: string;
+  readonly order_id?: string;
+  readonly table?: string;
+  readonly sequence: Revision;
+  readonly revision: Revision;
+  readonly position: Position;
+  readonly state: DeliveryState;
+  readonly ended_at?: string;
+  readonly reason?: string;
+  readonly retry_at?: string;
+  readonly attempts?: string;
+};
+
+function entryOf({ id, created, data }: StoredRow): DeliveryLogEntry {
+  const stored: StoredDelivery = JSON.parse(data);
+  return {
+    id,
+    revision: stored.revision,
+    position: stored.position,
+    webhookId: stored.webhook_id,
+    messageId: stored.message_id,
+    kind: stored.kind,
+    purpose: stored.purpose ?? null,
+    orderId: stored.order_id ?? null,
+    table: stored.table ?? null,
+    sequence: stored.sequence,
+    requestedAt: created,
+    state: stored.state,
+    endedAt: stored.ended_at ?? null,
+    reason: stored.reason ?? null,
+    retryAt: stored.retry_at ?? null,
+    attempts: attemptsIn(stored.attempts ?? '{}'),
+  };
+}
+
+const UNENDED = { endedAt: null, durationMs: null, status: null, reason: null, responseBody: null } as const;
+
+function attemptsIn(text: string): readonly DeliveryAttempt[] {
+  const byNumber: { readonly [attempt: string]: Omit<DeliveryAttempt, keyof typeof UNENDED> } = JSON.parse(text);
+  return Object.values(byNumber).map((stored) => ({ ...UNENDED, ...stored }));
+}

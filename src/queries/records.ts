@@ -1,0 +1,288 @@
+/** What is asked of the records of tables: lists, single records, and the snapshots that decisions are made on. */
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { ownValue } from '../domain/assetTypes/fieldTypes.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { MAX_DECISION_BYTES, MAX_DIFFERENCE_CHARACTERS, MAX_PAGE_BYTES } from '../domain/limits.js';
+import { ACTIVITY } from '../domain/spaces.js';
+import type { DecisionReads, TableSnapshot } from '../ports/decisionReads.js';
+import type { Position } from '../ports/eventStore.js';
+import {
+  AnswerTooLargeError,
+  type CreationKey,
+  type FieldOrder,
+  type Filter,
+  type FilterValue,
+  type ListBehind,
+  type RecordJson,
+  type RecordPage,
+  type RecordQuery,
+  type RecordReads,
+  type RecordsBehind,
+  type RecordsById,
+  type StoredRecord,
+  type TableFigures,
+  type TableRef,
+} from '../ports/readModels.js';
+import type { Condition, FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import { conditionsOf, sortOf } from './conditions.js';
+import { fitting, pageText, pageTooLarge, rowText, storedId } from './rowText.js';
+import { UnparsedRecord } from './storedRecord.js';
+
+/** The tenants as this process knows them: they say which fields a table has, and in which order. */
+export type Tenants = {
+  tenant(name: string): Pick<Tenant, 'assetTypes' | 'orderModel'> | undefined;
+  tenants(): Iterable<{ readonly name: string; readonly webhooks: ReadonlyMap<string, unknown> }>;
+};
+
+const ALL_ROWS = 2 ** 31 - 1;
+const IN_ORDER = [{ field: 'n', direction: 'asc' }] as const;
+const WHOLE: PageQuery = {
+  conditions: [],
+  sort: IN_ORDER,
+  offset: 0,
+  limit: ALL_ROWS,
+  withTotal: false,
+  maxCharacters: MAX_PAGE_BYTES,
+};
+
+type Table = { readonly space: SpaceRef; readonly assetType: AssetType };
+
+/** Of the present, or of an earlier moment. */
+export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleanedUpRecord' | 'cleanedUpIds'> {
+  readonly #rows: RowReads;
+  readonly #tenants: Tenants;
+  readonly #at: Position | undefined;
+
+  constructor(rows: RowReads, tenants: Tenants, at?: Position) {
+    this.#rows = rows;
+    this.#tenants = tenants;
+    this.#at = at;
+  }
+
+  async get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined> {
+    const [known, asked] = [this.#table(table), storedId(id)];
+    if (known === undefined || asked === undefined) return undefined;
+    const { rows } = await this.#found(known, { ids: [asked] });
+    return rows[0] && rowText(rows[0], fields ?? known.assetType.fields);
+  }
+
+  async list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage> {
+    const { offset, limit, sort, filters } = query;
+    const found = this.#filtered(table, filters);
+    if (found === undefined) return { records: '', total: 0, state: await this.tableState(table) };
+    const asked = { conditions: found.conditions, sort: sortOf(sort), offset, limit, withTotal: true };
+    const { rows, total = 0, state } = await this.#page(found, asked, cancellation);
+    if (rows.length < Math.min(limit, total - offset)) throw pageTooLarge();
+    return { records: pageText(this.#texts(found, rows)), total, state: tagOf(state) };
+  }
+
+  async tableState(table: TableRef): Promise<string | undefined> {
+    return tagOf((await this.#rows.rows(spaceOf(table), { ids: [], keys: [] })).state);
+  }
+
+  async counts(
+    table: TableRef,
+    field: string,
+    values: readonly FilterValue[],
+    cancellation?: Cancellation,
+  ): Promise<readonly number[]> {
+    const count = async (value: FilterValue) => {
+      const found = this.#filtered(table, [{ kind: 'equals', field, anyOf: [value] }]);
+      if (found === undefined) return undefined;
+      return this.#page(found, { conditions: found.conditions, limit: 0, withTotal: true }, cancellation);
+    };
+    // All of one moment: while somebody writes, it is counted again.
+    for (let tries = 0; ; tries += 1) {
+      const pages = await Promise.all(values.map(count));
+      const moments = new Set(pages.flatMap((page) => (page === undefined ? [] : [page.state.changed])));
+      if (moments.size <= 1 || tries === 2) return pages.map((page) => page?.total ?? 0);
+    }
+  }
+
+  async tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]> {
+    const tenants = new Set(tables.map(({ tenant }) => tenant));
+    const spaces = new Map(
+      await Promise.all([...tenants].map(async (tenant) => [tenant, await this.#rows.spaces(tenant)] as const)),
+    );
+    const figures = tables.map(async (table) => {
+      const state = spaces.get(table.tenant)?.get(table.table)?.state;
+      if (state === undefined) return [];
+      return [{ ...table, records: state.rows, lastEventAt: await this.#lastEventAt(table, state) }];
+    });
+    return (await Promise.all(figures)).flat();
+  }
+
+  /** Of tables without a stream of their own, which are those of orders: by the activity at the last change. */
+  async #lastEventAt({ tenant }: TableRef, { lastEventAt, changed }: SpaceState): Promise<string> {
+    if (lastEventAt !== '' || changed === 0) return lastEventAt;
+    const conditions = [{ kind: 'equals', field: 'position', anyOf: [changed] }] as const;
+    const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, { ...WHOLE, conditions, limit: 1 });
+    return rows[0]?.created ?? '';
+  }
+
+  async listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind> {
+    const { limit, direction, behind, filters } = query;
+    const found = this.#filtered(table, filters);
+    if (found === undefined) return { records: '' };
+    const start = behind === undefined ? {} : await this.#startBehind(found, behind, direction);
+    const { rows } = await this.#page(
+      found,
+      {
+        conditions: [...found.conditions, ...(start.conditions ?? [])],
+        sort: [{ field: 'n', direction }],
+        limit: limit + 1,
+        behind: start.n,
+        // Enough that where it ends the page, it is longer than an answer may be: a row is far shorter.
+        maxCharacters: 2 * MAX_PAGE_BYTES,
+      },
+      cancellation,
+    );
+    const texts = fitting(this.#texts(found, rows.slice(0, limit)));
+    const last = rows[texts.length - 1];
+    const isLast = last === undefined || texts.length === rows.length;
+    return { records: pageText(texts), next: isLast ? undefined : { createdAt: last.created, id: last.id } };
+  }
+
+  /** An id may have come back, and have another place than it had. */
+  async #startBehind(
+    { space }: Table,
+    { id, createdAt }: CreationKey,
+    direction: 'asc' | 'desc',
+  ): Promise<{ readonly n?: number; readonly conditions?: readonly Condition[] }> {
+    const states = { id: id.toLowerCase(), direction: 'desc', limit: 1_000, withTotal: false } as const;
+    const { versions } = await this.#rows.versions(space, states);
+    const place = versions.find(({ created }) => created === createdAt);
+    if (place !== undefined) return { n: place.n };
+    const is = direction === 'asc' ? 'gt' : 'lt';
+    return { conditions: [{ kind: 'compares', field: 'created_at', is, value: createdAt }] };
+  }
+
+  /** The order that a part belongs to, or belonged to: parts may have parts. */
+  async orderOfPart(table: TableRef, id: string): Promise<string | undefined> {
+    const [known, asked] = [this.#table(table), storedId(id)];
+    if (known === undefined || asked === undefined) return undefined;
+    const last = { id: asked, direction: 'desc', limit: 1, withTotal: false } as const;
+    const [row] = (await this.#rows.versions(known.space, last)).versions;
+    const { parent } = known.assetType;
+    const parentId = row && parent && ownValue(JSON.parse(row.data), parent.field);
+    if (parent === undefined || typeof parentId !== 'string') return undefined;
+    const above = { tenant: table.tenant, table: parent.table };
+    return this.#table(above)?.assetType.role === 'order' ? parentId : this.orderOfPart(above, parentId);
+  }
+
+  async byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById> {
+    const known = this.#table(table);
+    if (known === undefined) return { revision: -1, records: ids.map(() => null) };
+    const asked = ids.map((id) => storedId(id) ?? '');
+    const { rows, state } = await this.#found(known, { ids: asked }, cancellation);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const texts = asked.map((id) => {
+      const row = byId.get(id);
+      return row === undefined ? NO_RECORD : rowText(row, known.assetType.fields);
+    });
+    const records = fitting(texts).map((text) => (text === NO_RECORD ? null : text));
+    return { revision: state.revision, records };
+  }
+
+  async snapshot(table: TableRef, wanted: Parameters<DecisionReads['snapshot']>[1]): Promise<TableSnapshot> {
+    const known = this.#table(table);
+    if (known === undefined) return { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
+    const ids = wanted.ids.flatMap((id) => storedId(id) ?? []);
+    const query = { ids, keys: wanted.keys, withFormerIds: true };
+    for (;;) {
+      const found = await this.#rows.rows(known.space, query);
+      const { formerIds, state } = found;
+      const former = formerIds.size === 0 ? undefined : await this.#found(known, { ids: [...formerIds.values()] });
+      // Both of one moment.
+      if (former !== undefined && former.state.changed !== state.changed) continue;
+      const rows = new Map([...found.rows, ...(former?.rows ?? [])].map((row) => [row.id, row]));
+      const { revision, lastEventAt } = state;
+      return { revision, lastEventAt, formerIds, records: this.#decided(known, [...rows.values()]) };
+    }
+  }
+
+  async countOutsideBatch(table: TableRef, batch: string): ReturnType<DecisionReads['countOutsideBatch']> {
+    const asked = { ...WHOLE, conditions: [{ kind: 'outsideBatch', batch }], limit: 0, withTotal: true } as const;
+    const { total: count = 0, state } = await this.#rows.page(spaceOf(table), asked);
+    const { revision, lastEventAt, rows } = state;
+    return { revision, lastEventAt, count, inside: rows - count };
+  }
+
+  async someOutsideBatch(table: TableRef, batch: string, limit: number): Promise<readonly StoredRecord[]> {
+    const known = this.#table(table);
+    if (known === undefined) return [];
+    const maxCharacters = MAX_DIFFERENCE_CHARACTERS;
+    const { rows } = await this.#page(known, { conditions: [{ kind: 'outsideBatch', batch }], limit, maxCharacters });
+    return rows.map((row) => new UnparsedRecord(row, known.assetType));
+  }
+
+  async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
+    const known = this.#table(table);
+    if (known === undefined) return [];
+    const rows = await this.#rowsWith(known, field, values);
+    return this.#decided(
+      known,
+      rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    );
+  }
+
+  async #rowsWith(table: Table, field: string, values: readonly string[]): Promise<readonly StoredRow[]> {
+    if (field === 'id') return (await this.#found(table, { ids: values.flatMap((id) => storedId(id) ?? []) })).rows;
+    if (field === table.assetType.uniqueField) return (await this.#found(table, { keys: values })).rows;
+    const conditions = conditionsOf([{ kind: 'equals', field, anyOf: values }], table.assetType);
+    if (conditions === undefined) return [];
+    const page = await this.#page(table, { conditions, withTotal: true, maxCharacters: MAX_DECISION_BYTES });
+    if (page.rows.length < (page.total ?? 0)) throw decisionTooLarge();
+    return page.rows;
+  }
+
+  #table(table: TableRef): Table | undefined {
+    const assetType = this.#tenants.tenant(table.tenant)?.assetTypes.get(table.table);
+    return assetType && { space: spaceOf(table), assetType };
+  }
+
+  /** Undefined if there is no such table, or no record can pass the filters. */
+  #filtered(table: TableRef, filters: readonly Filter[]) {
+    const known = this.#table(table);
+    const conditions = known && conditionsOf(filters, known.assetType);
+    return conditions && { ...known, conditions };
+  }
+
+  #found(
+    { space }: Table,
+    { ids = [], keys = [] }: { readonly ids?: readonly string[]; readonly keys?: readonly string[] },
+    cancellation?: Cancellation,
+  ): Promise<FoundRows> {
+    return this.#rows.rows(space, { ids, keys, at: this.#at }, cancellation);
+  }
+
+  #page({ space }: Table, query: Partial<PageQuery>, cancellation?: Cancellation) {
+    return this.#rows.page(space, { ...WHOLE, ...query, at: this.#at }, cancellation);
+  }
+
+  #texts({ assetType }: Table, rows: readonly StoredRow[]): readonly RecordJson[] {
+    return rows.map((row) => rowText(row, assetType.fields));
+  }
+
+  /** @throws AnswerTooLargeError */
+  #decided({ assetType }: Table, rows: readonly StoredRow[]): readonly StoredRecord[] {
+    if (charactersOf(rows) > MAX_DECISION_BYTES) throw decisionTooLarge();
+    return rows.map((row) => new UnparsedRecord(row, assetType));
+  }
+}
+
+const spaceOf = ({ tenant, table }: TableRef): SpaceRef => ({ tenant, space: table });
+
+/** While it is the same, so is every answer. It names more than the position, as a log may be put back to a copy. */
+const tagOf = ({ changed, rows, revision, lastEventAt }: SpaceState): string | undefined =>
+  changed === 0 ? undefined : `${changed}.${rows}.${revision}.${lastEventAt}`;
+
+const NO_RECORD = 'null';
+
+const charactersOf = (rows: readonly StoredRow[]): number => rows.reduce((sum, { data }) => sum + data.length, 0);
+
+const decisionTooLarge = (): AnswerTooLargeError =>
+  new AnswerTooLargeError(
+    `The records that this is about have more than ${MAX_DECISION_BYTES} bytes together. Name fewer at once.`,
+  );

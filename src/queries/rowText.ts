@@ -1,0 +1,76 @@
+/** A row as JSON text, as it is sent: made of its stored text without parsing it, as a page may have thousands. */
+import { ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { MAX_PAGE_BYTES } from '../domain/limits.js';
+import { AnswerTooLargeError, type FieldOrder, type RecordJson, type RecordPage } from '../ports/readModels.js';
+import type { StoredRow } from '../ports/rowStore.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id in lower case, as it is stored; undefined if the text is no UUID. */
+export const storedId = (id: string): string | undefined => (UUID.test(id) ? id.toLowerCase() : undefined);
+
+/** Id and times, then these fields in this order; null where a field has no value. */
+export function rowText({ id, created, updated, data }: StoredRow, fields: FieldOrder): RecordJson {
+  const head = `{"id":"${id}","created_at":"${created}","updated_at":"${updated}"`;
+  const own = completed(data.slice(1, -1), fields) ?? inOrder(data, fields);
+  return own === '' ? `${head}}` : `${head},${own}}`;
+}
+
+/**
+ * The members with the nulls that are missing between them; undefined where they stand in another order.
+ * Only a member looks like `"name":`, since within a value each quotation mark is escaped.
+ */
+function completed(members: string, fields: FieldOrder): string | undefined {
+  let text = '';
+  let nulls = '';
+  let [taken, at] = [0, 0];
+  for (const { name } of fields) {
+    const member = `${JSON.stringify(name)}:`;
+    const found = members.indexOf(member, at);
+    if (found < 0) {
+      if (at > 0 && members.indexOf(member) >= 0) return undefined;
+      nulls += `${member}null,`;
+      continue;
+    }
+    if (nulls !== '') {
+      text += members.slice(taken, found) + nulls;
+      [taken, nulls] = [found, ''];
+    }
+    at = found + member.length;
+  }
+  text += members.slice(taken);
+  return nulls === '' ? text : text === '' ? nulls.slice(0, -1) : `${text},${nulls.slice(0, -1)}`;
+}
+
+function inOrder(data: string, fields: FieldOrder): string {
+  const values = JSON.parse(data);
+  return fields.map(({ name }) => `${JSON.stringify(name)}:${JSON.stringify(ownValue(values, name) ?? null)}`).join();
+}
+
+const utf8 = new TextEncoder();
+/** A shorter text is sent more quickly as text than as bytes. */
+const SHORT_PAGE = 65_536;
+
+const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
+
+/** @throws AnswerTooLargeError */
+export function pageText(records: readonly RecordJson[]): RecordPage['records'] {
+  const text = records.join();
+  if (text.length < SHORT_PAGE) return text;
+  const bytes = utf8.encode(text);
+  if (bytes.length > MAX_PAGE_BYTES) throw pageTooLarge();
+  return bytes;
+}
+
+export const pageTooLarge = (): AnswerTooLargeError => new AnswerTooLargeError(PAGE_TOO_LARGE);
+
+/** As many of the first texts as fit on a page, at least one. */
+export function fitting<Text extends string>(texts: readonly Text[]): readonly Text[] {
+  let bytes = 0;
+  const end = texts.findIndex((text, index) => {
+    // Between two records is a comma.
+    bytes += Buffer.byteLength(text) + 1;
+    return index > 0 && bytes > MAX_PAGE_BYTES;
+  });
+  return end < 0 ? texts : texts.slice(0, end);
+}
