@@ -1,0 +1,315 @@
+/** What each event does to rows. What it tells of activity: activity.test.ts. */
+import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { effectsOf } from '#app/domain/effects.js';
+import { eventTypes } from '#app/domain/eventTypes.js';
+import { packIds } from '#app/domain/referenceTable/events.js';
+import { SERVICE_SPACES } from '#app/domain/spaces.js';
+
+const uuid = (n: number): string => `0198c1f2-0000-7000-8000-00000000000${n}`;
+const [ORDER, PART, TEA, MINT, WEBHOOK] = [1, 2, 3, 4, 5].map(uuid) as [string, string, string, string, string];
+const AT = '2026-11-21T03:11:47.123456Z';
+const STREAMS = {
+  tenant: 'tenant-acme',
+  item: 'table-acme.dyn_item',
+  order: `order-acme.${ORDER}`,
+  delivery: `delivery-acme.${PART}`,
+  sync: 'sync-acme.dyn_item',
+  erasures: 'log-erasures',
+  users: 'users-acme',
+};
+const known = { orderModel: 'dyn_stock_order', assetTypes: new Map(stockModel.map((type) => [type.name, type])) };
+const item = stockModel.find(({ name }) => name === 'dyn_item');
+
+const eventOf = (stream: keyof typeof STREAMS, type: string, data: unknown) => ({
+  stream: STREAMS[stream],
+  type,
+  data,
+  id: uuid(9),
+  revision: 4,
+  position: 70,
+  metadata: {
+    tenant: 'acme',
+    occurredAt: AT,
+    actor: { kind: 'client', id: 'c', name: 'ERP' },
+    correlationId: '',
+    causationId: '',
+  },
+});
+const rowsOf = (stream: keyof typeof STREAMS, type: string, data: unknown) =>
+  effectsOf(eventOf(stream, type, data), known).rows;
+
+const own = { name: 'dyn_own', fields: [{ name: 'external_id', type: 'String' }] };
+const field = { name: 'shade', label: 'Shade', type: 'String', required: false, filterable: true, sortable: true };
+const status = { from: 'saved', to: 'validated' };
+const stayed = { from: 'saved', to: 'saved' };
+const order = (set: object) => ({ kind: 'patch', space: 'dyn_stock_order', id: ORDER, set });
+const tea = (set: object, more: object = {}) => ({ kind: 'patch', space: 'dyn_item', id: TEA, set, ...more });
+const created = (space: string, id: string, fields: object, batch: string | null = null) => {
+  return { kind: 'create', space, id, batch, fields };
+};
+const part = { table: 'dyn_order_line', id: PART, fields: { quantity: 1 } };
+const changedPart = { table: 'dyn_order_line', id: PART, changes: { quantity: { from: 1, to: 2 } } };
+const patchedPart = { kind: 'patch', space: 'dyn_order_line', id: PART, set: { quantity: 2 }, was: { quantity: 1 } };
+const delivery = (set: object, attempt?: object) => ({
+  kind: 'patch',
+  space: 'deliveries',
+  id: PART,
+  set: { ...set, revision: 4 },
+  ...(attempt && { merge: { field: 'attempts', member: '5', with: attempt } }),
+});
+const subject = { webhookId: WEBHOOK, kind: 'order.approved', orderId: ORDER, sourceEventId: TEA, sourceRevision: 3 };
+const sync = (set: object, more: object = {}) => ({ kind: 'patch', space: 'syncs', id: TEA, set, ...more });
+const session = `sync-session-${TEA}`;
+
+type Case = readonly [type: string, stream: keyof typeof STREAMS, data: unknown, rows: readonly unknown[]];
+const cases: readonly Case[] = [
+  ['AssetTableAdded', 'tenant', { assetType: own }, [{ kind: 'define', assetType: own }]],
+  [
+    'AssetFieldAdded',
+    'tenant',
+    { table: 'dyn_item', field },
+    [{ kind: 'define', assetType: { ...item, fields: [...(item?.fields ?? []), field] } }],
+  ],
+  ['AssetFieldAdded', 'tenant', { table: 'dyn_gone', field }, []],
+  ['TenantDeleted', 'tenant', { name: 'acme' }, [{ kind: 'drop' }]],
+  ['RecordCreated', 'item', { id: TEA, fields: { name: 'Tea' } }, [created('dyn_item', TEA, { name: 'Tea' })]],
+  ['RecordCreated', 'item', { id: TEA.toUpperCase(), fields: {} }, [created('dyn_item', TEA, {})]],
+  ['RecordChanged', 'item', { id: TEA, set: { name: 'Tea' } }, [tea({ name: 'Tea' })]],
+  [
+    'RecordChanged',
+    'item',
+    { id: TEA, set: { name: 'Tea', brand_name: null }, was: [null, 'X'] },
+    [tea({ name: 'Tea', brand_name: null }, { was: { name: null, brand_name: 'X' } })],
+  ],
+  [
+    'BatchUpserted',
+    'item',
+    {
+      batchId: 'two',
+      created: [{ id: ORDER, fields: { name: 'New' } }],
+      changed: [{ id: TEA, set: { name: 'Tea' }, was: ['tea'] }],
+      seen: packIds([MINT, PART]),
+      from: [
+        [2, 'one'],
+        [1, null],
+      ],
+    },
+    [
+      created('dyn_item', ORDER, { name: 'New' }, 'two'),
+      tea({ name: 'Tea' }, { batch: 'two', was: { name: 'tea' } }),
+      { kind: 'touch', space: 'dyn_item', ids: [MINT, PART], batch: 'two', from: ['one', null] },
+    ],
+  ],
+  // Of an earlier release; and items that name no batch.
+  [
+    'BatchUpserted',
+    'item',
+    { batchId: null, created: [], changed: [], seen: packIds([MINT]) },
+    [{ kind: 'touch', space: 'dyn_item', ids: [MINT], batch: null }],
+  ],
+  ['BatchUpserted', 'item', { created: [], changed: [{ id: TEA, set: {} }], seen: '' }, [tea({})]],
+  [
+    'BatchUndone',
+    'item',
+    { undoes: 1, batchId: 'one', changed: [{ id: TEA, set: { name: 'tea' } }], seen: '', deleted: packIds([MINT]) },
+    [{ kind: 'delete', space: 'dyn_item', id: MINT }, tea({ name: 'tea' }, { batch: 'one' })],
+  ],
+  [
+    'TableCleanedUp',
+    'item',
+    { batchId: 'two', deleted: 3 },
+    [{ kind: 'cleanUp', space: 'dyn_item', batch: 'two', deleted: 3 }],
+  ],
+  [
+    'OrderCreated',
+    'order',
+    { table: 'dyn_stock_order', fields: { notes: 'x' }, status: 'saved' },
+    [created('dyn_stock_order', ORDER, { notes: 'x', processing_status: 'saved' })],
+  ],
+  [
+    'OrderCreatedWithParts',
+    'order',
+    { table: 'dyn_stock_order', fields: {}, status: 'saved', parts: [part] },
+    [
+      created('dyn_stock_order', ORDER, { processing_status: 'saved' }),
+      created('dyn_order_line', PART, { quantity: 1 }),
+    ],
+  ],
+  [
+    'OrderChanged',
+    'order',
+    { status, changes: { notes: { from: null, to: 'x' } } },
+    [
+      {
+        ...order({ notes: 'x', processing_status: 'validated' }),
+        was: { notes: null, processing_status: 'saved' },
+      },
+    ],
+  ],
+  ['OrderPartAdded', 'order', { status: stayed, ...part }, [created('dyn_order_line', PART, { quantity: 1 })]],
+  ['OrderPartChanged', 'order', { status, ...changedPart }, [patchedPart, order({ processing_status: 'validated' })]],
+  [
+    'OrderPartsChanged',
+    'order',
+    { status: stayed, added: [{ ...part, id: TEA }], changed: [changedPart], removed: [{ ...part, id: MINT }] },
+    [
+      { kind: 'delete', space: 'dyn_order_line', id: MINT },
+      patchedPart,
+      created('dyn_order_line', TEA, { quantity: 1 }),
+      order({ processing_status: 'saved' }),
+    ],
+  ],
+  [
+    'OrderStatusChanged',
+    'order',
+    { status, errorReason: ['no'] },
+    [order({ error_reason: ['no'], processing_status: 'validated' })],
+  ],
+  [
+    'OrderApproved',
+    'order',
+    { status, approvedAt: AT, approver: { id: 7 } },
+    [order({ approved_at: AT, approved_by: 7, error_reason: null, processing_status: 'validated' })],
+  ],
+  [
+    'OrderRejected',
+    'order',
+    { status, reasons: ['no'] },
+    [order({ error_reason: ['no'], processing_status: 'validated' })],
+  ],
+  [
+    'OrderExportFailed',
+    'order',
+    { status, reasons: [] },
+    [order({ error_reason: null, processing_status: 'validated' })],
+  ],
+  [
+    'OrderExportDelivered',
+    'order',
+    { status, reasons: [] },
+    [order({ error_reason: null, processing_status: 'validated' })],
+  ],
+  ['OrderExportHeld', 'order', { status: stayed, warning: {} }, []],
+  [
+    'DeliveryRequested',
+    'delivery',
+    subject,
+    [
+      created('deliveries', PART, {
+        webhook_id: WEBHOOK,
+        message_id: PART,
+        kind: 'order.approved',
+        purpose: null,
+        order_id: ORDER,
+        table: null,
+        sequence: 3,
+        state: 'open',
+        attempts: '{}',
+        revision: 4,
+        position: 70,
+      }),
+    ],
+  ],
+  [
+    'DeliveryAttemptStarted',
+    'delivery',
+    { attempt: 5, url: 'https://x' },
+    [delivery({ retry_at: null }, { attempt: 5, url: 'https://x', startedAt: AT })],
+  ],
+  [
+    'DeliveryAttemptFailed',
+    'delivery',
+    { attempt: 5, status: 500, durationMs: 2, reason: 'HTTP 500', responseBody: 'no', notSent: true },
+    [
+      delivery(
+        { retry_at: null, state: 'failed', ended_at: AT, reason: 'HTTP 500' },
+        { status: 500, durationMs: 2, reason: 'HTTP 500', responseBody: 'no', endedAt: AT },
+      ),
+    ],
+  ],
+  [
+    'DeliverySucceeded',
+    'delivery',
+    { attempt: 5, status: 200, durationMs: 2 },
+    [
+      delivery(
+        { state: 'succeeded', ended_at: AT, retry_at: null },
+        { status: 200, durationMs: 2, reason: null, responseBody: null, endedAt: AT },
+      ),
+    ],
+  ],
+  [
+    'DeliveryFailed',
+    'delivery',
+    { attempts: 5, reason: 'removed' },
+    [delivery({ state: 'failed', ended_at: AT, reason: 'removed', retry_at: null })],
+  ],
+  [
+    'SyncStarted',
+    'sync',
+    { id: session },
+    [
+      created('syncs', TEA, {
+        table: 'dyn_item',
+        revision: 4,
+        started_at: AT,
+        actor_kind: 'client',
+        actor_id: 'c',
+        actor_name: 'ERP',
+      }),
+    ],
+  ],
+  ['SyncFailed', 'sync', { id: session, reason: 'no' }, [sync({ failure: 'no' })]],
+  [
+    'SyncFailed',
+    'sync',
+    { id: session, reason: 'no', keys: ['A'] },
+    [sync({}, { merge: { field: 'refused', member: '4', with: { reason: 'no', keys: ['A'] } } })],
+  ],
+  ['SyncClosed', 'sync', { id: session, after: 8 }, [sync({ closed_after: 8 })]],
+  ['SyncCommitted', 'sync', { id: session, deleted: 2, operationId: '9' }, [sync({ deleted: 2, operation_id: '9' })]],
+  [
+    'ErasureRecorded',
+    'erasures',
+    { tenant: 'acme', table: 'dyn_item', id: TEA, stream: STREAMS.item, until: 3, fields: { name: 'erased' } },
+    [{ kind: 'redact', space: 'dyn_item', id: TEA, fields: { name: 'erased' } }],
+  ],
+  ['ErasureRecorded', 'erasures', { tenant: 'acme', userId: 7 }, []],
+];
+
+test.each(cases)('%s', (type, stream, data, rows) => {
+  expect(rowsOf(stream, type, data)).toEqual(rows);
+});
+
+test('a tenant begins with the tables of its model and the spaces of the service', () => {
+  const defined = rowsOf('tenant', 'TenantCreated', { name: 'acme', displayName: '', orderModel: 'dyn_stock_order' });
+  expect(defined).toEqual(
+    [...stockModel, ...SERVICE_SPACES.values()].map((assetType) => ({ kind: 'define', assetType })),
+  );
+});
+
+test('every other type makes no rows', () => {
+  const [of, tested] = [
+    (type: string) => (/^Quotas|^Rate|^Clean|^Data/.test(type) ? 'tenant' : 'users'),
+    cases.map(([type]) => type),
+  ] as const;
+  const others = Object.keys(eventTypes).filter((type) => !tested.includes(type) && type !== 'TenantCreated');
+  const data = { id: TEA, userId: 7, fields: [], orderId: ORDER };
+  for (const type of others) expect([type, rowsOf(of(type), type, data)]).toEqual([type, []]);
+  expect(others.filter((type) => /^(Record|Batch|Table|Sync|Order|Delivery)/.test(type))).toEqual(['OrderExported']);
+});
+
+test.each([
+  ['RecordCreated', 'item', { id: TEA }],
+  ['RecordCreated', 'item', { id: 'tea', fields: {} }],
+  ['RecordChanged', 'item', { id: TEA, set: null }],
+  ['BatchUpserted', 'item', { batchId: 7, created: [], changed: [], seen: packIds([TEA]) }],
+  ['BatchUpserted', 'item', { batchId: 'one', created: [], changed: [], seen: 'AAAA' }],
+  ['TableCleanedUp', 'item', {}],
+  ['OrderCreated', 'order', null],
+  ['OrderChanged', 'order', { changes: {} }],
+  ['SyncClosed', 'sync', { id: 'mine', after: 3 }],
+  ['TenantCreated', 'tenant', { orderModel: 'dyn_none' }],
+] as const)('%s of %s with %j is refused in a sentence', (type, stream, data) => {
+  expect(() => rowsOf(stream, type, data)).toThrow(`The event ${type} does not say rightly what it did.`);
+});

@@ -1,0 +1,233 @@
+/** What the events of a tenant make of its rows, and in which slices. */
+import { randomUUID } from 'node:crypto';
+import { packIds } from '#app/domain/referenceTable/events.js';
+import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
+import { TenantRows } from '../../support/tenantRows.js';
+
+const ITEMS = 'table-acme.dyn_item';
+const record = (name: string, id: string = randomUUID()) => ({ id, fields: { external_id: name, name } });
+const created = (name: string, id?: string) => ({ type: 'RecordCreated', data: record(name, id) });
+const changed = (id: string, set: object) => ({ type: 'RecordChanged', data: { id, set } });
+const batch = (batchId: string, names: readonly string[], seen: readonly string[] = []) => ({
+  type: 'BatchUpserted',
+  data: { batchId, created: names.map((name) => record(name)), changed: [], seen: packIds(seen) },
+});
+const cleanUp = { type: 'TableCleanedUp', data: { batchId: 'one', deleted: 1 } };
+const many = (count: number) => Array.from({ length: count }, (_, n) => `item ${n}`);
+
+let acme: TenantRows;
+beforeEach(() => {
+  acme = new TenantRows();
+});
+
+const kinds = () => acme.slices.map(({ writes }) => writes.map(({ kind }) => kind));
+
+test('a change keeps the row that was before, once for all events of an append', async () => {
+  const id = randomUUID();
+  const made = acme.append(ITEMS, created('tea', id));
+  const moved = acme.append(ITEMS, changed(id, { name: 'Tea', brand_name: 'X' }), changed(id, { brand_name: null }));
+  await acme.apply();
+  const [row] = await acme.shown('dyn_item');
+  expect(row).toMatchObject({ id, key: 'tea', from: moved, fields: { external_id: 'tea', name: 'Tea' } });
+  expect(row?.created).not.toBe(row?.updated);
+  expect(await acme.past('dyn_item', id)).toMatchObject([
+    { from: made, to: moved, how: 'changed', fields: { external_id: 'tea', name: 'tea' } },
+  ]);
+});
+
+test('a batch id that moves makes no version, and is kept by a later change', async () => {
+  const id = randomUUID();
+  const made = acme.append(ITEMS, created('tea', id));
+  acme.append(ITEMS, batch('one', [], [id]));
+  acme.append(ITEMS, changed(id, { name: 'Tea' }));
+  await acme.apply();
+  expect(await acme.shown('dyn_item')).toMatchObject([{ batch: 'one', fields: { name: 'Tea' } }]);
+  expect(await acme.past('dyn_item', id)).toMatchObject([{ from: made, batch: 'one' }]);
+});
+
+test('a clean-up has a slice of its own, and is its first write', async () => {
+  acme.append(ITEMS, batch('one', ['tea']));
+  acme.append(ITEMS, created('mint'));
+  acme.append(ITEMS, cleanUp);
+  acme.append(ITEMS, created('mint'));
+  await acme.apply();
+  expect(kinds().slice(1)).toEqual([
+    ['cleanUp', 'put', 'end'],
+    ['put', 'put', 'end'],
+  ]);
+  expect((await acme.shown('dyn_item')).map(({ key }) => key)).toEqual(['tea', 'mint']);
+  const { state } = await acme.rows.rows({ tenant: 'acme', space: 'dyn_item' }, { ids: [], keys: [] });
+  expect(state).toMatchObject({ revision: 3, lastEventAt: acme.events.at(-1)?.metadata.occurredAt });
+});
+
+test('a slice has about a thousand rows, or one append, and shows what the one before has made', async () => {
+  await acme.apply();
+  const id = randomUUID();
+  acme.append(ITEMS, batch('one', many(600)), batch('one', many(601).slice(600)));
+  acme.append(ITEMS, created('tea', id));
+  acme.append(
+    ITEMS,
+    batch(
+      'two',
+      many(500).map((name) => `more ${name}`),
+    ),
+  );
+  acme.append(ITEMS, changed(id, { name: 'Tea' }));
+  acme.append(
+    ITEMS,
+    batch(
+      'three',
+      many(1_500).map((name) => `even more ${name}`),
+    ),
+  );
+  await acme.apply();
+  expect(acme.slices.slice(1).map(({ position }) => position)).toEqual([3, 5, 6]);
+  expect(await acme.shown('dyn_item', 4)).toHaveLength(1_102);
+  expect(await acme.past('dyn_item', id)).toHaveLength(1);
+});
+
+test('an event that makes nothing moves the position all the same', async () => {
+  acme.append('request-acme.1', { type: 'RequestAccepted', data: {} });
+  await acme.apply();
+  expect((await acme.rows.progress('acme'))?.position).toBe(2);
+});
+
+test('activity is a row of its event', async () => {
+  const id = randomUUID();
+  acme.append(ITEMS, created('tea', id), batch('one', ['mint'], [id]));
+  await acme.apply();
+  const [, one, two] = await acme.shown('activity');
+  const [, first, second] = acme.events;
+  expect(one).toMatchObject({ id: first?.id, key: null, from: 2, created: first?.metadata.occurredAt, batch: null });
+  expect(one?.fields).toEqual({
+    position: 2,
+    revision: 0,
+    kind: 'record.created',
+    table: 'dyn_item',
+    subject_kind: 'record',
+    subject_id: id,
+    actor_kind: 'client',
+    actor_id: 'erp',
+    actor_name: 'ERP',
+    correlation_id: 'request-1',
+    causation_id: 'request-1',
+  });
+  expect(two).toMatchObject({ id: second?.id, fields: { revision: 1, details: '{"batch_ids":["one"]}' } });
+  expect(two?.fields.counts).toBe('{"created":1,"updated":0,"seen":1,"deleted":0}');
+});
+
+test('the attempts of a delivery are written into its row, which has no past', async () => {
+  const id = randomUUID();
+  const stream = `delivery-acme.${id}`;
+  const subject = {
+    webhookId: randomUUID(),
+    kind: 'order.approved',
+    orderId: '',
+    sourceEventId: '',
+    sourceRevision: 1,
+  };
+  acme.append(stream, { type: 'DeliveryRequested', data: subject });
+  for (const attempt of [1, 2]) {
+    acme.append(stream, { type: 'DeliveryAttemptStarted', data: { attempt, url: 'https://x' } });
+    if (attempt === 1)
+      acme.append(stream, { type: 'DeliveryAttemptFailed', data: { attempt, reason: 'no', retryAt: 'later' } });
+  }
+  await acme.apply();
+  const [row] = await acme.shown('deliveries');
+  expect(row?.fields).toMatchObject({ state: 'open', position: 2, revision: 3 });
+  expect(row?.fields).not.toHaveProperty('retry_at');
+  expect(JSON.parse(String(row?.fields.attempts))).toMatchObject({
+    1: { url: 'https://x', reason: 'no', endedAt: acme.events[3]?.metadata.occurredAt },
+    2: { url: 'https://x', startedAt: acme.events[4]?.metadata.occurredAt },
+  });
+  expect(await acme.past('deliveries', id)).toEqual([]);
+});
+
+test('deliveries are forgotten at the first event of a day, by the times of events, and what comes later is passed over', async () => {
+  const id = randomUUID();
+  const deliver = (at: string, type: string, data: object) => acme.appendAt(at, `delivery-acme.${id}`, { type, data });
+  const subject = {
+    webhookId: randomUUID(),
+    kind: 'order.approved',
+    orderId: '',
+    sourceEventId: '',
+    sourceRevision: 1,
+  };
+  deliver('2026-12-01T08:00:00.000Z', 'DeliveryRequested', subject);
+  deliver('2026-12-01T09:00:00.000Z', 'DeliveryFailed', { reason: 'no' });
+  acme.appendAt('2026-12-31T09:00:00.000Z', ITEMS, created('tea'));
+  acme.appendAt('2026-12-31T10:00:00.000Z', ITEMS, created('mint'));
+  await acme.apply();
+  expect(await acme.shown('deliveries')).toMatchObject([{ id }]);
+  acme.appendAt('2027-01-01T00:00:00.000Z', ITEMS, created('milk'));
+  deliver('2027-01-01T00:00:01.000Z', 'DeliveryFailed', { reason: 'no' });
+  await acme.apply();
+  expect(await acme.shown('deliveries')).toEqual([]);
+});
+
+test('refused batches of a sync session are gathered in its row', async () => {
+  const uuid = randomUUID();
+  const id = `sync-session-${uuid}`;
+  const failed = (reason: string, ...keys: string[]) => ({ type: 'SyncFailed', data: { id, reason, keys } });
+  acme.append('sync-acme.dyn_item', { type: 'SyncStarted', data: { id } });
+  acme.append('sync-acme.dyn_item', failed('no name', 'A', 'B'));
+  acme.append('sync-acme.dyn_item', failed('no code', 'C'));
+  await acme.apply();
+  const [row] = await acme.shown('syncs');
+  expect(row).toMatchObject({ id: uuid, fields: { table: 'dyn_item', actor_name: 'ERP' } });
+  expect(JSON.parse(String(row?.fields.refused))).toEqual({
+    1: { reason: 'no name', keys: ['A', 'B'] },
+    2: { reason: 'no code', keys: ['C'] },
+  });
+});
+
+test.each([
+  ['a change of a record that is not there', changed(randomUUID(), {}), /There is no record .* of dyn_item to change/],
+  ['what is malformed', { type: 'RecordCreated', data: {} }, /does not say rightly/],
+])('%s is refused behind all that is before it', async (_, event, message) => {
+  acme.append(ITEMS, created('tea'));
+  acme.append(ITEMS, created('mint'), event);
+  acme.append(ITEMS, created('milk'));
+  const applied = acme.apply();
+  await expect(applied).rejects.toThrow(message);
+  await expect(applied).rejects.toBeInstanceOf(EventNotAppliedError);
+  await expect(applied).rejects.toMatchObject({ event: acme.events[3] });
+  expect((await acme.shown('dyn_item')).map(({ key }) => key)).toEqual(['tea']);
+});
+
+test('a record that is created twice, and a table that does not exist, are refused', async () => {
+  const id = randomUUID();
+  acme.append(ITEMS, created('tea', id), created('mint', id));
+  await expect(acme.apply()).rejects.toThrow(`The record ${id} of dyn_item is created a second time.`);
+  const other = new TenantRows();
+  other.append('table-acme.dyn_none', created('tea'));
+  await expect(other.apply()).rejects.toThrow('There is no table dyn_none.');
+});
+
+test('nothing counts before a tenant is created, and behind its deletion', async () => {
+  acme = new TenantRows({ isCreated: false });
+  acme.append(ITEMS, created('tea'));
+  await acme.apply();
+  expect(acme.slices).toEqual([]);
+  const data = { name: 'acme', displayName: '', orderModel: 'dyn_stock_order' };
+  acme.append('tenant-acme', { type: 'TenantCreated', data });
+  acme.append('tenant-acme', { type: 'TenantDeleted', data });
+  acme.append(ITEMS, created('mint'));
+  await acme.apply();
+  expect(acme.slices.map(({ position, drop }) => [position, drop])).toEqual([
+    [2, undefined],
+    [3, true],
+  ]);
+  expect(await acme.rows.progress('acme')).toBeUndefined();
+});
+
+test('spaces of an earlier release get the fields of this one with the next event', async () => {
+  await acme.apply();
+  const items = acme.rows.stored.get('acme')?.spaces.get('dyn_item');
+  if (items === undefined) throw new Error('There are no items.');
+  const now = items.assetType;
+  items.assetType = { ...now, fields: now.fields.slice(1) };
+  acme.append(ITEMS, created('tea'));
+  for await (const { writes } of slicesOf('acme', acme.events.slice(1), acme.rows, { deliveryLogDays: 30 }))
+    expect(writes.filter(({ kind }) => kind === 'define')).toEqual([{ kind: 'define', assetType: now }]);
+});
