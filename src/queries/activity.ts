@@ -12,7 +12,7 @@ import type {
   ActivityReads,
 } from '../ports/activity.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { Condition, FieldCondition, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
+import type { Condition, FieldCondition, PageQuery, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Tenants } from './records.js';
 
@@ -79,21 +79,21 @@ export class ActivityQueries implements ActivityReads {
     { filters: { subject, table }, before, limit }: ActivityQuery,
   ): Promise<{ readonly positions: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
     const tables = table === undefined ? [...(this.#tenants.tenant(tenant)?.assetTypes.keys() ?? [])] : [table];
+    const asked = { id: subject?.id.toLowerCase(), direction: 'desc', withTotal: false } as const;
+    const last = await Promise.all(
+      tables.map((space) => this.#rows.versions({ tenant, space }, { ...asked, limit: 1 })),
+    );
+    const space = tables.find((_, index) => last[index]?.versions.length === 1);
     const positions = new Set<Position>();
-    for (const space of tables) {
-      const asked = { id: subject?.id.toLowerCase(), direction: 'desc', limit: STATES, withTotal: false } as const;
-      for (let behind: readonly [Position, number] | undefined; ; ) {
-        const { versions } = await this.#rows.versions({ tenant, space }, { ...asked, behind });
-        for (const { from, to, how } of versions)
-          for (const position of how === 'deleted' ? [to, from] : [from])
-            if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
-        const last = versions.at(-1);
-        if (last === undefined || versions.length < STATES) break;
-        if (positions.size > limit) return { positions: [...positions], searchedTo: placeOf(last.from, last.updated) };
-        behind = [last.to ?? last.from, last.n];
-      }
-      // No other table has its id.
-      if (positions.size > 0) break;
+    for (let behind: readonly [Position, number] | undefined; space !== undefined; ) {
+      const { versions } = await this.#rows.versions({ tenant, space }, { ...asked, behind, limit: STATES });
+      for (const { from, to, how } of versions)
+        for (const position of how === 'deleted' ? [to, from] : [from])
+          if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
+      const oldest = versions.at(-1);
+      if (oldest === undefined || versions.length < STATES) break;
+      if (positions.size > limit) return { positions: [...positions], searchedTo: placeOf(oldest) };
+      behind = [oldest.to ?? oldest.from, oldest.n];
     }
     return { positions: [...positions] };
   }
@@ -109,7 +109,7 @@ export class ActivityQueries implements ActivityReads {
   }
 }
 
-const placeOf = (position: Position, at: string): ActivityPlace => ({ at, position, revision: 0 });
+const placeOf = ({ from, updated }: StoredVersion): ActivityPlace => ({ at: updated, position: from, revision: 0 });
 
 /** The revision of the last approval of each of these orders that has one, by order id. */
 export async function latestApprovals(

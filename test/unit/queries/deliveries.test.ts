@@ -1,0 +1,166 @@
+import { deliveryStream, webhooksStream } from '#app/domain/streams.js';
+import type { DeliveryQuery, OrderDeliveryQuery } from '#app/ports/deliveryLog.js';
+import { LoggedTenant, minute } from '../../support/loggedTenant.js';
+
+const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const URL = 'https://erp.example/orders';
+
+describe('the delivery log of a tenant', () => {
+  let acme: LoggedTenant;
+  /** Its position is the number of the delivery. */
+  beforeEach(async () => {
+    acme = new LoggedTenant('acme');
+    await acme.create();
+    for (const name of ['hook', 'other', 'idle']) {
+      const data = { id: name, name, url: URL, events: [], sealedSecret: '' };
+      await acme.append(webhooksStream('acme'), { events: [{ type: 'WebhookCreated', data }] });
+    }
+  });
+
+  const happen = (n: number, type: string, data: object) =>
+    acme.append(deliveryStream('acme', id(n)), { events: [{ type, data }] });
+  /** @returns position of the request */
+  const request = (n: number, more: object = {}) =>
+    happen(n, 'DeliveryRequested', {
+      webhookId: 'hook',
+      kind: 'order.approved',
+      orderId: id(99),
+      sourceEventId: id(98),
+      sourceRevision: 4,
+      ...more,
+    });
+  const begin = (n: number, attempt = 1) => happen(n, 'DeliveryAttemptStarted', { attempt, url: URL });
+  const succeed = (n: number, attempt = 1) =>
+    happen(n, 'DeliverySucceeded', { attempt, status: 200, durationMs: 12, responseBody: 'ok' });
+  const miss = (n: number, attempt = 1, more: object = {}) =>
+    happen(n, 'DeliveryAttemptFailed', {
+      attempt,
+      status: 500,
+      durationMs: 9,
+      reason: 'HTTP 500',
+      responseBody: '',
+      ...more,
+    });
+  const fail = (n: number) => happen(n, 'DeliveryFailed', { attempts: 1, reason: 'No attempt is left.' });
+
+  const page = async (query: Partial<DeliveryQuery> = {}) =>
+    (await acme.queries.deliveries('acme', { webhookId: 'hook', limit: 100, ...query })).map((entry) =>
+      Number(entry.id.slice(-3)),
+    );
+
+  test('an entry has all attempts, with what is known of them', async () => {
+    const position = await request(1, { purpose: 'resend', messageId: id(3), orderId: '', table: 'dyn_item' });
+    await begin(1);
+    await miss(1, 1, { retryAt: minute(20) });
+    const begun = await begin(1, 2);
+    const ended = {
+      url: URL,
+      endedAt: minute(begun - 1),
+      durationMs: 9,
+      status: 500,
+      reason: 'HTTP 500',
+      responseBody: '',
+    };
+    const nothing = { endedAt: null, durationMs: null, status: null, reason: null, responseBody: null };
+    expect(await acme.queries.delivery('acme', id(1))).toEqual({
+      id: id(1),
+      revision: 3,
+      position,
+      webhookId: 'hook',
+      messageId: id(3),
+      kind: 'order.approved',
+      purpose: 'resend',
+      orderId: null,
+      table: 'dyn_item',
+      sequence: 4,
+      requestedAt: minute(position),
+      state: 'open',
+      endedAt: null,
+      reason: null,
+      retryAt: null,
+      attempts: [
+        { attempt: 1, startedAt: minute(begun - 2), ...ended },
+        { attempt: 2, url: URL, startedAt: minute(begun), ...nothing },
+      ],
+    });
+    for (const wrong of [id(2), '', "' OR 1"]) expect(await acme.queries.delivery('acme', wrong)).toBeUndefined();
+    expect(await acme.queries.delivery('other', id(1))).toBeUndefined();
+  });
+
+  test('pages have what is asked for, newest or oldest first, and go on behind a position', async () => {
+    const positions = [
+      await request(1),
+      await request(2, { orderId: id(97) }),
+      await request(3, { kind: 'order.created' }),
+    ];
+    await request(4, { webhookId: 'other' });
+    await begin(1);
+    await succeed(1);
+    await fail(3);
+    expect(await page()).toEqual([3, 2, 1]);
+    expect(await page({ order: 'oldest', limit: 2 })).toEqual([1, 2]);
+    expect(await page({ order: 'oldest', after: positions[0] })).toEqual([2, 3]);
+    expect(await page({ after: positions[2], limit: 1 })).toEqual([2]);
+    expect(await page({ state: 'open' })).toEqual([2]);
+    expect(await page({ state: 'succeeded', kind: 'order.approved', orderId: id(99) })).toEqual([1]);
+    expect(await page({ state: 'failed', kind: 'order.approved' })).toEqual([]);
+    const [first = 0, second = 0] = positions;
+    expect(await page({ since: minute(second) })).toEqual([3, 2]);
+    expect(await page({ until: minute(second).replace('.000000Z', '+00:00') })).toEqual([1]);
+    expect(await page({ since: minute(first), until: minute(second) })).toEqual([1]);
+    expect(await page({ webhookId: 'nobody' })).toEqual([]);
+  });
+
+  test('those about an order come by the event that they tell of, then by their request', async () => {
+    const two = await request(1, { sourceRevision: 2 });
+    await request(2, { sourceRevision: 5 });
+    await request(3, { sourceRevision: 2, webhookId: 'other' });
+    await request(4, { sourceRevision: 0 });
+    await request(5, { orderId: id(97) });
+    const of = async (more: Partial<OrderDeliveryQuery> = {}) => {
+      const query = { orderId: id(99), behind: { sequence: 0, position: -1 }, to: 100, limit: 100, ...more };
+      return (await acme.queries.deliveriesOfOrder('acme', query)).map((entry) => Number(entry.id.slice(-3)));
+    };
+    expect(await of()).toEqual([4, 1, 3, 2]);
+    expect(await of({ limit: 2 })).toEqual([4, 1]);
+    expect(await of({ behind: { sequence: 2, position: two } })).toEqual([3, 2]);
+    expect(await of({ behind: { sequence: 1, position: -1 }, to: 2 })).toEqual([1, 3]);
+    expect(await of({ behind: { sequence: 5, position: 100 } })).toEqual([]);
+  });
+
+  test('the backlog counts what is open by webhook, with the time of the oldest', async () => {
+    expect(await acme.queries.deliveryBacklog()).toEqual([]);
+    const first = await request(1);
+    await request(2);
+    await request(3, { webhookId: 'other' });
+    await fail(3);
+    const backlog = { tenant: 'acme', webhookId: 'hook', open: 2, oldestRequestedAt: minute(first) };
+    expect(await acme.queries.deliveryBacklog()).toEqual([backlog]);
+    await begin(1);
+    await succeed(1);
+    expect(await acme.queries.deliveryBacklog()).toMatchObject([{ open: 1 }]);
+  });
+
+  test('a webhook fails since its first failed attempt after its last success', async () => {
+    const health = () => acme.queries.webhookHealth('acme', 'hook');
+    for (const n of [1, 2, 3, 4]) await request(n);
+    await begin(1);
+    expect(await health()).toEqual({ lastSuccessAt: null, failingSince: null });
+    const missed = await miss(1);
+    await begin(2);
+    await miss(2);
+    expect(await health()).toEqual({ lastSuccessAt: null, failingSince: minute(missed) });
+    await begin(3);
+    await miss(3);
+    await begin(3, 2);
+    const succeeded = await succeed(3, 2);
+    expect(await health()).toEqual({ lastSuccessAt: minute(succeeded), failingSince: null });
+    await begin(2, 2);
+    const again = await miss(2, 2);
+    await fail(2);
+    await begin(1, 2);
+    await miss(1, 2);
+    expect(await health()).toEqual({ lastSuccessAt: minute(succeeded), failingSince: minute(again) });
+    expect(await acme.queries.webhookHealth('acme', 'idle')).toEqual({ lastSuccessAt: null, failingSince: null });
+  });
+});
