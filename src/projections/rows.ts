@@ -1,9 +1,10 @@
 /** What rows look like after an event: the effects of events, folded over the stored rows, as slices of writes. */
 import type { Activity } from '../domain/activity.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
 import { dayOf } from '../domain/identity/events.js';
+import { withoutNulls } from '../domain/referenceTable/decide.js';
 import { keyOf, type Row } from '../domain/row.js';
 import { ACTIVITY, DELIVERIES, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
@@ -277,9 +278,6 @@ class Folding {
     return [{ kind: 'put', space, row, ...(keepsPast(space) && was.from !== position && { was }) }];
   }
 }
-
-const withoutNulls = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 function mergedText(
   text: FieldValue | undefined,
