@@ -72,7 +72,6 @@ export function describeRowPages(tenant: () => Tenant): void {
       expect(await contains('size', '1e+21')).toBe('g');
       expect(await contains('open', 'tru')).toBe('ae');
       expect(await contains('tags', '","two')).toBe('c');
-      expect(await contains('notes', 'xxx')).toBe('a');
       expect(await contains('f20', 'lph')).toBe('de');
       expect(await contains('name', 'nothing')).toBe('');
       expect(await where({ kind: 'contains', field: 'name', anyOf: [] })).toBe('');

@@ -1,0 +1,204 @@
+/**
+ * What is stored. A state of a row is a document, made by the event at `f` and ended by the one at `t`: it is never replaced,
+ * only ended. A reader at the tenant's progress P finds the states with f <= P < t, so that states of a commit under way, or of
+ * one that was cut, are not seen before the progress covers them, and writing them again changes nothing.
+ */
+import type { Fields, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { matchText, type Row, sortValue } from '../../../domain/row.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
+
+/** `t` of a state that has not ended. */
+export const OPEN = Number.MAX_SAFE_INTEGER;
+
+/** `replaced` and `forgotten` are no versions: they are removed when nobody can be reading them any more. */
+export type How = StoredVersion['how'] | 'replaced' | 'forgotten';
+export const VERSIONS: How[] = ['changed', 'deleted'];
+export const LEFTOVERS: How[] = ['replaced', 'forgotten'];
+
+export type StateDocument = {
+  /** See `stateId`. */
+  readonly _id: string;
+  /** The space, see `spaceKey`. */
+  readonly s: string;
+  /** The row's id, its number and its key. */
+  readonly i: string;
+  readonly n: number;
+  readonly k: string | null;
+  readonly f: Position;
+  readonly t: Position;
+  readonly h: How;
+  /** 1 until it has ended for a while. The indexes of lists hold these only. */
+  readonly o?: 1;
+  readonly c: string;
+  readonly u: string;
+  /** The batch id, and the position up to which it is known. */
+  readonly b: string | null;
+  readonly p: Position;
+  /** JSON text of the fields. */
+  readonly d: string;
+  /** See `slotValues`. */
+  readonly [slot: Slot]: string | number | null;
+};
+/** Which field has which slot. A field keeps its slot for ever. */
+export type Slots = ReadonlyMap<string, number>;
+type Slot = `${'a' | 'm' | 'x'}${number}`;
+
+export type SpaceDocument = {
+  /** Its definition's id. */
+  readonly definition: string;
+  /** The number of the next row. */
+  readonly next: number;
+  readonly changed: Position;
+  readonly revision: Revision;
+  readonly lastEventAt: string;
+  readonly rows: number;
+};
+
+/** A tenant's progress: everything that readers believe. It is written last, in one step. */
+export type TenantDocument = {
+  /** The tenant's name; of a copy, see `copyId`. */
+  readonly _id: string;
+  readonly tenant: string;
+  /** Names the rows: those of a copy have another. */
+  readonly generation: string;
+  readonly position: Position;
+  /** The highest fencing number that has written it. */
+  readonly fence: number;
+  readonly state: 'running' | 'filling' | 'parked';
+  readonly parked?: Parked | undefined;
+  readonly spaces: { readonly [name: string]: SpaceDocument };
+};
+
+export type DefinitionDocument = {
+  readonly _id: string;
+  /** JSON text of the asset type. */
+  readonly assetType: string;
+  /** Names of fields by slot. */
+  readonly slots: readonly string[];
+};
+
+/** A generation that is not needed any more. */
+export type GarbageDocument = { readonly _id: string; readonly tenant: string; readonly generation: string };
+
+export type CheckpointDocument = {
+  /** The share of tenants. */
+  readonly _id: number;
+  readonly position: Position;
+  readonly eventId?: string;
+  readonly log: string;
+};
+
+export type LeaseDocument = {
+  /** Share and fencing number; of a process that wants shares, its name. */
+  readonly _id: string;
+  readonly owner: string;
+  readonly share?: number;
+  readonly fence?: number;
+  /** By the server's clock. */
+  readonly renewedAt: Date;
+  readonly released: boolean;
+};
+
+/** Names of tenants and generations have no dots. */
+export const spaceKey = (
+  { tenant, generation }: Pick<TenantDocument, 'tenant' | 'generation'>,
+  space: string,
+): string => `${tenant}.${generation}.${space}`;
+
+/** Spaces of a generation lie between these. */
+export const spacesOf = ({ tenant, generation }: GarbageDocument): readonly [from: string, to: string] => [
+  `${tenant}.${generation}.`,
+  `${tenant}.${generation}/`,
+];
+
+/** No tenant has such a name. */
+export const copyId = (tenant: string): string => `${tenant}~copy`;
+
+export const stateId = (s: string, id: string, from: Position): string => `${s}/${id}/${from}`;
+
+export const newDocument = (
+  s: string,
+  slots: Slots,
+  row: Row,
+  ended: { readonly n: number; readonly to: Position; readonly how: How },
+  known: Position,
+): StateDocument => ({
+  _id: stateId(s, row.id, row.from),
+  s,
+  i: row.id,
+  n: ended.n,
+  k: row.key,
+  f: row.from,
+  t: ended.to,
+  h: ended.how,
+  o: 1,
+  c: row.created,
+  u: row.updated,
+  b: row.batch,
+  p: known,
+  d: JSON.stringify(row.fields),
+  ...slotValues(slots, row.fields),
+});
+
+/**
+ * Of each sought field that has a value: its sort value (a), its match text where that is another (m), and its exact text where
+ * the sort value is folded (x).
+ */
+export function slotValues(slots: Slots, fields: Fields): { [slot: Slot]: string | number } {
+  const values: { [slot: Slot]: string | number } = {};
+  for (const [name, slot] of slots) {
+    const value = Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
+    const [sorted, match] = [sortValue(value), matchText(value)];
+    if (sorted === null || match === null) continue;
+    values[`a${slot}`] = sorted;
+    if (match !== sorted) values[`m${slot}`] = match;
+    const exact = exactText(value);
+    if (exact !== undefined && exact !== sorted) values[`x${slot}`] = exact;
+  }
+  return values;
+}
+
+/** Of values whose sort value is a text. */
+export function exactText(value: FieldValue): string | undefined {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) ? JSON.stringify(value) : undefined;
+}
+
+/** What is read of a document. */
+export const WHOLE_STATE = { i: 1, n: 1, k: 1, f: 1, t: 1, h: 1, c: 1, u: 1, b: 1, d: 1 } as const;
+export type WholeState = Pick<StateDocument, keyof typeof WHOLE_STATE>;
+
+export const storedRow = ({ i, n, k, f, c, u, b, d }: WholeState): StoredRow => ({
+  id: i,
+  key: k,
+  from: f,
+  created: c,
+  updated: u,
+  batch: b,
+  data: d,
+  n,
+});
+
+/** @param progress a state that ends later has not ended */
+export const storedVersion = (state: WholeState, progress: Position): StoredVersion => ({
+  ...storedRow(state),
+  ...(state.t > progress
+    ? { to: undefined, how: 'present' }
+    : { to: state.t, how: state.h === 'deleted' ? 'deleted' : 'changed' }),
+});
+
+export const spaceState = (tenant: TenantDocument | undefined, space: string): SpaceState => {
+  const { changed = 0, revision = -1, lastEventAt = '', rows = 0 } = spaceIn(tenant, space) ?? {};
+  return { progress: tenant?.position ?? 0, changed, revision, lastEventAt, rows };
+};
+
+export const spaceIn = (tenant: TenantDocument | undefined, space: string): SpaceDocument | undefined =>
+  tenant !== undefined && Object.hasOwn(tenant.spaces, space) ? tenant.spaces[space] : undefined;
+
+/** One that was made to be written, and never was, has no progress. */
+export function progressOf({ position, state, parked, spaces }: TenantDocument): TenantProgress | undefined {
+  if (position === 0 && state === 'running') return undefined;
+  const rows = Object.values(spaces).reduce((sum, space) => sum + space.rows, 0);
+  return { position, state, ...(parked !== undefined && { parked }), rows };
+}

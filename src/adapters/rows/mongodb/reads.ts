@@ -1,0 +1,42 @@
+/** What every process asks of rows on MongoDB. */
+import { type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
+import { type Database, MongoConnection } from './connection.js';
+import { Definitions } from './definitions.js';
+import { progressOf } from './documents.js';
+import { Indexes } from './indexes.js';
+import { Known, TenantRows } from './tenantRows.js';
+
+/** Longer than the longest query. */
+const SOCKET_TIMEOUT_MS = 65_000;
+
+/** The server need not be reachable: each question connects when needed. */
+export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
+  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+  const indexes = new Indexes(url);
+  const known = new Known(new Definitions(), indexes);
+  const shown = <Result>(tenant: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> =>
+    connection.run(async (database) => {
+      const document = await tenantIn(database, tenant);
+      if (document?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
+      return ask(new TenantRows(database, known, document));
+    });
+  return {
+    rows: ({ tenant, space }, query, cancellation) => shown(tenant, (rows) => rows.rows(space, query, cancellation)),
+    page: ({ tenant, space }, query, cancellation) => shown(tenant, (rows) => rows.page(space, query, cancellation)),
+    versions: ({ tenant, space }, query, cancellation) =>
+      shown(tenant, (rows) => rows.versions(space, query, cancellation)),
+    spaces: (tenant) =>
+      connection.run(async (database) => new TenantRows(database, known, await tenantIn(database, tenant)).spaces()),
+    progress: (tenant) =>
+      connection.run(async (database) => {
+        const document = await tenantIn(database, tenant);
+        return document === undefined ? undefined : progressOf(document);
+      }),
+    async close() {
+      await Promise.all([connection.close(), indexes.close()]);
+    },
+  };
+}
+
+/** @param id a tenant, or a copy */
+export const tenantIn = async ({ tenants }: Database, id: string) => (await tenants.findOne({ _id: id })) ?? undefined;
