@@ -1,0 +1,114 @@
+/**
+ * The files of tenants' rows in one directory. `acme.db` is a symbolic link to `acme.<generation>.db`, so that other rows take
+ * the place of a tenant's in one step, and the logs that SQLite keeps beside each file are never mixed up.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { createTenantFile } from './layout.js';
+
+const OF_TENANT = /^([^.]+)\.db$/;
+const GENERATION = /^([^.]+)\.(\d+)\.db$/;
+const BESIDE = ['', '-wal', '-shm'] as const;
+/** Readers leave the name of a tenant here whose file they found damaged. */
+const LOST = 'lost';
+
+export class RowFiles {
+  constructor(readonly directory: string) {
+    mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
+  }
+
+  /** Where a tenant's rows are, if there are any. */
+  path(tenant: string): string {
+    return join(this.directory, `${tenant}.db`);
+  }
+
+  /** It tells whether another file has taken the place of the one that was opened. Undefined: there is none. */
+  number(tenant: string): number | undefined {
+    return statSync(this.path(tenant), { throwIfNoEntry: false })?.ino;
+  }
+
+  tenants(): readonly string[] {
+    return readdirSync(this.directory).flatMap((name) => OF_TENANT.exec(name)?.[1] ?? []);
+  }
+
+  /** Removes files that no link leads to, which a copy or an interruption has left. */
+  removeRemains(): void {
+    for (const name of readdirSync(this.directory)) {
+      const [, tenant] = GENERATION.exec(name) ?? [];
+      if (tenant !== undefined && this.#current(tenant) !== name) this.removeFile(join(this.directory, name));
+    }
+  }
+
+  /** Makes an empty file that is not shown yet. An older one is removed. */
+  create(tenant: string): string {
+    const generation = Number(GENERATION.exec(this.#current(tenant) ?? '')?.[2] ?? 0) + 1;
+    const file = join(this.directory, `${tenant}.${generation}.db`);
+    this.removeFile(file);
+    createTenantFile(file);
+    return file;
+  }
+
+  /** Puts the file in the place of the tenant's rows. Nobody writes to those any more. */
+  show(tenant: string, file: string): void {
+    const before = this.#current(tenant);
+    const link = `${this.path(tenant)}-next`;
+    rmSync(link, { force: true });
+    symlinkSync(file.slice(this.directory.length + 1), link);
+    renameSync(link, this.path(tenant));
+    if (before !== undefined) this.removeFile(join(this.directory, before));
+  }
+
+  remove(tenant: string): void {
+    const current = this.#current(tenant);
+    rmSync(this.path(tenant), { force: true });
+    if (current !== undefined) this.removeFile(join(this.directory, current));
+  }
+
+  removeFile(file: string): void {
+    for (const end of BESIDE) rmSync(file + end, { force: true });
+  }
+
+  /** Keeps the tenant's file for whoever wants to look at it, in place of one that was kept before. */
+  setAside(tenant: string): void {
+    const current = this.#current(tenant);
+    if (current === undefined) return;
+    for (const end of BESIDE) {
+      const aside = join(this.directory, `${tenant}.damaged${end}`);
+      rmSync(aside, { force: true });
+      if (existsSync(join(this.directory, current) + end)) renameSync(join(this.directory, current) + end, aside);
+    }
+  }
+
+  markLost(tenant: string): void {
+    try {
+      writeFileSync(join(this.directory, LOST, tenant), '', { mode: 0o600 });
+    } catch {
+      // The next one that meets the damage tries again.
+    }
+  }
+
+  /** The tenants that readers have marked since the last call. */
+  takeLost(): readonly string[] {
+    const lost = readdirSync(join(this.directory, LOST));
+    for (const tenant of lost) rmSync(join(this.directory, LOST, tenant), { force: true });
+    return lost;
+  }
+
+  #current(tenant: string): string | undefined {
+    try {
+      return readlinkSync(this.path(tenant));
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,268 @@
+/** Writes rows into one file a tenant, in the thread that opens it. */
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import {
+  type Checkpoint,
+  type DumpLine,
+  type Parked,
+  type RowCopy,
+  RowRefusedError,
+  RowsLostError,
+  type RowsQuery,
+  type RowWriter,
+  type Slice,
+  type SpaceRef,
+  type TenantProgress,
+} from '../../../ports/rowStore.js';
+import { isDamage } from '../../damagedFiles.js';
+import { openDerived } from '../../derivedSqlite.js';
+import { codeOf, type Database } from '../../openSqlite.js';
+import { Changes } from './changes.js';
+import { Connection } from './connection.js';
+import { dumpOf } from './dump.js';
+import { RowFiles } from './files.js';
+import { OPEN_FILES, OtherLayoutError, openTenantFile } from './layout.js';
+
+/** What a long clean-up may take at a time, in ms. */
+const PIECE_MS = 50;
+/** How long a write waits for an index that is being made, before it is another tenant's turn. */
+const WAIT_FOR_INDEX_MS = 20;
+
+export function openRowWriter({ directory }: { readonly directory: string }): RowWriter {
+  return new SqliteRowWriter(new RowFiles(directory));
+}
+
+/**
+ * The state of all tenants as it was at the last checkpoint, so that a start opens no files. Positions may be behind those in
+ * the files.
+ */
+const FOLLOWER = `
+  DROP TABLE IF EXISTS checkpoint; DROP TABLE IF EXISTS tenants;
+  CREATE TABLE checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), text TEXT NOT NULL);
+  CREATE TABLE tenants (tenant TEXT PRIMARY KEY, progress TEXT NOT NULL) WITHOUT ROWID;
+`;
+
+class SqliteRowWriter implements RowWriter {
+  readonly #files: RowFiles;
+  readonly #follower: Database;
+  readonly #open: LRUCache<string, Connection>;
+  readonly #copies = new Map<string, { readonly file: string; readonly connection: Connection }>();
+  /** Tenants whose progress the follower's file does not have. */
+  readonly #moved = new Set<string>();
+
+  constructor(files: RowFiles) {
+    this.#files = files;
+    this.#follower = openDerived(join(files.directory, 'follower.sqlite'), {
+      version: 1,
+      schema: FOLLOWER,
+      timeoutMs: 5_000,
+    });
+    this.#open = new LRUCache({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
+    files.removeRemains();
+  }
+
+  async apply(tenant: string, slice: Slice): Promise<boolean> {
+    return this.#on(tenant, (connection) => {
+      const isWhole = applyTo(connection, slice);
+      this.#moved.add(tenant);
+      return isWhole;
+    });
+  }
+
+  async rows({ tenant, space }: SpaceRef, query: RowsQuery) {
+    return this.#on(tenant, (connection) => connection.reading(() => connection.rows(space, query)));
+  }
+
+  async spaces(tenant: string) {
+    if (this.#files.number(tenant) === undefined) return undefined;
+    return this.#on(tenant, (connection) => connection.reading(() => connection.spaces()));
+  }
+
+  async progress(tenant: string) {
+    if (this.#files.number(tenant) === undefined) return undefined;
+    return this.#on(tenant, (connection) => connection.progress());
+  }
+
+  async tenants(): Promise<ReadonlyMap<string, TenantProgress>> {
+    this.#keepMoved();
+    const stored = this.#follower.prepare<[], [string, string]>('SELECT tenant, progress FROM tenants').raw().all();
+    const known = new Map(stored);
+    const tenants = new Map<string, TenantProgress>();
+    for (const tenant of this.#files.tenants()) {
+      const text = known.get(tenant);
+      const progress: TenantProgress | undefined = text === undefined ? this.#progressNow(tenant) : JSON.parse(text);
+      if (progress !== undefined) tenants.set(tenant, progress);
+    }
+    return tenants;
+  }
+
+  #progressNow(tenant: string): TenantProgress | undefined {
+    try {
+      return this.#on(tenant, (connection) => connection.progress());
+    } catch (error) {
+      if (error instanceof RowsLostError) return { position: 0, state: 'filling', rows: 0 };
+      throw error;
+    }
+  }
+
+  async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
+    while (!this.#on(tenant, (connection) => markIn(connection, state))) await delay(WAIT_FOR_INDEX_MS);
+    this.#moved.add(tenant);
+    this.#keepMoved();
+  }
+
+  async copy(tenant: string): Promise<RowCopy> {
+    await this.#discard(tenant);
+    const file = this.#files.create(tenant);
+    const connection = new Connection(openTenantFile(file));
+    this.#copies.set(tenant, { file, connection });
+    return {
+      apply: async (_, slice) => applyTo(connection, slice),
+      rows: async ({ space }, query) => connection.rows(space, query),
+      spaces: async () => connection.spaces(),
+      progress: async () => connection.progress(),
+      dump: () => dumpOf(connection),
+      swap: async () => {
+        this.#copies.delete(tenant);
+        connection.db.close();
+        this.#open.delete(tenant);
+        this.#files.show(tenant, file);
+        this.#moved.add(tenant);
+        this.#keepMoved();
+      },
+      discard: () => this.#discard(tenant),
+    };
+  }
+
+  async #discard(tenant: string): Promise<void> {
+    const copy = this.#copies.get(tenant);
+    this.#copies.delete(tenant);
+    copy?.connection.db.close();
+    if (copy !== undefined) this.#files.removeFile(copy.file);
+  }
+
+  async *dump(tenant: string): AsyncIterable<DumpLine> {
+    if (this.#files.number(tenant) !== undefined) yield* dumpOf(this.#connectionOf(tenant));
+  }
+
+  async remove(tenant: string): Promise<void> {
+    await this.#discard(tenant);
+    this.#open.delete(tenant);
+    this.#files.remove(tenant);
+    this.#moved.delete(tenant);
+    this.#follower.prepare('DELETE FROM tenants WHERE tenant = ?').run(tenant);
+  }
+
+  async checkpoint(): Promise<Checkpoint | undefined> {
+    const text = this.#follower.prepare<[], string>('SELECT text FROM checkpoint').pluck().get();
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  async keep(checkpoint: Checkpoint): Promise<void> {
+    this.#keepMoved(checkpoint);
+    for (const tenant of this.#files.takeLost()) this.#on(tenant, checkPages);
+  }
+
+  #keepMoved(checkpoint?: Checkpoint): void {
+    this.#follower.transaction(() => {
+      const put = this.#follower.prepare('INSERT OR REPLACE INTO tenants VALUES (?, ?)');
+      for (const tenant of this.#moved) {
+        const progress = this.#progressNow(tenant);
+        if (progress !== undefined) put.run(tenant, JSON.stringify(progress));
+      }
+      if (checkpoint !== undefined)
+        this.#follower.prepare('INSERT OR REPLACE INTO checkpoint VALUES (1, ?)').run(JSON.stringify(checkpoint));
+    })();
+    this.#moved.clear();
+  }
+
+  async close(): Promise<void> {
+    this.#keepMoved();
+    for (const tenant of this.#copies.keys()) await this.#discard(tenant);
+    this.#open.clear();
+    this.#follower.close();
+  }
+
+  /** Works on the tenant's rows. Creates them where they are missing. */
+  #on<Result>(tenant: string, work: (connection: Connection) => Result): Result {
+    try {
+      return work(this.#connectionOf(tenant));
+    } catch (error) {
+      if (isDamage(error) || error instanceof OtherLayoutError) throw this.#lose(tenant, error);
+      if (codeOf(error) === 'SQLITE_TOOBIG')
+        throw new RowRefusedError('A row is larger than SQLite can store.', { cause: error });
+      throw error;
+    }
+  }
+
+  #connectionOf(tenant: string): Connection {
+    const open = this.#open.get(tenant);
+    if (open !== undefined) return open;
+    if (this.#files.number(tenant) === undefined) this.#files.show(tenant, this.#files.create(tenant));
+    const connection = new Connection(openTenantFile(this.#files.path(tenant), { timeoutMs: WAIT_FOR_INDEX_MS }));
+    this.#open.set(tenant, connection);
+    return connection;
+  }
+
+  /** Puts empty rows in the place of those that cannot be used. @returns the error to throw */
+  #lose(tenant: string, cause: unknown): RowsLostError {
+    this.#open.delete(tenant);
+    if (isDamage(cause)) this.#files.setAside(tenant);
+    const file = this.#files.create(tenant);
+    const empty = new Connection(openTenantFile(file));
+    markIn(empty, 'filling');
+    empty.db.close();
+    this.#files.show(tenant, file);
+    this.#moved.add(tenant);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`, { cause });
+  }
+}
+
+/** @returns undefined while another connection writes, which makes an index: it is another tenant's turn */
+function writing<Result>(connection: Connection, work: () => Result): Result | undefined {
+  try {
+    connection.run('BEGIN IMMEDIATE');
+  } catch (error) {
+    if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
+    throw error;
+  }
+  try {
+    const result = work();
+    connection.run('COMMIT');
+    return result;
+  } finally {
+    if (connection.db.inTransaction) connection.run('ROLLBACK');
+  }
+}
+
+const applyTo = (connection: Connection, slice: Slice): boolean =>
+  writing(connection, () => connection.position() >= slice.position || applyAll(connection, slice)) ?? false;
+
+/** @returns false if a part of a clean-up is left */
+function applyAll(connection: Connection, { position, writes }: Slice): boolean {
+  const changes = new Changes(connection);
+  for (const write of writes) {
+    if (write.kind !== 'cleanUp') changes.apply(write);
+    else if (!changes.cleanUp(write.space, write.batch, write.to, performance.now() + PIECE_MS)) {
+      changes.finish(position);
+      return false;
+    }
+  }
+  changes.finish(position);
+  connection.run('UPDATE tenant SET position = ?', position);
+  return true;
+}
+
+/** @returns false while another connection writes */
+const markIn = (connection: Connection, state: 'filling' | Parked | undefined): boolean =>
+  writing(connection, () =>
+    connection.run('UPDATE tenant SET state = ?', state === undefined ? null : JSON.stringify(state)),
+  ) !== undefined;
+
+/** @throws SQLite's error, if pages are damaged */
+function checkPages({ db }: Connection): void {
+  const [said] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
+  if (said !== 'ok') throw Object.assign(new Error(said), { code: 'SQLITE_CORRUPT' });
+}
