@@ -37,7 +37,7 @@ const overBuilt = (displayName, files, except = [], more = {}) => ({
 });
 
 /** What `npm test` has of folders that are otherwise for `test:all`. */
-const QUICK = ['faults/kill', 'cli/start', 'cli/backup', 'cli/restore'];
+const QUICK = ['faults/kill', 'projections/follower', 'cli/start', 'cli/backup', 'cli/restore'];
 /** What it does not have of its own folders, since it takes an engine that has to be installed. */
 const ON_ENGINES = ['\\.(mongodb|rabbitmq|eventstoredb)\\.test\\.'];
 const except = QUICK.map((file) => `/${file}\\.`);

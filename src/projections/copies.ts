@@ -1,0 +1,125 @@
+/** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
+import type { Position } from '../ports/eventStore.js';
+import type { DumpLine, RowCopy, RowWriter } from '../ports/rowStore.js';
+import type { CopyOptions, Follower } from './follower.js';
+
+/** The most differences that are named, and the most that are counted. */
+const NAMED_DIFFERENCES = 100;
+const COUNTED_DIFFERENCES = 10_000;
+
+export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
+
+export type RebuildReport = {
+  readonly tenant: string;
+  readonly position: Position;
+  readonly rows: number;
+  readonly seconds: number;
+};
+
+/** A space, a row or a version that is not as the log says. Without values: they may be confidential. */
+export type Difference = Pick<DumpLine, 'space' | 'kind' | 'id'> & {
+  readonly is: 'missing' | 'unexpected' | 'different';
+};
+
+export type VerifyReport = RebuildReport & {
+  readonly differences: readonly Difference[];
+  /** How many there are beside those; at least, if there are very many. */
+  readonly more: number;
+};
+
+/** The tenant is read and written meanwhile. @throws see `Follower.withCopy` */
+export function rebuild(follower: Follower, tenant: string, options: WorkOptions): Promise<RebuildReport> {
+  const startedAt = performance.now();
+  return follower.withCopy(tenant, { ...options, toEnd: true }, async (copy) => {
+    const report = await made(tenant, copy, startedAt);
+    await follower.swap(tenant, copy);
+    return report;
+  });
+}
+
+/** Writes of the tenant are shown after the comparison. @throws see `Follower.withCopy` */
+export function verify(
+  follower: Follower,
+  writer: Pick<RowWriter, 'dump'>,
+  tenant: string,
+  options: WorkOptions,
+): Promise<VerifyReport> {
+  const startedAt = performance.now();
+  return follower.withCopy(tenant, options, async (copy) => {
+    const report = await made(tenant, copy, startedAt);
+    const found = await differences(writer.dump(tenant), copy.dump(tenant), options.signal);
+    await copy.discard();
+    const seconds = secondsSince(startedAt);
+    return {
+      ...report,
+      seconds,
+      differences: found.slice(0, NAMED_DIFFERENCES),
+      more: Math.max(0, found.length - NAMED_DIFFERENCES),
+    };
+  });
+}
+
+async function made(tenant: string, copy: RowCopy, startedAt: number): Promise<RebuildReport> {
+  const { position, rows } = (await copy.progress(tenant)) ?? { position: 0, rows: 0 };
+  return { tenant, position, rows, seconds: secondsSince(startedAt) };
+}
+
+const secondsSince = (time: number): number => (performance.now() - time) / 1000;
+
+/** Both are in the same order, so equal lines are never far from each other. */
+async function differences(
+  shown: AsyncIterable<DumpLine>,
+  made: AsyncIterable<DumpLine>,
+  signal: AbortSignal,
+): Promise<readonly Difference[]> {
+  const [alone, aloneInCopy] = [new Unmatched(), new Unmatched()];
+  const [ofShown, ofCopy] = [shown[Symbol.asyncIterator](), made[Symbol.asyncIterator]()];
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const [one, other] = [await ofShown.next(), await ofCopy.next()];
+      if (one.done === true && other.done === true) break;
+      if (one.done !== true && !aloneInCopy.take(one.value)) alone.add(one.value);
+      if (other.done !== true && !alone.take(other.value)) aloneInCopy.add(other.value);
+      if (alone.size + aloneInCopy.size > COUNTED_DIFFERENCES) break;
+    }
+  } finally {
+    await Promise.all([ofShown.return?.(), ofCopy.return?.()]);
+  }
+  const [unexpected, missing] = [alone.places(), aloneInCopy.places()];
+  return [
+    ...[...missing].map(([key, line]) => difference(line, unexpected.has(key) ? 'different' : 'missing')),
+    ...[...unexpected].flatMap(([key, line]) => (missing.has(key) ? [] : [difference(line, 'unexpected')])),
+  ];
+}
+
+const difference = ({ space, kind, id }: DumpLine, is: Difference['is']): Difference => ({ space, kind, id, is });
+
+/** Lines that the other side does not have, as far as it was read. */
+class Unmatched {
+  readonly #lines = new Map<string, DumpLine>();
+
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  add(line: DumpLine): void {
+    this.#lines.set(JSON.stringify(line), line);
+  }
+
+  /** @returns whether the line was there */
+  take(line: DumpLine): boolean {
+    return this.#lines.delete(JSON.stringify(line));
+  }
+
+  /** The first line of each row or version. */
+  places(): ReadonlyMap<string, DumpLine> {
+    const places = new Map<string, DumpLine>();
+    for (const line of this.#lines.values()) {
+      const { space, kind, id } = line;
+      const key = JSON.stringify([space, kind, id]);
+      if (!places.has(key)) places.set(key, line);
+    }
+    return places;
+  }
+}

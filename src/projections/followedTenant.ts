@@ -1,0 +1,194 @@
+/**
+ * One tenant that is followed: its events that wait, and its turns, in which they become rows.
+ *
+ *     running ◀──▶ apart    its queue is full and it is read by itself, or it has caught up with the log
+ *     running, apart ────── an event cannot be applied ─────▶ parked
+ *     parked ────────────── a retry, or a start ────────────▶ apart
+ *     any ───────────────── the tenant is deleted ──────────▶ gone
+ *
+ * Beside that, it has a mark that is stored with its rows: while it is `filling` its rows are not shown.
+ */
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import { type Parked, RowRefusedError, type RowWriter, type Slice } from '../ports/rowStore.js';
+import { WakeUp } from '../supervision/waiting.js';
+import { EventNotAppliedError } from './rows.js';
+
+/** How long a turn of a tenant takes, in milliseconds: it ends with the slice that passes this. */
+const TURN_MS = 50;
+
+/** What a tenant's rows are written to: the store, or a copy of the tenant's rows. */
+export type WrittenRows = Pick<RowWriter, 'rows' | 'spaces' | 'apply'>;
+
+export type SlicesOf = (
+  tenant: string,
+  events: readonly RecordedEvent[],
+  store: Pick<RowWriter, 'rows' | 'spaces'>,
+) => AsyncIterable<Slice>;
+
+export type TurnEnd = 'applied' | 'parked' | 'deleted';
+
+type Beginning = { readonly position: Position; readonly mark?: 'filling' | Parked | undefined };
+
+export class FollowedTenant {
+  readonly name: string;
+  /** The rows are made up to here. */
+  position: Position;
+  /** Events up to here are in the rows or wait: they are not offered again. */
+  readTo: Position;
+  /** It is not read with the others. */
+  isApart = false;
+  /** Stored with the rows. */
+  mark: 'filling' | Parked | undefined;
+  /** Why it stands still. Undefined during a retry, while the mark says how it was before. */
+  parked: Parked | undefined;
+  /** A mark is removed as soon as the rows are made up to here. */
+  shownFrom: Position = Number.POSITIVE_INFINITY;
+  /** It has its turn. */
+  isBusy = false;
+  /** It has no turns, so that its rows stay as they are. */
+  isHeld = false;
+  readonly turnEnded = new WakeUp();
+  #events: RecordedEvent[] = [];
+  #items = 0;
+  /** A clean-up of which a part is left. */
+  #unfinished: Slice | undefined;
+  /** Up to here, appends are applied one by one: the engine has refused several together. */
+  #oneByOneTo: Position = 0;
+
+  constructor(name: string, { position, mark }: Beginning) {
+    this.name = name;
+    this.position = position;
+    this.readTo = position;
+    this.mark = mark;
+  }
+
+  /** Of the first event that waits. */
+  get next(): RecordedEvent | undefined {
+    return this.#events[0];
+  }
+
+  /** What waits, in rows. */
+  get items(): number {
+    return this.#items;
+  }
+
+  get hasTurn(): boolean {
+    if (this.isBusy) return false;
+    return this.#unfinished !== undefined || (!this.isHeld && this.next !== undefined);
+  }
+
+  /** Nothing of it is half done. */
+  get isWhole(): boolean {
+    return !this.isBusy && this.#unfinished === undefined;
+  }
+
+  /** An event that is read already, or that a parked tenant has to wait with, is left out. */
+  offer(event: RecordedEvent): void {
+    if (event.position <= this.readTo) return;
+    if (event.type === 'TenantDeleted') this.#deleteNext();
+    if (this.parked !== undefined) return;
+    this.#events.push(event);
+    this.#items += itemsIn(event);
+  }
+
+  /** Applies what waits for about 50 ms, or one slice. @throws what an engine throws */
+  async turn(store: WrittenRows, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
+    const until = performance.now() + TURN_MS;
+    const apply = async (slice: Slice): Promise<boolean> => {
+      const isDone = await store.apply(this.name, slice);
+      this.#unfinished = isDone ? undefined : slice;
+      if (!isDone) return false;
+      this.#moveTo(slice.position);
+      onApplied(slice.position);
+      return performance.now() < until;
+    };
+    this.isBusy = true;
+    try {
+      if (this.#unfinished !== undefined && !(await apply(this.#unfinished))) return 'applied';
+      while (this.next !== undefined && performance.now() < until) {
+        if (this.next.type === 'TenantDeleted') return 'deleted';
+        const events = this.next.position <= this.#oneByOneTo ? this.#firstAppend() : [...this.#events];
+        for await (const slice of slicesOf(this.name, events, store)) {
+          if (slice.drop) return 'deleted';
+          if (!(await apply(slice))) return 'applied';
+        }
+        this.#moveTo(events.at(-1)?.position ?? 0);
+      }
+      return 'applied';
+    } catch (error) {
+      return this.#fail(error);
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  #moveTo(position: Position): void {
+    this.position = Math.max(position, this.position);
+    const applied = this.#events.filter((event) => event.position <= position);
+    this.#events = this.#events.slice(applied.length);
+    this.#items -= applied.reduce((sum, event) => sum + itemsIn(event), 0);
+  }
+
+  #firstAppend(): readonly RecordedEvent[] {
+    return this.#events.filter(({ position }) => position === this.next?.position);
+  }
+
+  /** Only an event that cannot be applied parks the tenant. @throws any other error */
+  #fail(error: unknown): TurnEnd {
+    const isRefused = error instanceof RowRefusedError;
+    const [first, last] = [this.#events[0], this.#events.at(-1)];
+    if (isRefused && first && last && first.position !== last.position && first.position > this.#oneByOneTo) {
+      this.#oneByOneTo = last.position;
+      return 'applied';
+    }
+    const event = error instanceof EventNotAppliedError ? error.event : isRefused ? first : undefined;
+    if (event === undefined || !(error instanceof Error)) throw error;
+    const { position, id: eventId, type: eventType } = event;
+    const before = typeof this.mark === 'object' && this.mark.position === position ? this.mark : undefined;
+    const since = before?.since ?? new Date().toISOString();
+    this.park({ position, eventId, eventType, error: error.message, since }, this.position);
+    return 'parked';
+  }
+
+  /** @param position where its rows are */
+  park(parked: Parked, position: Position): void {
+    this.parked = parked;
+    this.position = position;
+    this.forgetWaiting();
+  }
+
+  /** Continues where it was parked, or begins once more at another position. It is read by itself from there. */
+  restart(position: Position): void {
+    this.parked = undefined;
+    this.position = position;
+    this.readTo = position;
+    this.isApart = true;
+    this.shownFrom = Number.POSITIVE_INFINITY;
+    this.forgetWaiting();
+  }
+
+  /** No other event of the tenant counts. */
+  #deleteNext(): void {
+    this.parked = undefined;
+    this.forgetWaiting();
+  }
+
+  forgetWaiting(): void {
+    this.#events = [];
+    this.#items = 0;
+    this.#unfinished = undefined;
+  }
+}
+
+/** Of ids that are packed into one text, and of long texts. */
+const CHARACTERS_OF_ITEM = 200;
+
+/** Roughly how many rows an event is about. */
+function itemsIn({ data }: RecordedEvent): number {
+  let items = 1;
+  for (const value of Object.values(data ?? {})) {
+    if (Array.isArray(value)) items += value.length;
+    else if (typeof value === 'string') items += value.length / CHARACTERS_OF_ITEM;
+  }
+  return items;
+}

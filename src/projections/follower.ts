@@ -1,0 +1,396 @@
+/**
+ * Keeps the rows of all tenants current: reads the log, lets tenants take turns, and keeps how far it has come.
+ *
+ * One reader reads the log for all. A tenant that cannot keep up with it, that is being filled or retried, is apart: a second
+ * reader reads the log for all of those together, and gives them back when it has come to where the first one is. So a slow
+ * tenant slows itself.
+ */
+import { tenantStream } from '../domain/streams.js';
+import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
+import { sleep, WakeUp } from '../supervision/waiting.js';
+import { appliedTo, beginningIn } from './checkpoints.js';
+import { FollowedTenant, type SlicesOf } from './followedTenant.js';
+import type { FollowerNews } from './progress.js';
+import { concerns, tenantOf } from './tenantOf.js';
+import { Turns } from './turns.js';
+
+/** How much is read ahead, in rows that have to be made. */
+const READ_AHEAD = {
+  /** A reader waits while its tenants have more than this. */
+  all: 20_000,
+  /** A tenant with more than this is read by itself, so that the others need not wait for it. */
+  ofTenant: 5_000,
+};
+/** How often the checkpoint is kept, in milliseconds. */
+const KEEP_EVERY_MS = 1_000;
+
+export type FollowerDeps = {
+  readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'identity' | 'holds'>;
+  readonly writer: RowWriter;
+  readonly slicesOf: SlicesOf;
+  readonly onNews: (news: FollowerNews) => void;
+  /** Tenants that the log has: those without rows are filled. */
+  readonly known?: Iterable<string>;
+  /** Takes another log as it is. Default: refuses it. */
+  readonly acceptLog?: boolean;
+  /** Tenants that have turns at once: more than 1 where the engine is away from this process. Default 1. */
+  readonly atOnce?: number;
+  readonly readAhead?: typeof READ_AHEAD;
+  /** Whether this follower has the tenant. Default: it has all. */
+  readonly isOwn?: (tenant: string) => boolean;
+};
+
+export type CopyOptions = {
+  /** Discards the copy. */
+  readonly signal: AbortSignal;
+  /** Positions of the log that are applied, and how many it will be. */
+  readonly onProgress?: (done: Position, of: Position) => void;
+  /** A parked tenant's copy goes beyond the event that parked it. */
+  readonly toEnd?: boolean;
+};
+
+export class Follower {
+  readonly #deps: FollowerDeps;
+  readonly #readAhead: typeof READ_AHEAD;
+  readonly #tenants = new Map<string, FollowedTenant>();
+  /** Tenants that were deleted, or that the log only mentions. */
+  readonly #gone = new Set<string>();
+  /** Where the reader for all is. */
+  #place: EventPosition = { position: 0 };
+  /** Where the log was at the start. */
+  #head: Position = 0;
+  readonly #turns: Turns;
+  /** Copies have turns as tenants have. */
+  readonly #copies = new Map<FollowedTenant, RowCopy>();
+  readonly #retries = new Map<FollowedTenant, (parked: Parked | undefined) => void>();
+  readonly #ending = new AbortController();
+  readonly #room = new WakeUp();
+  readonly #setApart = new WakeUp();
+  readonly #roomApart = new WakeUp();
+
+  constructor(deps: FollowerDeps) {
+    this.#deps = deps;
+    this.#readAhead = deps.readAhead ?? READ_AHEAD;
+    const onTurnEnd = (): void => {
+      this.#room.wake();
+      this.#roomApart.wake();
+    };
+    this.#turns = new Turns(deps.atOnce ?? 1, (tenant) => this.#turn(tenant), onTurnEnd);
+  }
+
+  /** Runs until the signal aborts. @throws OtherLogError, and what an engine throws: go on with a new follower */
+  async run(signal: AbortSignal): Promise<void> {
+    const log = await this.#deps.eventStore.identity();
+    await this.#begin(log);
+    const running = AbortSignal.any([signal, this.#ending.signal]);
+    const work = [this.#read(running), this.#readApart(running), this.#turns.run(running)];
+    const parts = [...work, this.#keepCheckpoints(log, running)];
+    try {
+      await Promise.race(parts);
+    } finally {
+      this.#ending.abort(new Error('The rows are no longer followed here.'));
+      await Promise.allSettled(parts);
+    }
+    if (appliedTo(this.#place.position, this.#tenants.values()) >= this.#place.position)
+      await this.#deps.writer.keep({ log, ...this.#place });
+  }
+
+  /** Tries a parked tenant again. @returns why it is parked again; undefined if it is not */
+  async retry(name: string): Promise<Parked | undefined> {
+    const tenant = this.#tenants.get(name);
+    if (tenant?.parked === undefined) return undefined;
+    const outcome = new Promise<Parked | undefined>((resolve) => void this.#retries.set(tenant, resolve));
+    this.#restart(tenant, tenant.position);
+    return outcome;
+  }
+
+  /**
+   * Fills a copy of the tenant's rows, and holds the tenant where the copy is while it is used.
+   * @returns what `use` returns
+   * @throws Error if there is no such tenant, or an event cannot be applied; the reason of the signal
+   */
+  async withCopy<T>(name: string, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
+    const tenant = this.#tenants.get(name);
+    if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
+    if (tenant.mark === 'filling') throw new Error(`The rows of ${name} are being made already.`);
+    const copy = await this.#deps.writer.copy(name);
+    const copied = new FollowedTenant(name, { position: 0 });
+    const { parked, position } = tenant;
+    this.#copies.set(copied, copy);
+    try {
+      await this.#fillCopy(copied, tenant, options);
+      return await use(copy);
+    } catch (error) {
+      if (parked !== undefined) tenant.park(parked, position);
+      await copy.discard();
+      throw error;
+    } finally {
+      this.#turns.leave(copied);
+      this.#copies.delete(copied);
+      tenant.isHeld = false;
+      this.#turns.wake(tenant);
+    }
+  }
+
+  /** Takes the copy in place of the tenant's rows. */
+  async swap(name: string, copy: RowCopy): Promise<void> {
+    await copy.swap();
+    const tenant = this.#tenants.get(name);
+    if (tenant?.mark === undefined) return;
+    tenant.mark = undefined;
+    this.#deps.onNews({ kind: 'applied', tenant: name, position: tenant.position });
+    this.#deps.onNews({ kind: 'running', tenant: name });
+  }
+
+  /** Finds where to go on, and which tenants have to be read by themselves. */
+  async #begin(log: string): Promise<void> {
+    const { eventStore, writer, known = [] } = this.#deps;
+    this.#head = await eventStore.head();
+    this.#place = await beginningIn(log, this.#head, this.#deps);
+    for (const [name, { position, state, parked }] of await writer.tenants()) {
+      const tenant = new FollowedTenant(name, { position, mark: parked ?? (state === 'filling' ? state : undefined) });
+      // A release may know how to apply what the one before could not.
+      tenant.isApart = tenant.mark !== undefined;
+      this.#tenants.set(name, tenant);
+    }
+    if (this.#place.position > 0) for (const name of known) await this.#find(name);
+  }
+
+  /** Makes known the tenants of these events. */
+  async #know(events: readonly RecordedEvent[]): Promise<void> {
+    for (const event of events) {
+      const name = tenantOf(event);
+      if (name === undefined || this.#tenants.has(name)) continue;
+      if (event.type === 'TenantCreated' && event.stream === tenantStream(name)) await this.#create(name, event);
+      else await this.#find(name);
+    }
+  }
+
+  async #create(name: string, { position }: RecordedEvent): Promise<void> {
+    if (this.#deps.isOwn?.(name) === false) return;
+    const tenant = new FollowedTenant(name, { position: 0 });
+    this.#tenants.set(name, tenant);
+    if (position > this.#head) return;
+    tenant.shownFrom = this.#head;
+    await this.#fill(tenant);
+  }
+
+  /** A tenant that the log has from before, and that has no rows: it was deleted, or its rows are lost. */
+  async #find(name: string): Promise<void> {
+    if (this.#tenants.has(name) || this.#gone.has(name) || this.#deps.isOwn?.(name) === false) return;
+    const history = await this.#deps.eventStore.readStream(tenantStream(name));
+    if (history.length === 0 || history.some(({ type }) => type === 'TenantDeleted')) {
+      this.#gone.add(name);
+      return;
+    }
+    const tenant = new FollowedTenant(name, { position: 0 });
+    this.#tenants.set(name, tenant);
+    this.#restart(tenant, 0);
+    await this.#fill(tenant);
+  }
+
+  async #fill(tenant: FollowedTenant): Promise<void> {
+    tenant.mark = 'filling';
+    this.#deps.onNews({ kind: 'filling', tenant: tenant.name });
+    await this.#deps.writer.mark(tenant.name, 'filling');
+  }
+
+  /** For all tenants that are not apart. */
+  async #read(signal: AbortSignal): Promise<void> {
+    let isLive = false;
+    for await (const slice of this.#deps.eventStore.subscribe({ after: this.#place.position, signal })) {
+      await this.#know(slice.events);
+      const isAtHead = this.#place.position < this.#head && slice.position >= this.#head;
+      // All of a slice at once: the other reader, and copies, compare with this place.
+      for (const event of slice.events) {
+        const tenant = this.#tenants.get(tenantOf(event) ?? '');
+        if (tenant !== undefined && (!tenant.isApart || event.type === 'TenantDeleted')) this.#offer(tenant, event);
+      }
+      this.#place = { position: slice.position, eventId: slice.eventId };
+      if (isAtHead) for (const tenant of this.#tenants.values()) this.#turns.wake(tenant);
+      isLive ||= slice.caughtUp;
+      if (isLive) this.#letGo();
+      while (this.#waitingItems(false) > this.#readAhead.all && !signal.aborted)
+        await this.#room.wait(undefined, signal);
+    }
+  }
+
+  /** Tenants that cannot keep up go on by themselves, from what they have got. */
+  #letGo(): void {
+    for (const tenant of this.#turns.open) {
+      if (tenant.isApart || this.#copies.has(tenant) || tenant.items <= this.#readAhead.ofTenant) continue;
+      tenant.isApart = true;
+      tenant.readTo = this.#place.position;
+      this.#setApart.wake();
+    }
+  }
+
+  /** For tenants that are apart: all those at once in one pass. */
+  async #readApart(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const apart = [...this.#tenants.values()].filter(({ isApart, parked }) => isApart && parked === undefined);
+      if (apart.length === 0) await this.#setApart.wait(undefined, signal);
+      else await this.#pass(new Map(apart.map((tenant) => [tenant.name, tenant])), signal);
+    }
+  }
+
+  /** Ends where the reader for all is; from there on, it has the tenants. */
+  async #pass(tenants: ReadonlyMap<string, FollowedTenant>, signal: AbortSignal): Promise<void> {
+    const after = Math.min(...[...tenants.values()].map(({ readTo }) => readTo));
+    for await (const slice of this.#slicesOf(new Set(tenants.keys()), after, signal)) {
+      const isOver = slice.position >= this.#place.position;
+      for (const event of slice.events) {
+        const tenant = tenants.get(tenantOf(event) ?? '');
+        if (tenant?.isApart === true && this.#tenants.has(tenant.name)) this.#offer(tenant, event);
+      }
+      for (const tenant of tenants.values()) {
+        tenant.readTo = Math.max(tenant.readTo, slice.position);
+        if (!isOver || tenant.parked !== undefined) continue;
+        tenant.isApart = false;
+        tenant.shownFrom = this.#place.position;
+        this.#turns.wake(tenant);
+      }
+      if (isOver) return;
+      while (this.#waitingItems(true) > this.#readAhead.all && !signal.aborted)
+        await this.#roomApart.wait(undefined, signal);
+    }
+  }
+
+  #slicesOf(tenants: ReadonlySet<string>, after: Position, signal: AbortSignal): AsyncIterable<EventSlice> {
+    return this.#deps.eventStore.subscribe({ after, accepts: (stream) => concerns(stream, tenants), signal });
+  }
+
+  #offer(tenant: FollowedTenant, event: RecordedEvent): void {
+    tenant.offer(event);
+    this.#turns.wake(tenant);
+  }
+
+  #waitingItems(isApart: boolean): number {
+    const waiting = this.#turns.open.filter((each) => each.isApart === isApart && !this.#copies.has(each));
+    return waiting.reduce((sum, { items }) => sum + items, 0);
+  }
+
+  /** Reads the tenant by itself, from this position. */
+  #restart(tenant: FollowedTenant, position: Position): void {
+    tenant.restart(position);
+    this.#setApart.wake();
+  }
+
+  async #turn(tenant: FollowedTenant): Promise<void> {
+    const { writer, slicesOf, onNews } = this.#deps;
+    const copy = this.#copies.get(tenant);
+    const { name } = tenant;
+    if (tenant.hasTurn) {
+      const onApplied = (position: Position): void => {
+        if (copy === undefined) onNews({ kind: 'applied', tenant: name, position });
+      };
+      try {
+        const end = await tenant.turn(copy ?? writer, slicesOf, onApplied);
+        if (end === 'deleted') await this.#delete(tenant);
+        else if (end === 'parked' && copy === undefined) await this.#park(tenant);
+      } catch (error) {
+        if (!(error instanceof RowsLostError) || copy !== undefined) throw error;
+        this.#fillAgain(tenant, error);
+      }
+    }
+    if (this.#tenants.get(name) === tenant) await this.#showIfDue(tenant);
+  }
+
+  #fillAgain(tenant: FollowedTenant, { message: reason }: RowsLostError): void {
+    tenant.mark = 'filling';
+    this.#restart(tenant, 0);
+    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason });
+  }
+
+  async #delete(tenant: FollowedTenant): Promise<void> {
+    const { name } = tenant;
+    this.#gone.add(name);
+    this.#tenants.delete(name);
+    tenant.forgetWaiting();
+    await this.#deps.writer.remove(name);
+    this.#deps.onNews({ kind: 'deleted', tenant: name });
+  }
+
+  async #park(tenant: FollowedTenant): Promise<void> {
+    const { name, parked } = tenant;
+    if (parked === undefined) return;
+    await this.#deps.writer.mark(name, parked);
+    tenant.mark = parked;
+    this.#deps.onNews({ kind: 'parked', tenant: name, parked });
+    this.#endRetry(tenant, parked);
+  }
+
+  /** A tenant that was filled or retried is shown once it has come to where the others were. */
+  async #showIfDue(tenant: FollowedTenant): Promise<void> {
+    const { mark, parked, isApart, shownFrom, next, isWhole } = tenant;
+    if (mark === undefined || parked !== undefined || isApart || !isWhole) return;
+    if (shownFrom > this.#place.position || (next !== undefined && next.position <= shownFrom)) return;
+    await this.#deps.writer.mark(tenant.name, undefined);
+    tenant.mark = undefined;
+    this.#deps.onNews({ kind: 'running', tenant: tenant.name });
+    this.#endRetry(tenant, undefined);
+  }
+
+  #endRetry(tenant: FollowedTenant, parked: Parked | undefined): void {
+    this.#retries.get(tenant)?.(parked);
+    this.#retries.delete(tenant);
+  }
+
+  /** Fills the copy up to where the tenant is, and holds the tenant there. */
+  async #fillCopy(copied: FollowedTenant, tenant: FollowedTenant, options: CopyOptions): Promise<void> {
+    const { onProgress, toEnd = false } = options;
+    const signal = AbortSignal.any([options.signal, this.#ending.signal]);
+    const end = (): Position => (toEnd && tenant.parked !== undefined ? this.#place.position : tenant.position);
+    for await (const slice of this.#slicesOf(new Set([tenant.name]), 0, signal)) {
+      if (slice.position >= end()) await this.#hold(tenant, signal);
+      for (const event of slice.events) {
+        if (tenantOf(event) === tenant.name && event.position <= end()) this.#offer(copied, event);
+      }
+      copied.readTo = Math.min(slice.position, end());
+      const isAhead = () =>
+        tenant.isHeld ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
+      while (isAhead() && !signal.aborted) {
+        await copied.turnEnded.wait(undefined, signal);
+        if (copied.parked !== undefined) throw new Error(notApplied(copied.parked));
+      }
+      signal.throwIfAborted();
+      onProgress?.(copied.position, end());
+      if (!tenant.isHeld || copied.readTo < end()) continue;
+      if (toEnd) this.#join(tenant, copied.readTo);
+      return;
+    }
+    signal.throwIfAborted();
+  }
+
+  /** Waits until nothing of the tenant is half done. */
+  async #hold(tenant: FollowedTenant, signal: AbortSignal): Promise<void> {
+    tenant.isHeld = true;
+    while (!tenant.isWhole && !signal.aborted) await tenant.turnEnded.wait(undefined, signal);
+  }
+
+  /** A parked tenant goes on with the others, as its copy is where they are. */
+  #join(tenant: FollowedTenant, position: Position): void {
+    if (tenant.parked === undefined) return;
+    tenant.restart(position);
+    tenant.isApart = false;
+  }
+
+  /** Keeps places up to which all is applied, so that the next start reads little. */
+  async #keepCheckpoints(log: string, signal: AbortSignal): Promise<void> {
+    let [kept, next] = [this.#place, this.#place];
+    while (!signal.aborted) {
+      await sleep(KEEP_EVERY_MS, signal);
+      const applied = appliedTo(this.#place.position, this.#tenants.values());
+      if (applied >= next.position && next.position > kept.position) {
+        await this.#deps.writer.keep({ log, ...next });
+        kept = next;
+        this.#deps.onNews({ kind: 'read', position: kept.position });
+      }
+      if (applied >= next.position) next = this.#place;
+    }
+  }
+}
+
+const notApplied = ({ eventType, position, error }: Parked): string =>
+  `The event ${eventType} at position ${position} cannot be applied: ${error}`;

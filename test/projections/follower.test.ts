@@ -1,0 +1,319 @@
+/** The follower: rows of all tenants are kept current, and no tenant waits for another. Over a real log, with rows in memory. */
+import { randomUUID } from 'node:crypto';
+import { OtherLogError } from '#app/ports/eventStore.js';
+import { RowRefusedError } from '#app/ports/rowStore.js';
+import { rebuild, verify } from '#app/projections/copies.js';
+import type { FollowerDeps } from '#app/projections/follower.js';
+import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
+import { FollowedLog, Following, namesIn } from '../support/followedLog.js';
+import { MemoryRows } from '../support/memoryRows.js';
+
+let log: FollowedLog;
+let rows: MemoryRows;
+let following: Following[];
+
+beforeEach(async () => {
+  log = await FollowedLog.open();
+  rows = new MemoryRows();
+  following = [];
+});
+
+afterEach(async () => {
+  for (const each of following) await each.stop().catch(() => undefined);
+  await log.close();
+});
+
+function follow(deps: Partial<FollowerDeps> = {}, writer = rows): Following {
+  const started = new Following(log, writer, deps);
+  following.push(started);
+  return started;
+}
+
+/** Rows as a follower makes them that begins now. */
+async function madeNow(tenant: string, position: number): Promise<string> {
+  const fresh = new MemoryRows();
+  const following = follow({}, fresh);
+  await following.applied(tenant, position);
+  await following.stop();
+  return dumpOf(fresh, tenant);
+}
+
+async function dumpOf(store: MemoryRows, tenant: string): Promise<string> {
+  const lines: string[] = [];
+  for await (const line of store.dump(tenant)) lines.push(JSON.stringify(line));
+  return lines.join('\n');
+}
+
+const nothing = { signal: new AbortController().signal };
+
+/** Fails at items with this name until it is mended. */
+function failingAt(name: string) {
+  let isMended = false;
+  const failing: FollowerDeps['slicesOf'] = async function* (tenant, events, store) {
+    const bad = events.findIndex(({ data }) => !isMended && JSON.stringify(data).includes(name));
+    yield* slicesOf(tenant, bad < 0 ? events : events.slice(0, bad), store, { deliveryLogDays: 30 });
+    const event = events[bad];
+    if (event !== undefined) throw new EventNotAppliedError(event, new Error('It is bad.'));
+  };
+  return { slicesOf: failing, mend: () => (isMended = true) };
+}
+
+test('what is written is shown, and what another follower applied is not applied again', async () => {
+  await log.create('acme');
+  const first = follow();
+  await first.running('acme');
+  await first.applied('acme', await log.item('acme', 'One'));
+  await first.stop();
+  const position = await log.item('acme', 'Two');
+  const second = follow();
+  await second.applied('acme', position);
+  await second.stop();
+  expect(namesIn(rows, 'acme')).toEqual(['One', 'Two']);
+  expect(await rows.checkpoint()).toMatchObject({ position, log: await log.store.identity() });
+  expect(second.news.filter(({ kind }) => kind === 'applied')).toHaveLength(1);
+});
+
+test('the past of an erased item is redacted', async () => {
+  await log.create('acme');
+  const id = randomUUID();
+  await log.item('acme', 'Secret', id);
+  await log.change('acme', id, 'Open');
+  await follow().applied('acme', await log.erase('acme', id));
+  const versions = rows.stored.get('acme')?.spaces.get('dyn_item')?.versions;
+  expect(versions?.map(({ fields }) => fields.name)).toEqual(['erased']);
+});
+
+test('a kill at any moment is made good from the checkpoint', async () => {
+  await log.create('acme');
+  for (let n = 0; n < 20; n += 1) await log.item('acme', `Item ${n}`);
+  const position = await log.cleanUp('acme', 20);
+  let left = 0;
+  for (;;) {
+    const killed = new Error('Killed.');
+    let applied = 0;
+    const mortal = new MemoryRows({ cleanedUpAtOnce: 7 });
+    for (const [name, stored] of rows.stored) mortal.stored.set(name, stored);
+    const apply = mortal.apply.bind(mortal);
+    mortal.apply = async (...slice) => {
+      applied += 1;
+      if (applied > left) throw killed;
+      return apply(...slice);
+    };
+    const kept = await rows.checkpoint();
+    if (kept !== undefined) await mortal.keep(kept);
+    const each = follow({}, mortal);
+    const ended = await Promise.race([each.ended.catch((error: unknown) => error), each.applied('acme', position)]);
+    rows = mortal;
+    if (ended !== killed) break;
+    left = 1;
+  }
+  expect(await dumpOf(rows, 'acme')).toBe(await madeNow('acme', position));
+});
+
+test('a tenant with a long clean-up does not hold others', async () => {
+  rows = new MemoryRows({ cleanedUpAtOnce: 1 });
+  await log.create('slow');
+  await log.create('quick');
+  await log.items('slow', 500);
+  const position = await log.cleanUp('slow', 500);
+  const started = follow();
+  await started.running('quick');
+  await started.applied('quick', await log.item('quick', 'One'));
+  expect(rows.stored.get('slow')?.position).toBeLessThan(position);
+  await started.applied('slow', position);
+  expect(namesIn(rows, 'slow')).toEqual([]);
+});
+
+test('a tenant that cannot keep up is read by itself, and then with the others again', async () => {
+  await log.create('slow');
+  await log.create('quick');
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const apply = rows.apply.bind(rows);
+  rows.apply = async (tenant, slice) => {
+    if (tenant === 'slow' && slice.position > 3) await released;
+    return apply(tenant, slice);
+  };
+  const started = follow({ atOnce: 2, readAhead: { all: 500, ofTenant: 100 } });
+  await Promise.all([started.running('slow'), started.running('quick')]);
+  let position = 0;
+  for (let n = 0; n < 30; n += 1) position = await log.items('slow', 20);
+  for (let n = 0; n < 30; n += 1) await started.applied('quick', await log.item('quick', `Item ${n}`));
+  expect(rows.stored.get('slow')?.position).toBeLessThan(position);
+  release();
+  await started.applied('slow', position);
+  await started.applied('slow', await log.item('slow', 'Last'));
+  expect(namesIn(rows, 'slow')).toHaveLength(601);
+});
+
+test('an event that cannot be applied parks its tenant alone; a retry and a start try it again', async () => {
+  await log.create('acme');
+  await log.create('other');
+  const { slicesOf: failing, mend } = failingAt('Bad');
+  const first = follow({ slicesOf: failing });
+  const good = await log.item('acme', 'Good');
+  const bad = await log.item('acme', 'Bad');
+  await log.item('acme', 'Later');
+  await first.parked('acme');
+  await first.applied('other', await log.item('other', 'One'));
+  const parked = { position: bad, eventType: 'RecordCreated', error: 'It is bad.' };
+  expect(await rows.progress('acme')).toMatchObject({ state: 'parked', position: good, parked });
+  expect(namesIn(rows, 'acme')).toEqual(['Good']);
+  expect(await first.follower.retry('acme')).toMatchObject(parked);
+  expect(await first.follower.retry('other')).toBeUndefined();
+  await first.stop();
+  expect(await rows.checkpoint()).toMatchObject({ position: await log.store.head() });
+
+  const second = follow({ slicesOf: failing });
+  await second.parked('acme');
+  mend();
+  expect(await second.follower.retry('acme')).toBeUndefined();
+  await second.applied('acme', await log.item('acme', 'Last'));
+  expect(namesIn(rows, 'acme')).toEqual(['Good', 'Bad', 'Later', 'Last']);
+  expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
+});
+
+test('a row that the engine refuses parks the tenant at its event', async () => {
+  await log.create('acme');
+  const apply = rows.apply.bind(rows);
+  rows.apply = async (tenant, slice) => {
+    if (JSON.stringify(slice.writes).includes('Too large')) throw new RowRefusedError('It is too large.');
+    return apply(tenant, slice);
+  };
+  await log.item('acme', 'One');
+  const position = await log.item('acme', 'Too large');
+  await log.item('acme', 'Two');
+  await follow().parked('acme');
+  expect(await rows.progress('acme')).toMatchObject({ parked: { position }, position: position - 1 });
+  expect(namesIn(rows, 'acme')).toEqual(['One']);
+});
+
+test('an engine that fails ends the follower, and parks nobody', async () => {
+  await log.create('acme');
+  rows.apply = async () => {
+    throw new Error('The disk is full.');
+  };
+  await expect(follow().ended).rejects.toThrow('The disk is full.');
+  expect(await rows.progress('acme')).toMatchObject({ state: 'filling' });
+});
+
+test('tenants whose rows are lost are filled by themselves, and not shown before', async () => {
+  await log.create('acme');
+  await log.create('gone');
+  await log.create('other');
+  for (let n = 0; n < 10; n += 1) await log.item('acme', `Item ${n}`);
+  await log.delete('gone');
+  const first = follow();
+  await first.applied('acme', await log.item('acme', 'Last'));
+  await first.running('acme');
+  await first.running('other');
+  await first.until(({ kind }) => kind === 'deleted');
+  await first.stop();
+  expect([...rows.stored.keys()]).toEqual(['acme', 'other']);
+  await rows.remove('acme');
+
+  const second = follow({ known: ['acme', 'gone', 'other'] });
+  await second.running('acme');
+  expect(second.news.filter(({ kind }) => kind === 'filling')).toEqual([{ kind: 'filling', tenant: 'acme' }]);
+  expect(namesIn(rows, 'acme')).toHaveLength(11);
+  await second.stop();
+  await rows.remove('acme');
+
+  const third = follow();
+  await third.applied('acme', await log.item('acme', 'Found by its next event'));
+  await third.running('acme');
+  expect(namesIn(rows, 'acme')).toHaveLength(12);
+  expect([...rows.stored.keys()].sort()).toEqual(['acme', 'other']);
+});
+
+test('rows of another log are refused, or made again', async () => {
+  await log.create('acme');
+  const first = follow();
+  await first.running('acme');
+  await first.stop();
+  await rows.keep({ position: 1, log: randomUUID() });
+  await expect(follow().ended).rejects.toThrow(OtherLogError);
+  await rows.mark('old', undefined);
+  const accepting = follow({ acceptLog: true });
+  await accepting.running('acme');
+  expect(accepting.news[0]).toMatchObject({ kind: 'reset' });
+  expect([...rows.stored.keys()]).toEqual(['acme']);
+});
+
+test('rows are rebuilt while they are read and written', async () => {
+  await log.create('acme');
+  for (let n = 0; n < 50; n += 1) await log.items('acme', 20);
+  const started = follow();
+  await started.running('acme');
+  const before = rows.stored.get('acme');
+  let position = 0;
+  const writing = (async () => {
+    for (let n = 0; n < 20; n += 1) position = await log.item('acme', `While rebuilt ${n}`);
+  })();
+  const seen: number[] = [];
+  const report = await rebuild(started.follower, 'acme', { ...nothing, onProgress: (done) => seen.push(done) });
+  await writing;
+  await started.applied('acme', position);
+  expect(rows.stored.get('acme')).not.toBe(before);
+  expect(await dumpOf(rows, 'acme')).toBe(await madeNow('acme', position));
+  expect(report).toMatchObject({ tenant: 'acme', rows: expect.any(Number) });
+  expect(seen.at(-1)).toBe(report.position);
+});
+
+test('a rebuild ends the parking where the event can be applied, and changes nothing where it cannot', async () => {
+  await log.create('acme');
+  const { slicesOf: failing, mend } = failingAt('Bad');
+  const started = follow({ slicesOf: failing });
+  const position = await log.item('acme', 'Good');
+  await log.item('acme', 'Bad');
+  await started.parked('acme');
+  await expect(rebuild(started.follower, 'acme', nothing)).rejects.toThrow('It is bad.');
+  expect(await rows.progress('acme')).toMatchObject({ state: 'parked', position });
+  mend();
+  await rebuild(started.follower, 'acme', nothing);
+  await started.applied('acme', await log.item('acme', 'Last'));
+  expect(namesIn(rows, 'acme')).toEqual(['Good', 'Bad', 'Last']);
+  expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
+});
+
+test('a verification finds planted differences by space and id, and writes go on', async () => {
+  await log.create('acme');
+  const [changed, lost] = [randomUUID(), randomUUID()];
+  await log.item('acme', 'Secret', changed);
+  await log.item('acme', 'Lost', lost);
+  await log.change('acme', changed, 'Secret 2');
+  const started = follow();
+  await started.applied('acme', await log.items('acme', 100));
+  await started.running('acme');
+  const check = () => verify(started.follower, rows, 'acme', nothing);
+  expect(await check()).toMatchObject({ differences: [], more: 0 });
+
+  const items = rows.stored.get('acme')?.spaces.get('dyn_item');
+  if (items === undefined) throw new Error('There are no items.');
+  items.rows = items.rows
+    .filter(({ id }) => id !== lost)
+    .map((row) => (row.id === changed ? { ...row, fields: { name: 'Other' } } : row));
+  items.versions = [];
+  const { differences } = await check();
+  expect(differences).toEqual(
+    expect.arrayContaining([
+      { space: 'dyn_item', kind: 'space', id: '', is: 'different' },
+      { space: 'dyn_item', kind: 'row', id: changed, is: 'different' },
+      { space: 'dyn_item', kind: 'row', id: lost, is: 'missing' },
+      { space: 'dyn_item', kind: 'version', id: changed, is: 'missing' },
+    ]),
+  );
+  expect(differences).toHaveLength(4);
+  await started.applied('acme', await log.item('acme', 'Written after it'));
+});
+
+test('a copy is given up when it is cancelled', async () => {
+  await log.create('acme');
+  const started = follow();
+  await started.applied('acme', await log.item('acme', 'One'));
+  await started.running('acme');
+  const cancelled = AbortSignal.abort(new Error('It was cancelled.'));
+  await expect(rebuild(started.follower, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
+  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
+  await started.applied('acme', await log.item('acme', 'Two'));
+});
