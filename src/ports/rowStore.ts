@@ -177,7 +177,7 @@ export type RowWrite =
    * its event, and are applied with its last part.
    */
   | { readonly kind: 'cleanUp'; readonly space: string; readonly batch: string; readonly to: Position }
-  /** In all versions of the row. */
+  /** In all versions of the row, where they have values; null removes one. The unique field's is the key of versions, too. */
   | { readonly kind: 'redact'; readonly space: string; readonly id: string; readonly fields: Fields }
   /** Deletes rows with an older time in this field (ISO 8601, exclusive), without a version: their time to be kept is over. */
   | { readonly kind: 'forget'; readonly space: string; readonly field: string; readonly before: string }

@@ -150,14 +150,17 @@ export function describeRows(engine: string, open: OpenRows): void {
       });
 
       test('values of the past are redacted, those of the row stay', async () => {
-        const [first] = await acme.fill({ code: 'a', name: 'Ann' });
+        const [first] = await acme.fill({ code: 'a', name: 'Ann', notes: 'hers' });
         const second = acme.row({ code: 'a' }, { id: first.id });
         await acme.apply(acme.put(second, first));
-        const third = acme.row({ code: 'a', name: 'Ann' }, { id: first.id });
+        const third = acme.row({ code: 'b', name: 'Ann' }, { id: first.id });
         await acme.apply(acme.put(third, second));
-        await acme.apply({ kind: 'redact', space: 'places', id: first.id, fields: { name: 'erased' } });
+        const fields = { name: 'erased', notes: null, code: 'erased 1' };
+        await acme.apply({ kind: 'redact', space: 'places', id: first.id, fields });
         const past = (await acme.versions({ id: first.id })).filter(({ how }) => how !== 'present');
-        expect(past.map(({ data }) => JSON.parse(data))).toEqual([{ code: 'a', name: 'erased' }, { code: 'a' }]);
+        const erased = { code: 'erased 1', name: 'erased' };
+        expect(past.map(({ data }) => JSON.parse(data))).toEqual([erased, { code: 'erased 1' }]);
+        expect(past.map(({ key }) => key)).toEqual(['erased 1', 'erased 1']);
         expect(named((await acme.page({})).rows)).toEqual(['Ann']);
       });
 

@@ -4,7 +4,7 @@
  */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import { compareSortValues, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
+import { compareSortValues, keyOf, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
 import {
   type Checkpoint,
   type Condition,
@@ -276,9 +276,11 @@ function change(space: MemorySpace, write: Exclude<RowWrite, { kind: 'define' }>
       return gone.size === outside.length;
     }
     case 'redact':
-      space.versions = space.versions.map((version) =>
-        version.id === write.id ? { ...version, fields: redacted(version.fields, write.fields) } : version,
-      );
+      space.versions = space.versions.map((version) => {
+        if (version.id !== write.id) return version;
+        const fields = redacted(version.fields, write.fields);
+        return { ...version, fields, key: keyOf(space.assetType, fields) };
+      });
       return true;
     case 'forget':
       space.rows = space.rows.filter(({ fields }) => {
@@ -311,10 +313,12 @@ function remove(space: MemorySpace, isGone: (row: Row) => boolean, to: number): 
   for (const row of gone) if (row.from < to) space.versions.push({ ...row, to, how: 'deleted' });
 }
 
-const redacted = (fields: Fields, others: Fields): Fields =>
-  Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, Object.hasOwn(others, name) ? (others[name] ?? null) : value]),
+const redacted = (fields: Fields, others: Fields): Fields => {
+  const shown = Object.entries(fields).map(([name, value]) => [name, name in others ? others[name] : value] as const);
+  return Object.fromEntries(
+    shown.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[name, value]])),
   );
+};
 
 const asStored = <Of extends Numbered<Row>>({
   fields,
