@@ -1,6 +1,10 @@
 /** What the events of a tenant make of its rows, and in which slices. */
 import { randomUUID } from 'node:crypto';
+import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
+import { ERASURES_STREAM } from '#app/domain/streams.js';
+import type { RecordedEvent } from '#app/ports/eventStore.js';
+import type { DumpLine } from '#app/ports/rowStore.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
 import { TenantRows } from '../../support/tenantRows.js';
 
@@ -230,4 +234,45 @@ test('spaces of an earlier release get the fields of this one with the next even
   acme.append(ITEMS, created('tea'));
   for await (const { writes } of slicesOf('acme', acme.events.slice(1), acme.rows, { deliveryLogDays: 30 }))
     expect(writes.filter(({ kind }) => kind === 'define')).toEqual([{ kind: 'define', assetType: now }]);
+});
+
+test('rows of a log with an erasure are those of one in which the values never were', async () => {
+  const id = randomUUID();
+  const order = randomUUID();
+  const status = { from: 'saved', to: 'saved' };
+  acme.append(ITEMS, {
+    type: 'RecordCreated',
+    data: { id, fields: { external_id: 'ann', name: 'Ann', brand_name: 'A' } },
+  });
+  acme.append(ITEMS, changed(id, { name: 'Ann B', brand_name: null }), changed(id, { brand_name: 'B' }));
+  acme.append(ITEMS, changed(id, { name: 'erased', brand_name: null, external_id: 'erased-1' }));
+  acme.append(`order-acme.${order}`, {
+    type: 'OrderCreated',
+    data: { table: 'dyn_stock_order', fields: { notes: 'call Ann' }, status: 'saved' },
+  });
+  const changes = { notes: { from: 'call Ann', to: null } };
+  acme.append(`order-acme.${order}`, { type: 'OrderChanged', data: { status, changes } });
+  const ofItem = { table: 'dyn_item', id, stream: ITEMS, until: 3 };
+  const fields = { name: 'erased', brand_name: null, external_id: 'erased-1' };
+  const ofOrder = { table: 'dyn_stock_order', id: order, stream: `order-acme.${order}`, until: 1 };
+  acme.append(ERASURES_STREAM, { type: 'ErasureRecorded', data: { tenant: 'acme', ...ofItem, fields } });
+  acme.append(ERASURES_STREAM, {
+    type: 'ErasureRecorded',
+    data: { tenant: 'acme', ...ofOrder, fields: { notes: null } },
+  });
+  await acme.apply();
+
+  const erasures = new Erasures();
+  const again = new TenantRows({ isCreated: false });
+  for (const event of acme.events)
+    if (event.type === 'ErasureRecorded') erasures.add(event as RecordedEvent & ErasureRecorded, event.position);
+  again.events.push(...acme.events.map((event) => erasures.redact(event)));
+  await again.apply();
+  const dumped = async (tenant: TenantRows) => {
+    const lines: DumpLine[] = [];
+    for await (const line of tenant.rows.dump('acme')) lines.push(line);
+    return lines;
+  };
+  expect(JSON.stringify(await dumped(acme))).not.toContain('Ann');
+  expect(await dumped(again)).toEqual(await dumped(acme));
 });
