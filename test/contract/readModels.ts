@@ -1,6 +1,5 @@
 /** What every adapter of the read models port must do. */
 
-import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { HistoryEntry } from '#app/ports/orderHistory.js';
@@ -13,7 +12,6 @@ import { describeDropTenant } from './readModelsDropTenant.js';
 import {
   acmePlaces,
   at,
-  contains,
   fill,
   found,
   historyEntry,
@@ -22,8 +20,6 @@ import {
   type OpenReadModels,
   openedOnce,
   places,
-  placesWithRegion,
-  query,
   write,
 } from './readModelsFixture.js';
 import { describeLayouts } from './readModelsLayouts.js';
@@ -32,7 +28,8 @@ import { describeParked } from './readModelsParked.js';
 import { describeProof } from './readModelsProof.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
 import { describeRecordEvents } from './readModelsRecordEvents.js';
-import { describeSizes } from './readModelsSizes.js';
+import { describeRecords } from './readModelsRecords.js';
+import { describeAnswerSizes, describeSizes } from './readModelsSizes.js';
 
 const NO_HISTORY = { entries: [], before: 0, pages: 0, total: 0 };
 const asStored = ({ changes, ...entry }: HistoryEntry) => ({ ...entry, changes: JSON.stringify(changes) });
@@ -50,219 +47,14 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       ({ readModels, writer } = await emptied());
     });
 
-    describe('records', () => {
-      test('are sent as JSON text: id, times, then each field of the asset type in its order', async () => {
-        await fill(writer, [insert(1, { size: 12.5, name: 'Ünïcode "quoted"\n🚚', open: false })]);
-        const text =
-          `{"id":"${id(1)}","created_at":"${at(1)}","updated_at":"${at(1)}","code":"C1",` +
-          '"name":"Ünïcode \\"quoted\\"\\n🚚","size":12.5,"open":false,"notes":null}';
-        expect(await readModels.get(acmePlaces, id(1))).toBe(text);
-        expect(await readModels.get(acmePlaces, id(1).toUpperCase())).toBe(text);
-        expect(String(Buffer.from((await readModels.list(acmePlaces, query())).records))).toBe(text);
-      });
-
-      test('that are not there, of unknown tables, or with malformed ids are not found', async () => {
-        expect(await readModels.get(unknown, id(1))).toBeUndefined();
-        await fill(writer, []);
-        for (const wrong of [id(1), '', 'x', "' OR 1", `${id(1)}0`]) {
-          expect(await readModels.get(acmePlaces, wrong)).toBeUndefined();
-        }
-      });
-
-      test('change by a patch: what is named changes, updated_at moves, the rest stays', async () => {
-        await fill(writer, [insert(1, { name: 'Old', size: 1 }, 'one'), insert(2, { name: 'Other' })]);
-        await write(writer, () =>
-          writer.applyToTable(acmePlaces, [{ kind: 'patch', id: id(1), at: at(9), set: { name: 'New', notes: 'n' } }], {
-            revision: 5,
-            at: at(9),
-          }),
-        );
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
-        expect(records).toMatchObject([
-          {
-            id: id(1),
-            createdAt: at(1),
-            updatedAt: at(9),
-            batchId: 'one',
-            fields: { code: 'C1', name: 'New', size: 1, open: null, notes: 'n' },
-          },
-        ]);
-        expect(await found(readModels, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
-        expect(await found(readModels, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
-      });
-
-      test('that are deleted are gone from gets, lists, filters and counts, and their ids are free again', async () => {
-        const remove = (n: number) => ({ kind: 'delete', id: id(n) }) as const;
-        const apply = (revision: number, ...changes: RecordChange[]) =>
-          write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(revision) }));
-        await fill(writer, [insert(1, { name: 'Amsterdam' }), insert(2, { name: 'Rotterdam' }), insert(3, {})]);
-        await apply(5, remove(1), insert(4, {}), remove(4));
-        expect(await readModels.get(acmePlaces, id(1))).toBeUndefined();
-        expect(await found(readModels, {})).toEqual({ records: ['C2', 'C3'], total: 2 });
-        expect(await found(readModels, { filters: [contains('name', 'dam')] })).toEqual({ records: ['C2'], total: 1 });
-        expect((await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
-        await apply(6, insert(1, { name: 'Again' }), remove(3));
-        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
-        await expect(apply(7, remove(3))).rejects.toThrow(MismatchError);
-      });
-
-      test('written before a field was added show it as null, and can be found by it once it is set', async () => {
-        await fill(writer, [insert(1, {}), insert(2, {})]);
-        await write(writer, async () => {
-          await writer.defineTable(acmePlaces, placesWithRegion);
-          await writer.applyToTable(
-            acmePlaces,
-            [insert(3, { region: 'North' }), { kind: 'patch', id: id(2), at: at(9), set: { region: 'Far north' } }],
-            { revision: 5, at: at(9) },
-          );
-        });
-        const regions = await found(
-          readModels,
-          { sort: [{ field: 'region', direction: 'desc' }] },
-          acmePlaces,
-          'region',
-        );
-        expect(regions.records).toEqual(['North', 'Far north', null]);
-        expect(await found(readModels, { filters: [contains('region', 'nor')] })).toMatchObject({ total: 2 });
-        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({ region: null });
-      });
-
-      test('of a field named like what every object has are its own values, and null where there is none', async () => {
-        const named = (field: AssetField, more: Partial<AssetField>): AssetField => ({ ...field, ...more });
-        const [code, name, ...rest] = places.fields.map((field) =>
-          named(field, field.name === 'name' ? { name: 'constructor' } : {}),
-        ) as [AssetField, AssetField, ...AssetField[]];
-        const shown = named(name, { name: 'prototype', filterable: false, sortable: false });
-        await write(writer, async () => {
-          await writer.defineTable(acmePlaces, { ...places, fields: [code, name, ...rest, shown] });
-          const changes = [insert(1, {}), insert(2, { constructor: 'Gaudí' }), insert(3, { constructor: null })];
-          await writer.applyToTable(acmePlaces, changes, { revision: 0, at: at(3) });
-        });
-        const patch = { kind: 'patch', id: id(1), at: at(9), set: { size: 2 } } as const;
-        await write(writer, () => writer.applyToTable(acmePlaces, [patch], { revision: 1, at: at(9) }));
-        const sorted = { sort: [{ field: 'constructor', direction: 'desc' }] } as const;
-        expect((await found(readModels, sorted, acmePlaces, 'constructor')).records).toEqual(['Gaudí', null, null]);
-        expect(await found(readModels, { filters: [contains('constructor', 'gau')] })).toMatchObject({ total: 1 });
-        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({
-          constructor: null,
-          size: 2,
-        });
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
-        expect(records[0]?.fields).toMatchObject({ constructor: null, prototype: null });
-      });
-
-      test('of one tenant are never seen by another', async () => {
-        const other = { ...acmePlaces, tenant: 'other' };
-        await fill(writer, [insert(1, { name: 'Mine' })]);
-        await fill(writer, [insert(2, { name: 'Theirs' })], other);
-        expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
-        expect(await found(readModels, {}, other)).toEqual({ records: ['C2'], total: 1 });
-        expect(await readModels.get(other, id(1))).toBeUndefined();
-        expect((await readModels.snapshot(other, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
-        expect(await readModels.find(other, 'name', ['Mine'])).toEqual([]);
-      });
-    });
-
-    describe('snapshots', () => {
-      test('of an unknown table show revision -1; of a table without events too', async () => {
-        const nothing = { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
-        expect(await readModels.snapshot(unknown, { keys: ['C1'], ids: [id(1)] })).toEqual(nothing);
-        await write(writer, () => writer.defineTable(acmePlaces, places));
-        expect(await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] })).toEqual(nothing);
-      });
-
-      test('have each record once that is named by key or id, exactly, and the revision they were read at', async () => {
-        await fill(
-          writer,
-          Array.from({ length: 100 }, (_, n) => insert(n, { name: 'x' }, n === 3 ? 'b' : null)),
-        );
-        const snapshot = await readModels.snapshot(acmePlaces, {
-          keys: ['C3', 'C4', 'C4', 'c5', 'C%', 'none'],
-          ids: [id(3), id(6), 'no id', id(1000)],
-        });
-        expect(snapshot.revision).toBe(4);
-        expect(snapshot.lastEventAt).toBe(at(4));
-        expect(snapshot.records.map(({ id, batchId }) => [id, batchId]).sort()).toEqual([
-          [id(3), 'b'],
-          [id(4), null],
-          [id(6), null],
-        ]);
-        const many = await readModels.snapshot(acmePlaces, {
-          keys: Array.from({ length: 1000 }, (_, n) => `C${n}`),
-          ids: [],
-        });
-        expect(many.records).toHaveLength(100);
-      });
-
-      test('find reads full records by a value', async () => {
-        await fill(writer, [insert(1, { name: 'a', notes: 'x' }), insert(2, { name: 'A' }), insert(3, { name: 'b' })]);
-        const codes = async (field: string, ...values: string[]) =>
-          (await readModels.find(acmePlaces, field, values)).map(({ fields }) => fields.code).sort();
-        expect(await codes('name', 'a', 'b')).toEqual(['C1', 'C3']);
-        expect(await codes('id', id(2), 'nonsense')).toEqual(['C2']);
-        expect(await codes('code', 'C3', 'C2')).toEqual(['C2', 'C3']);
-        expect(await codes('notes', 'x')).toEqual(['C1']);
-        expect(await readModels.find(unknown, 'code', ['C1'])).toEqual([]);
-      });
-    });
-
-    describe('batches', () => {
+    describe('what clean-ups deleted', () => {
       beforeEach(() => fill(writer, [insert(1, {}, 'old'), insert(2, {}, 'new'), insert(3, {}), insert(4, {}, 'old')]));
 
       const apply = (change: Parameters<typeof writer.applyToTable>[1][number], revision = 5) =>
         write(writer, () => writer.applyToTable(acmePlaces, [change], { revision, at: at(revision) }));
 
-      test('what is seen again moves to the batch and keeps updated_at', async () => {
-        await apply({ kind: 'seen', ids: [id(1), id(3)], batchId: 'new' });
-        expect(await readModels.countOutsideBatch(acmePlaces, 'new')).toEqual({
-          revision: 5,
-          lastEventAt: at(5),
-          count: 1,
-          inside: 3,
-        });
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
-        expect(records).toMatchObject([{ batchId: 'new', updatedAt: at(1) }]);
-      });
-
-      test('a sweep deletes all others, those without a batch id as well', async () => {
-        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 2 });
-        const some = async (limit: number) =>
-          (await readModels.someOutsideBatch(acmePlaces, 'old', limit)).map((record) => record.fields.code);
-        expect(await some(2)).toEqual(['C2', 'C3']);
-        expect(await some(1)).toHaveLength(1);
-        const typo = await readModels.someOutsideBatch(acmePlaces, 'typo', 9);
-        expect(typo.map((record) => record.fields.code)).toEqual(['C1', 'C2', 'C3', 'C4']);
-        await apply({ kind: 'cleanUp', batchId: 'old' });
-        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
-        expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
-          records: ['C4'],
-          total: 1,
-        });
-        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 0 });
-      });
-
-      test('a sweep with an unheard-of batch id deletes everything, and the table can be filled again', async () => {
-        expect(await readModels.countOutsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
-        await apply({ kind: 'cleanUp', batchId: 'typo' });
-        expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
-        await apply(insert(1, { name: 'again' }, 'x'), 6);
-        expect(await found(readModels, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
-      });
-
-      test('a sweep keeps the ids of the keys that go: the last of each key, and of each id the last key', async () => {
-        const ids = async (...keys: string[]) => {
-          const { formerIds, records } = await readModels.snapshot(acmePlaces, { keys, ids: [] });
-          return { former: Object.fromEntries(formerIds), records: records.map((record) => record.id) };
-        };
-        expect(await ids('C1', 'C9')).toEqual({ former: {}, records: [id(1)] });
-        await apply({ kind: 'cleanUp', batchId: 'old' });
-        expect(await ids('C1', 'C2', 'C3', 'C9')).toEqual({ former: { C2: id(2), C3: id(3) }, records: [id(1)] });
-        await apply({ ...insert(2, {}), id: id(7) } as RecordChange, 6);
-        await apply({ ...insert(5, {}), id: id(3) } as RecordChange, 7);
-        expect(await ids('C2', 'C3')).toEqual({ former: { C3: id(3) }, records: [id(7), id(3)] });
-        await apply({ kind: 'cleanUp', batchId: 'typo' }, 8);
-        const former = { C1: id(1), C2: id(7), C4: id(4), C5: id(3) };
-        expect(await ids('C1', 'C2', 'C3', 'C4', 'C5')).toEqual({ former, records: [] });
+      test('a change of a record that is gone is a mismatch', async () => {
+        await expect(apply({ kind: 'delete', id: id(9) })).rejects.toThrow(MismatchError);
       });
 
       test('a sweep keeps what goes, to be read in pages by its revision, as far as no later one has it', async () => {
@@ -313,26 +105,6 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 9 })).toEqual({ records: [] });
         const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C20', 'C23'], ids: [] });
         expect(new Set(formerIds.keys())).toEqual(new Set(['C20', 'C23']));
-      });
-
-      test('records are read by their ids, in the order asked, with the revision that is shown', async () => {
-        const { revision, records } = await readModels.byIds(acmePlaces, [id(3), id(99), id(1)]);
-        expect(records.map((record) => record && JSON.parse(record).code)).toEqual(['C3', null, 'C1']);
-        expect(revision).toBe((await readModels.snapshot(acmePlaces, { keys: [], ids: [] })).revision);
-        expect(await readModels.byIds(acmePlaces, [])).toEqual({ revision, records: [] });
-        expect(await readModels.byIds(unknown, [id(1)])).toEqual({ revision: -1, records: [null] });
-        const counted = { limit: 1, isCounted: true };
-        expect(await readModels.deletedRecords(unknown, 5, counted)).toEqual({ records: [], total: 0 });
-      });
-
-      test('of unknown tables count nothing', async () => {
-        expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({
-          revision: -1,
-          lastEventAt: '',
-          count: 0,
-          inside: 0,
-        });
-        expect(await readModels.someOutsideBatch(unknown, 'x', 5)).toEqual([]);
       });
     });
 
@@ -417,8 +189,10 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       });
     });
   });
+  describeRecords(name, emptied);
   describeLists(name, emptied);
   describeLayouts(name, emptied);
+  describeAnswerSizes(name, emptied);
   describeSizes(name, emptied);
   describeParked(name, emptied);
   describeReset(name, emptied);

@@ -13,6 +13,7 @@ import {
   historyEntry,
   id,
   insert,
+  type OpenQueries,
   type OpenReadModels,
   places,
   query,
@@ -28,10 +29,10 @@ const UMLAUTS = 'ß'.repeat(LONG_BYTES / 2);
 const longOnPage = Math.floor(MAX_PAGE_BYTES / LONG_BYTES);
 const longInDecision = Math.floor(MAX_DECISION_BYTES / LONG_BYTES);
 
-export function describeSizes(name: string, open: OpenReadModels): void {
-  describe(`read models, sizes of answers: ${name}`, () => {
-    let readModels: ReadModels;
-    let writer: ReadModelWriter & RebuildableReadModels;
+export function describeAnswerSizes(name: string, open: OpenQueries<'defineTable' | 'applyToTable'>): void {
+  describe(`read models, sizes of records: ${name}`, () => {
+    let readModels: Awaited<ReturnType<typeof open>>['readModels'];
+    let writer: Awaited<ReturnType<typeof open>>['writer'];
 
     beforeEach(async () => {
       ({ readModels, writer } = await open());
@@ -58,6 +59,28 @@ export function describeSizes(name: string, open: OpenReadModels): void {
       expect([recordsOn(rest).length, rest.next]).toEqual([1, undefined]);
     });
 
+    test('a decision about more than may be read for one is refused, and says to name fewer records', async () => {
+      const ids = Array.from({ length: longInDecision + 1 }, (_, n) => id(n));
+      for (const n of ids.keys()) await fill(writer, [insert(n, { name: 'same', notes: LONG })]);
+      const whole = readModels.snapshot(acmePlaces, { keys: [], ids });
+      await expect(whole).rejects.toThrow(AnswerTooLargeError);
+      await expect(whole).rejects.toThrow(/Name fewer/);
+      await expect(readModels.find(acmePlaces, 'name', ['same'])).rejects.toThrow(AnswerTooLargeError);
+      const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: ids.slice(0, -10) });
+      expect(records).toHaveLength(ids.length - 10);
+    });
+  });
+}
+
+export function describeSizes(name: string, open: OpenReadModels): void {
+  describe(`read models, sizes of answers: ${name}`, () => {
+    let readModels: ReadModels;
+    let writer: ReadModelWriter & RebuildableReadModels;
+
+    beforeEach(async () => {
+      ({ readModels, writer } = await open());
+    });
+
     test('a page of a history ends before it is too large, and has one entry at least', async () => {
       const changed = (to: string) => ({
         changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to }],
@@ -78,17 +101,6 @@ export function describeSizes(name: string, open: OpenReadModels): void {
       expect(await revisionsOn(4, 1000)).toEqual([[8, 9], { ...place, before: 8 }]);
       expect(await revisionsOn(5, 1000)).toEqual([[], { ...place, before: 0 }]);
       expect(await revisionsOn(2, 1)).toEqual([[1], { pages: entries.length, total: entries.length, before: 1 }]);
-    });
-
-    test('a decision about more than may be read for one is refused, and says to name fewer records', async () => {
-      const ids = Array.from({ length: longInDecision + 1 }, (_, n) => id(n));
-      for (const n of ids.keys()) await fill(writer, [insert(n, { name: 'same', notes: LONG })]);
-      const whole = readModels.snapshot(acmePlaces, { keys: [], ids });
-      await expect(whole).rejects.toThrow(AnswerTooLargeError);
-      await expect(whole).rejects.toThrow(/Name fewer/);
-      await expect(readModels.find(acmePlaces, 'name', ['same'])).rejects.toThrow(AnswerTooLargeError);
-      const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: ids.slice(0, -10) });
-      expect(records).toHaveLength(ids.length - 10);
     });
 
     test.each([15, 58])(

@@ -1,5 +1,7 @@
 import { openQueries } from '#app/queries/readModels.js';
 import { describeLists } from '../../contract/readModelsLists.js';
+import { describeRecords } from '../../contract/readModelsRecords.js';
+import { describeAnswerSizes } from '../../contract/readModelsSizes.js';
 import { MemoryRows } from '../../support/memoryRows.js';
 import { WrittenRows } from '../../support/writtenRows.js';
 
@@ -11,3 +13,5 @@ const open = async () => {
 };
 
 describeLists('queries over rows in memory', open);
+describeRecords('queries over rows in memory', open);
+describeAnswerSizes('queries over rows in memory', open);
