@@ -3,8 +3,9 @@
  * visible. A slice that was cut is written again, in other slices perhaps, and so may two processes at once: what is there
  * already is the same, and stays.
  */
-import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { sortValue } from '../../../domain/row.js';
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { withoutNulls } from '../../../domain/referenceTable/decide.js';
+import { keyOf, sortValue } from '../../../domain/row.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { RowWrite, Slice } from '../../../ports/rowStore.js';
 import { RowsUnavailableError } from '../../../ports/rowStore.js';
@@ -223,16 +224,20 @@ export class SliceWriter {
   }
 
   /** Computes again what is stored of the fields. @param instead in place of values that a state has */
-  async #rewrite({ definition: { slots } }: Space, which: StateFilter, instead: Fields = {}): Promise<void> {
+  async #rewrite({ definition }: Space, which: StateFilter, instead: Fields = {}): Promise<void> {
+    const { assetType, slots } = definition;
     const { states } = this.#database;
     const options = { projection: { _id: 1, d: 1 }, batchSize: REWRITTEN_AT_ONCE };
     for await (const { _id, d } of states.find<Pick<StateDocument, '_id' | 'd'>>(which, options)) {
       const before: Fields = JSON.parse(d);
-      const entries = Object.entries(before).map(([name, value]) => [name, ownValue(instead, name) ?? value] as const);
-      const fields: Fields = Object.fromEntries(entries);
+      const replaced = Object.entries(instead).filter(([name]) => Object.hasOwn(before, name));
+      const fields = withoutNulls({ ...before, ...Object.fromEntries(replaced) });
       const cleared = Object.keys(slotValues(slots, before)).map((slot) => [slot, ''] as const);
       await states.updateOne({ _id }, { $unset: Object.fromEntries(cleared) });
-      await states.updateOne({ _id }, { $set: { d: JSON.stringify(fields), ...slotValues(slots, fields) } });
+      await states.updateOne(
+        { _id },
+        { $set: { k: keyOf(assetType, fields), d: JSON.stringify(fields), ...slotValues(slots, fields) } },
+      );
     }
   }
 }
