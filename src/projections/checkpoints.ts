@@ -11,6 +11,9 @@ const RESET_BECAUSE = {
   other: 'The rows are of another event log: all are made again.',
 } as const;
 
+/** Younger events are no news. */
+const NOTABLE_MS = 1_000;
+
 type Deps = {
   readonly eventStore: Pick<EventStore, 'identity' | 'holds'>;
   readonly writer: Pick<RowWriter, 'checkpoint' | 'keep' | 'tenants' | 'remove'>;
@@ -50,4 +53,15 @@ export function appliedTo(place: Position, tenants: Iterable<FollowedTenant>): P
     else if (isApart) applied = Math.min(applied, readTo);
   }
   return applied;
+}
+
+/** Tenants with an event that was written a second ago, or longer, and is not applied: when it was (ISO 8601). */
+export function behind(tenants: Iterable<FollowedTenant>): ReadonlyMap<string, string> {
+  const before = new Date(Date.now() - NOTABLE_MS).toISOString();
+  const since = new Map<string, string>();
+  for (const tenant of tenants) {
+    const oldest = tenant.mark === undefined ? tenant.since : undefined;
+    if (oldest !== undefined && oldest < before) since.set(tenant.name, oldest);
+  }
+  return since;
 }

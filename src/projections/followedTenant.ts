@@ -27,7 +27,11 @@ export type SlicesOf = (
 
 export type TurnEnd = 'applied' | 'parked' | 'deleted';
 
-type Beginning = { readonly position: Position; readonly mark?: 'filling' | Parked | undefined };
+type Beginning = {
+  readonly position: Position;
+  readonly mark?: 'filling' | Parked | undefined;
+  readonly isApart?: boolean;
+};
 
 export class FollowedTenant {
   readonly name: string;
@@ -36,7 +40,7 @@ export class FollowedTenant {
   /** Events up to here are in the rows or wait: they are not offered again. */
   readTo: Position;
   /** It is not read with the others. */
-  isApart = false;
+  isApart: boolean;
   /** Stored with the rows. */
   mark: 'filling' | Parked | undefined;
   /** Why it stands still. Undefined during a retry, while the mark says how it was before. */
@@ -50,16 +54,19 @@ export class FollowedTenant {
   readonly turnEnded = new WakeUp();
   #events: RecordedEvent[] = [];
   #items = 0;
+  /** The time of the oldest event that is not applied. */
+  #since: string | undefined;
   /** A clean-up of which a part is left. */
   #unfinished: Slice | undefined;
   /** Up to here, appends are applied one by one: the engine has refused several together. */
   #oneByOneTo: Position = 0;
 
-  constructor(name: string, { position, mark }: Beginning) {
+  constructor(name: string, { position, mark, isApart = false }: Beginning) {
     this.name = name;
     this.position = position;
     this.readTo = position;
     this.mark = mark;
+    this.isApart = isApart;
   }
 
   /** Of the first event that waits. */
@@ -70,6 +77,11 @@ export class FollowedTenant {
   /** What waits, in rows. */
   get items(): number {
     return this.#items;
+  }
+
+  /** When the oldest event was written that is not applied (ISO 8601). */
+  get since(): string | undefined {
+    return this.next?.metadata.occurredAt ?? this.#since;
   }
 
   get hasTurn(): boolean {
@@ -87,6 +99,7 @@ export class FollowedTenant {
     if (event.position <= this.readTo) return;
     if (event.type === 'TenantDeleted') this.#deleteNext();
     if (this.parked !== undefined) return;
+    this.#since ??= event.metadata.occurredAt;
     this.#events.push(event);
     this.#items += itemsIn(event);
   }
@@ -127,6 +140,9 @@ export class FollowedTenant {
     const applied = this.#events.filter((event) => event.position <= position);
     this.#events = this.#events.slice(applied.length);
     this.#items -= applied.reduce((sum, event) => sum + itemsIn(event), 0);
+    // What a tenant that is apart has yet to read is not known: it is younger.
+    if (!this.isApart) this.#since = undefined;
+    else this.#since = applied.at(-1)?.metadata.occurredAt ?? this.#since;
   }
 
   #firstAppend(): readonly RecordedEvent[] {
@@ -176,6 +192,7 @@ export class FollowedTenant {
   forgetWaiting(): void {
     this.#events = [];
     this.#items = 0;
+    this.#since = undefined;
     this.#unfinished = undefined;
   }
 }

@@ -5,13 +5,12 @@
  * reader reads the log for all of those together, and gives them back when it has come to where the first one is. So a slow
  * tenant slows itself.
  */
-import { tenantStream } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
-import { appliedTo, beginningIn } from './checkpoints.js';
+import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { FollowedTenant, type SlicesOf } from './followedTenant.js';
-import type { FollowerNews } from './progress.js';
+import { FollowedTenants, type TenantDeps } from './followedTenants.js';
 import { concerns, tenantOf } from './tenantOf.js';
 import { Turns } from './turns.js';
 
@@ -25,11 +24,10 @@ const READ_AHEAD = {
 /** How often the checkpoint is kept, in milliseconds. */
 const KEEP_EVERY_MS = 1_000;
 
-export type FollowerDeps = {
+export type FollowerDeps = TenantDeps & {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'identity' | 'holds'>;
   readonly writer: RowWriter;
   readonly slicesOf: SlicesOf;
-  readonly onNews: (news: FollowerNews) => void;
   /** Tenants that the log has: those without rows are filled. */
   readonly known?: Iterable<string>;
   /** Takes another log as it is. Default: refuses it. */
@@ -37,8 +35,6 @@ export type FollowerDeps = {
   /** Tenants that have turns at once: more than 1 where the engine is away from this process. Default 1. */
   readonly atOnce?: number;
   readonly readAhead?: typeof READ_AHEAD;
-  /** Whether this follower has the tenant. Default: it has all. */
-  readonly isOwn?: (tenant: string) => boolean;
 };
 
 export type CopyOptions = {
@@ -53,11 +49,11 @@ export type CopyOptions = {
 export class Follower {
   readonly #deps: FollowerDeps;
   readonly #readAhead: typeof READ_AHEAD;
-  readonly #tenants = new Map<string, FollowedTenant>();
-  /** Tenants that were deleted, or that the log only mentions. */
-  readonly #gone = new Set<string>();
+  readonly #tenants: FollowedTenants;
   /** Where the reader for all is. */
   #place: EventPosition = { position: 0 };
+  /** Up to where news said that all is applied. */
+  #told: Position = 0;
   /** Where the log was at the start. */
   #head: Position = 0;
   readonly #turns: Turns;
@@ -72,7 +68,9 @@ export class Follower {
   constructor(deps: FollowerDeps) {
     this.#deps = deps;
     this.#readAhead = deps.readAhead ?? READ_AHEAD;
+    this.#tenants = new FollowedTenants(deps);
     const onTurnEnd = (): void => {
+      this.#tellRead();
       this.#room.wake();
       this.#roomApart.wake();
     };
@@ -92,8 +90,7 @@ export class Follower {
       this.#ending.abort(new Error('The rows are no longer followed here.'));
       await Promise.allSettled(parts);
     }
-    if (appliedTo(this.#place.position, this.#tenants.values()) >= this.#place.position)
-      await this.#deps.writer.keep({ log, ...this.#place });
+    if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
   }
 
   /** Tries a parked tenant again. @returns why it is parked again; undefined if it is not */
@@ -145,70 +142,28 @@ export class Follower {
 
   /** Finds where to go on, and which tenants have to be read by themselves. */
   async #begin(log: string): Promise<void> {
-    const { eventStore, writer, known = [] } = this.#deps;
+    const { eventStore, known = [] } = this.#deps;
     this.#head = await eventStore.head();
     this.#place = await beginningIn(log, this.#head, this.#deps);
-    for (const [name, { position, state, parked }] of await writer.tenants()) {
-      const tenant = new FollowedTenant(name, { position, mark: parked ?? (state === 'filling' ? state : undefined) });
-      // A release may know how to apply what the one before could not.
-      tenant.isApart = tenant.mark !== undefined;
-      this.#tenants.set(name, tenant);
-    }
-    if (this.#place.position > 0) for (const name of known) await this.#find(name);
-  }
-
-  /** Makes known the tenants of these events. */
-  async #know(events: readonly RecordedEvent[]): Promise<void> {
-    for (const event of events) {
-      const name = tenantOf(event);
-      if (name === undefined || this.#tenants.has(name)) continue;
-      if (event.type === 'TenantCreated' && event.stream === tenantStream(name)) await this.#create(name, event);
-      else await this.#find(name);
-    }
-  }
-
-  async #create(name: string, { position }: RecordedEvent): Promise<void> {
-    if (this.#deps.isOwn?.(name) === false) return;
-    const tenant = new FollowedTenant(name, { position: 0 });
-    this.#tenants.set(name, tenant);
-    if (position > this.#head) return;
-    tenant.shownFrom = this.#head;
-    await this.#fill(tenant);
-  }
-
-  /** A tenant that the log has from before, and that has no rows: it was deleted, or its rows are lost. */
-  async #find(name: string): Promise<void> {
-    if (this.#tenants.has(name) || this.#gone.has(name) || this.#deps.isOwn?.(name) === false) return;
-    const history = await this.#deps.eventStore.readStream(tenantStream(name));
-    if (history.length === 0 || history.some(({ type }) => type === 'TenantDeleted')) {
-      this.#gone.add(name);
-      return;
-    }
-    const tenant = new FollowedTenant(name, { position: 0 });
-    this.#tenants.set(name, tenant);
-    this.#restart(tenant, 0);
-    await this.#fill(tenant);
-  }
-
-  async #fill(tenant: FollowedTenant): Promise<void> {
-    tenant.mark = 'filling';
-    this.#deps.onNews({ kind: 'filling', tenant: tenant.name });
-    await this.#deps.writer.mark(tenant.name, 'filling');
+    await this.#tenants.begin(this.#head);
+    if (this.#place.position > 0) for (const name of known) await this.#tenants.find(name);
   }
 
   /** For all tenants that are not apart. */
   async #read(signal: AbortSignal): Promise<void> {
     let isLive = false;
     for await (const slice of this.#deps.eventStore.subscribe({ after: this.#place.position, signal })) {
-      await this.#know(slice.events);
+      await this.#tenants.know(slice.events);
+      this.#setApart.wake();
       const isAtHead = this.#place.position < this.#head && slice.position >= this.#head;
       // All of a slice at once: the other reader, and copies, compare with this place.
       for (const event of slice.events) {
-        const tenant = this.#tenants.get(tenantOf(event) ?? '');
+        const tenant = this.#tenants.get(tenantOf(event));
         if (tenant !== undefined && (!tenant.isApart || event.type === 'TenantDeleted')) this.#offer(tenant, event);
       }
       this.#place = { position: slice.position, eventId: slice.eventId };
-      if (isAtHead) for (const tenant of this.#tenants.values()) this.#turns.wake(tenant);
+      if (isAtHead) for (const tenant of this.#tenants) this.#turns.wake(tenant);
+      this.#tellRead();
       isLive ||= slice.caughtUp;
       if (isLive) this.#letGo();
       while (this.#waitingItems(false) > this.#readAhead.all && !signal.aborted)
@@ -229,7 +184,7 @@ export class Follower {
   /** For tenants that are apart: all those at once in one pass. */
   async #readApart(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const apart = [...this.#tenants.values()].filter(({ isApart, parked }) => isApart && parked === undefined);
+      const apart = [...this.#tenants].filter(({ isApart, parked }) => isApart && parked === undefined);
       if (apart.length === 0) await this.#setApart.wait(undefined, signal);
       else await this.#pass(new Map(apart.map((tenant) => [tenant.name, tenant])), signal);
     }
@@ -242,7 +197,7 @@ export class Follower {
       const isOver = slice.position >= this.#place.position;
       for (const event of slice.events) {
         const tenant = tenants.get(tenantOf(event) ?? '');
-        if (tenant?.isApart === true && this.#tenants.has(tenant.name)) this.#offer(tenant, event);
+        if (tenant?.isApart === true && this.#tenants.has(tenant)) this.#offer(tenant, event);
       }
       for (const tenant of tenants.values()) {
         tenant.readTo = Math.max(tenant.readTo, slice.position);
@@ -287,29 +242,20 @@ export class Follower {
       };
       try {
         const end = await tenant.turn(copy ?? writer, slicesOf, onApplied);
-        if (end === 'deleted') await this.#delete(tenant);
+        if (end === 'deleted') await this.#tenants.delete(tenant);
         else if (end === 'parked' && copy === undefined) await this.#park(tenant);
       } catch (error) {
         if (!(error instanceof RowsLostError) || copy !== undefined) throw error;
         this.#fillAgain(tenant, error);
       }
     }
-    if (this.#tenants.get(name) === tenant) await this.#showIfDue(tenant);
+    if (this.#tenants.has(tenant)) await this.#showIfDue(tenant);
   }
 
   #fillAgain(tenant: FollowedTenant, { message: reason }: RowsLostError): void {
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
     this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason });
-  }
-
-  async #delete(tenant: FollowedTenant): Promise<void> {
-    const { name } = tenant;
-    this.#gone.add(name);
-    this.#tenants.delete(name);
-    tenant.forgetWaiting();
-    await this.#deps.writer.remove(name);
-    this.#deps.onNews({ kind: 'deleted', tenant: name });
   }
 
   async #park(tenant: FollowedTenant): Promise<void> {
@@ -376,18 +322,29 @@ export class Follower {
     tenant.isApart = false;
   }
 
-  /** Keeps places up to which all is applied, so that the next start reads little. */
+  /** As soon as nothing waits. */
+  #tellRead(): void {
+    if (!this.#turns.isIdle || this.#told >= this.#place.position) return;
+    this.#told = this.#appliedTo;
+    this.#deps.onNews({ kind: 'read', position: this.#told });
+  }
+
+  get #appliedTo(): Position {
+    return appliedTo(this.#place.position, this.#tenants);
+  }
+
+  /** Keeps places up to which all is applied, so that the next start reads little, and tells who is behind. */
   async #keepCheckpoints(log: string, signal: AbortSignal): Promise<void> {
     let [kept, next] = [this.#place, this.#place];
+    let wasAnyBehind = false;
     while (!signal.aborted) {
       await sleep(KEEP_EVERY_MS, signal);
-      const applied = appliedTo(this.#place.position, this.#tenants.values());
-      if (applied >= next.position && next.position > kept.position) {
-        await this.#deps.writer.keep({ log, ...next });
-        kept = next;
-        this.#deps.onNews({ kind: 'read', position: kept.position });
-      }
-      if (applied >= next.position) next = this.#place;
+      const since = behind(this.#tenants);
+      if (since.size > 0 || wasAnyBehind) this.#deps.onNews({ kind: 'behind', since });
+      wasAnyBehind = since.size > 0;
+      if (this.#appliedTo < next.position) continue;
+      if (next.position > kept.position) await this.#deps.writer.keep({ log, ...next });
+      [kept, next] = [next, this.#place];
     }
   }
 }

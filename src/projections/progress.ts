@@ -1,6 +1,11 @@
-/** How far tenants' rows are, in a process that reads them. */
+/**
+ * How far tenants' rows are, in a process that reads them. Beside a follower of the same process it is told; elsewhere it asks
+ * for the tenants that somebody waits for.
+ */
 import type { Position } from '../ports/eventStore.js';
-import type { Parked } from '../ports/rowStore.js';
+import type { Parked, RowReads } from '../ports/rowStore.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import { sleep } from '../supervision/waiting.js';
 
 /** What the follower tells. */
 export type FollowerNews =
@@ -14,5 +19,152 @@ export type FollowerNews =
   | { readonly kind: 'deleted'; readonly tenant: string }
   /** The rows are of another log: all are made again. */
   | { readonly kind: 'reset'; readonly reason: string }
-  /** All tenants that are not apart or parked are made up to the last checkpoint. */
-  | { readonly kind: 'read'; readonly position: Position };
+  /** All events up to here are applied, but those of tenants that are parked or filled. */
+  | { readonly kind: 'read'; readonly position: Position }
+  /** Tenants that are behind for a second and more, with the time of their oldest event that is not applied (ISO 8601). */
+  | { readonly kind: 'behind'; readonly since: ReadonlyMap<string, string> };
+
+/** How often, in milliseconds, the rows are asked how far they are while somebody waits for them. */
+const ASK_EVERY_MS = 5;
+
+type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
+
+export class Progress {
+  readonly #rows: Pick<RowReads, 'progress'>;
+  readonly #isTold: boolean;
+  readonly #positions = new Map<string, Position>();
+  readonly #parked = new Map<string, Parked>();
+  readonly #filling = new Set<string>();
+  readonly #waiting = new Map<string, Set<Waiter>>();
+  #read: Position = 0;
+  #behind: ReadonlyMap<string, string> = new Map();
+  #isAsking = false;
+
+  /** @param isTold whether `tell` is called with all news */
+  constructor(rows: Pick<RowReads, 'progress'>, isTold: boolean) {
+    this.#rows = rows;
+    this.#isTold = isTold;
+  }
+
+  tell(news: FollowerNews): void {
+    switch (news.kind) {
+      case 'applied':
+        this.#reach(news.tenant, news.position);
+        return;
+      case 'parked':
+        this.#parked.set(news.tenant, news.parked);
+        this.#giveUp(news.tenant);
+        return;
+      case 'filling':
+        this.#forget(news.tenant);
+        this.#filling.add(news.tenant);
+        this.#giveUp(news.tenant);
+        return;
+      case 'running':
+        this.#parked.delete(news.tenant);
+        this.#filling.delete(news.tenant);
+        return;
+      case 'deleted':
+        this.#forget(news.tenant);
+        this.#giveUp(news.tenant);
+        return;
+      case 'reset':
+        for (const tenant of this.#positions.keys()) this.#forget(tenant);
+        this.#read = 0;
+        return;
+      case 'read':
+        this.#read = news.position;
+        return;
+      case 'behind':
+        this.#behind = news.since;
+    }
+  }
+
+  /** Up to here all events are applied, but those of parked and filled tenants; 0 before the first news. */
+  get read(): Position {
+    return this.#read;
+  }
+
+  get parked(): ReadonlyMap<string, Parked> {
+    return this.#parked;
+  }
+
+  get filling(): ReadonlySet<string> {
+    return this.#filling;
+  }
+
+  /** The age of the tenant's oldest event that is not applied, in seconds; 0 if it is less than one. */
+  staleness(tenant: string): number {
+    const since = this.#behind.get(tenant);
+    return since === undefined ? 0 : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
+  }
+
+  /** The staleness of each tenant that is behind. */
+  get behind(): ReadonlyMap<string, number> {
+    return new Map([...this.#behind.keys()].map((tenant) => [tenant, this.staleness(tenant)]));
+  }
+
+  /**
+   * Resolves true as soon as the tenant's rows are made up to the position, and false after the time; at once while the tenant
+   * is parked or filled.
+   * @throws the reason of the cancellation; what the rows' engine throws
+   */
+  async waitFor(tenant: string, position: Position, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
+    if ((this.#positions.get(tenant) ?? 0) >= position) return true;
+    if (this.#parked.has(tenant) || this.#filling.has(tenant)) return false;
+    const waiters = this.#waiting.get(tenant) ?? new Set();
+    this.#waiting.set(tenant, waiters);
+    let forget = (): void => undefined;
+    const reached = new Promise<boolean>((resolve, reject) => {
+      const waiter = { position, end: resolve };
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      const stopListening = cancellation?.onCancel(() => reject(cancellation.reason));
+      waiters.add(waiter);
+      forget = () => {
+        clearTimeout(timer);
+        stopListening?.();
+        waiters.delete(waiter);
+        if (waiters.size === 0 && this.#waiting.get(tenant) === waiters) this.#waiting.delete(tenant);
+      };
+      cancellation?.throwIfCancelled();
+      // Nothing was told of the tenant since this process began, or nothing ever is.
+      if (!this.#positions.has(tenant) || !this.#isTold) this.#ask(tenant).catch(reject);
+      if (!this.#isTold) this.#keepAsking();
+    });
+    return reached.finally(forget);
+  }
+
+  async #ask(tenant: string): Promise<void> {
+    const found = await this.#rows.progress(tenant);
+    if (found === undefined) return;
+    if (found.state === 'running') this.#reach(tenant, found.position);
+    else this.#giveUp(tenant);
+  }
+
+  /** Asks while anybody waits. */
+  async #keepAsking(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    while (this.#waiting.size > 0) {
+      await sleep(ASK_EVERY_MS);
+      // Who begins to wait while the engine is away is told why.
+      await Promise.allSettled([...this.#waiting.keys()].map((tenant) => this.#ask(tenant)));
+    }
+    this.#isAsking = false;
+  }
+
+  #reach(tenant: string, position: Position): void {
+    if ((this.#positions.get(tenant) ?? -1) < position) this.#positions.set(tenant, position);
+    for (const waiter of this.#waiting.get(tenant) ?? []) if (waiter.position <= position) waiter.end(true);
+  }
+
+  #giveUp(tenant: string): void {
+    for (const { end } of this.#waiting.get(tenant) ?? []) end(false);
+  }
+
+  #forget(tenant: string): void {
+    this.#positions.delete(tenant);
+    this.#parked.delete(tenant);
+    this.#filling.delete(tenant);
+  }
+}

@@ -23,6 +23,10 @@ export class Turns {
     return [...this.#ready, ...this.#busy];
   }
 
+  get isIdle(): boolean {
+    return this.#ready.size + this.#busy.size === 0;
+  }
+
   /** The tenant may have something to do. */
   wake(tenant: FollowedTenant): void {
     if (this.#busy.has(tenant)) return;

@@ -1,0 +1,95 @@
+/** The tenants that a follower has: those with rows, and those that the log tells of. */
+import { tenantStream } from '../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { RowWriter } from '../ports/rowStore.js';
+import { FollowedTenant } from './followedTenant.js';
+import type { FollowerNews } from './progress.js';
+import { tenantOf } from './tenantOf.js';
+
+export type TenantDeps = {
+  readonly eventStore: Pick<EventStore, 'readStream'>;
+  readonly writer: Pick<RowWriter, 'tenants' | 'mark' | 'remove'>;
+  readonly onNews: (news: FollowerNews) => void;
+  /** Whether this follower has the tenant. Default: it has all. */
+  readonly isOwn?: (tenant: string) => boolean;
+};
+
+export class FollowedTenants implements Iterable<FollowedTenant> {
+  readonly #deps: TenantDeps;
+  readonly #tenants = new Map<string, FollowedTenant>();
+  /** Tenants that were deleted, or that the log only mentions. */
+  readonly #gone = new Set<string>();
+  /** Where the log was at the start: tenants that were created before are filled. */
+  #head: Position = 0;
+
+  constructor(deps: TenantDeps) {
+    this.#deps = deps;
+  }
+
+  /** Those with rows. A release may know how to apply what the one before could not, so parked ones are read as well. */
+  async begin(head: Position): Promise<void> {
+    this.#head = head;
+    for (const [name, { position, state, parked }] of await this.#deps.writer.tenants()) {
+      const mark = parked ?? (state === 'filling' ? state : undefined);
+      this.#tenants.set(name, new FollowedTenant(name, { position, mark, isApart: mark !== undefined }));
+    }
+  }
+
+  [Symbol.iterator](): Iterator<FollowedTenant> {
+    return this.#tenants.values();
+  }
+
+  get(name: string | undefined): FollowedTenant | undefined {
+    return name === undefined ? undefined : this.#tenants.get(name);
+  }
+
+  has(tenant: FollowedTenant): boolean {
+    return this.#tenants.get(tenant.name) === tenant;
+  }
+
+  /** Makes known the tenants of these events. */
+  async know(events: readonly RecordedEvent[]): Promise<void> {
+    for (const event of events) {
+      const name = tenantOf(event);
+      if (name === undefined || this.#tenants.has(name)) continue;
+      if (event.type !== 'TenantCreated' || event.stream !== tenantStream(name)) await this.find(name);
+      else if (this.#deps.isOwn?.(name) !== false) await this.#create(name, event.position);
+    }
+  }
+
+  async #create(name: string, position: Position): Promise<void> {
+    const tenant = new FollowedTenant(name, { position: 0 });
+    this.#tenants.set(name, tenant);
+    if (position > this.#head) return;
+    tenant.shownFrom = this.#head;
+    await this.#fill(tenant);
+  }
+
+  /** A tenant that the log has from before, and that has no rows: it was deleted, or its rows are lost. */
+  async find(name: string): Promise<void> {
+    if (this.#tenants.has(name) || this.#gone.has(name) || this.#deps.isOwn?.(name) === false) return;
+    const history = await this.#deps.eventStore.readStream(tenantStream(name));
+    if (history.length === 0 || history.some(({ type }) => type === 'TenantDeleted')) {
+      this.#gone.add(name);
+      return;
+    }
+    const tenant = new FollowedTenant(name, { position: 0, isApart: true });
+    this.#tenants.set(name, tenant);
+    await this.#fill(tenant);
+  }
+
+  async #fill(tenant: FollowedTenant): Promise<void> {
+    tenant.mark = 'filling';
+    this.#deps.onNews({ kind: 'filling', tenant: tenant.name });
+    await this.#deps.writer.mark(tenant.name, 'filling');
+  }
+
+  async delete(tenant: FollowedTenant): Promise<void> {
+    const { name } = tenant;
+    this.#gone.add(name);
+    this.#tenants.delete(name);
+    tenant.forgetWaiting();
+    await this.#deps.writer.remove(name);
+    this.#deps.onNews({ kind: 'deleted', tenant: name });
+  }
+}

@@ -1,0 +1,90 @@
+/** How far tenants' rows are: told by the follower of this process, or asked for. */
+import { Progress } from '#app/projections/progress.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
+import { MemoryRows } from '../../support/memoryRows.js';
+
+const LONG = 60_000;
+const parked = { position: 8, eventId: 'e', eventType: 'X', error: 'It is bad.', since: '2026-11-27T08:00:00.000Z' };
+const moveTo = (rows: MemoryRows, position: number) => rows.apply('acme', { writes: [], position });
+
+describe('where the follower tells', () => {
+  let rows: MemoryRows;
+  let progress: Progress;
+  beforeEach(() => {
+    rows = new MemoryRows();
+    progress = new Progress(rows, true);
+  });
+
+  test('a wait ends with the news of its position', async () => {
+    const [seventh, ninth] = [progress.waitFor('acme', 7, LONG), progress.waitFor('acme', 9, 0)];
+    progress.tell({ kind: 'applied', tenant: 'other', position: 9 });
+    progress.tell({ kind: 'applied', tenant: 'acme', position: 7 });
+    expect(await seventh).toBe(true);
+    expect(await ninth).toBe(false);
+    expect(await progress.waitFor('acme', 6, 0)).toBe(true);
+  });
+
+  test('what was applied before this process began is found with the rows', async () => {
+    await moveTo(rows, 7);
+    expect(await progress.waitFor('acme', 7, LONG)).toBe(true);
+  });
+
+  test('nobody waits for a tenant that is parked, filled or deleted', async () => {
+    const waiting = progress.waitFor('acme', 9, LONG);
+    progress.tell({ kind: 'parked', tenant: 'acme', parked });
+    expect(await waiting).toBe(false);
+    expect(await progress.waitFor('acme', 9, LONG)).toBe(false);
+    expect([...progress.parked.keys()]).toEqual(['acme']);
+    progress.tell({ kind: 'running', tenant: 'acme' });
+    const afterRetry = progress.waitFor('acme', 9, LONG);
+    progress.tell({ kind: 'applied', tenant: 'acme', position: 9 });
+    expect(await afterRetry).toBe(true);
+    progress.tell({ kind: 'filling', tenant: 'acme' });
+    expect(await progress.waitFor('acme', 10, LONG)).toBe(false);
+    const deleted = progress.waitFor('other', 9, LONG);
+    progress.tell({ kind: 'deleted', tenant: 'other' });
+    expect(await deleted).toBe(false);
+  });
+
+  test('a cancelled wait ends', async () => {
+    const cancellation = new Cancellation();
+    const waiting = progress.waitFor('acme', 9, LONG, cancellation);
+    cancellation.cancel(new Error('The caller is gone.'));
+    await expect(waiting).rejects.toThrow('The caller is gone.');
+  });
+
+  test('staleness is the age of the oldest event that is not applied', () => {
+    const since = new Date(Date.now() - 5_500).toISOString();
+    progress.tell({ kind: 'behind', since: new Map([['acme', since]]) });
+    expect([...progress.behind]).toEqual([['acme', 5]]);
+    expect(progress.staleness('other')).toBe(0);
+    progress.tell({ kind: 'behind', since: new Map() });
+    expect(progress.staleness('acme')).toBe(0);
+  });
+});
+
+describe('where nobody tells', () => {
+  test('the rows are asked until they are there, parked, or the time is over', async () => {
+    const rows = new MemoryRows();
+    const progress = new Progress(rows, false);
+    const waiting = progress.waitFor('acme', 7, LONG);
+    await moveTo(rows, 7);
+    expect(await waiting).toBe(true);
+    expect(await progress.waitFor('acme', 8, 20)).toBe(false);
+    const inVain = progress.waitFor('acme', 8, LONG);
+    await rows.mark('acme', parked);
+    expect(await inVain).toBe(false);
+    await rows.mark('acme', undefined);
+    const again = progress.waitFor('acme', 9, LONG);
+    await moveTo(rows, 9);
+    expect(await again).toBe(true);
+  });
+
+  test('an engine that is away is told', async () => {
+    const rows = new MemoryRows();
+    rows.progress = async () => {
+      throw new Error('The engine is away.');
+    };
+    await expect(new Progress(rows, false).waitFor('acme', 7, LONG)).rejects.toThrow('The engine is away.');
+  });
+});
