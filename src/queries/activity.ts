@@ -44,15 +44,22 @@ export class ActivityQueries implements ActivityReads {
     const { filters, from, to, before, limit } = query;
     const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query) : undefined;
     const start = before === undefined ? {} : await this.#startBefore(tenant, before);
-    const conditions = [
-      ...conditionsOf(filters, changes?.positions ?? []),
+    const place = [
       ...timeCondition('gte', from),
       ...timeCondition('lte', to),
       ...(start.conditions ?? []),
       ...(changes?.searchedTo === undefined ? [] : [compares('position', 'gte', changes.searchedTo.position)]),
     ];
-    const asked = { ...NEWEST_FIRST, conditions, limit, behind: start.n };
-    const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation);
+    const pageOf = async (conditions: readonly Condition[]) => {
+      const asked = { ...NEWEST_FIRST, conditions: [...conditions, ...place], limit, behind: start.n };
+      return (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation)).rows;
+    };
+    // Each is found by an index of its own, which one question for both would not be.
+    const found = await Promise.all(alternatives(filters, changes?.positions ?? []).map(pageOf));
+    const rows = found
+      .flat()
+      .sort((a, b) => b.n - a.n)
+      .slice(0, limit);
     const entries = rows.map((row) => this.#shown(tenant, entryOf(row)));
     return entries.length === limit || changes?.searchedTo === undefined
       ? { entries }
@@ -152,31 +159,23 @@ const timeCondition = (is: 'gte' | 'lte', time: string | undefined): readonly Co
 const idIs = (field: string, id: string): FieldCondition =>
   equals(field, ...new Set([id, id.toLowerCase(), id.toUpperCase()]));
 
-function conditionsOf(filters: ActivityFilters, changes: readonly Position[]): readonly Condition[] {
-  const { actor, kind, table, subject, orderId, correlationId } = filters;
-  return [
+/** Entries that name the subject; and those of its changes that name none, as an event of the same append may name another. */
+function alternatives(
+  { actor, kind, table, subject, orderId, correlationId }: ActivityFilters,
+  changes: readonly Position[],
+): readonly (readonly Condition[])[] {
+  const others = [
     ...(actor === undefined ? [] : [idIs('actor_id', actor)]),
     ...(kind === undefined ? [] : [equals('kind', kind)]),
     ...(table === undefined ? [] : [equals('table', table)]),
     ...(orderId === undefined ? [] : [idIs('order_id', orderId)]),
     ...(correlationId === undefined ? [] : [idIs('correlation_id', correlationId)]),
-    ...(subject === undefined ? [] : ofSubject(subject, changes)),
   ];
-}
-
-function ofSubject(
-  { kind, id }: NonNullable<ActivityFilters['subject']>,
-  changes: readonly Position[],
-): readonly Condition[] {
-  const names = idIs('subject_id', id);
-  if (changes.length === 0) return [equals('subject_kind', kind), names];
-  // An event of the same append may name another record.
+  if (subject === undefined) return [others];
+  const named = [equals('subject_kind', subject.kind), idIs('subject_id', subject.id), ...others];
+  if (changes.length === 0) return [named];
   const namesNone: FieldCondition = { kind: 'null', field: 'subject_id', isNull: true };
-  return [
-    { kind: 'any', anyOf: [names, equals('position', ...changes)] },
-    { kind: 'any', anyOf: [names, namesNone] },
-    { kind: 'any', anyOf: [equals('subject_kind', kind), namesNone] },
-  ];
+  return [named, [equals('position', ...changes), namesNone, ...others]];
 }
 
 /** Members that are objects are JSON text. */
