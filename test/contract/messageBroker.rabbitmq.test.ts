@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'amqplib';
 import { openRabbitMqBroker } from '#app/adapters/broker/rabbitmq/broker.js';
 import { checkpointQueue } from '#app/adapters/broker/rabbitmq/topology.js';
+import type { MessageBroker } from '#app/ports/messageBroker.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyRabbitMq, anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
@@ -35,6 +36,28 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     const last = await openRabbitMqBroker({ url: rabbitMq.url });
     expect(await last.checkpoint(name)).toMatchObject({ position: 17 });
     await Promise.all([broker, later, last].map((each) => each.close()));
+  });
+
+  test('a process with an earlier checkpoint leaves the later one of another process, also where both store at once', async () => {
+    const [one, other, last] = await Promise.all([1, 2, 3].map(() => openRabbitMqBroker({ url: rabbitMq.url })));
+    if (one === undefined || other === undefined || last === undefined) throw new Error('There are three.');
+    const name = newQueue();
+    const queue = newQueue();
+    const store = (broker: MessageBroker, position: number) =>
+      broker.publishWithCheckpoint(queue, [], { name, position });
+    await store(one, 1);
+    // From here on both know of 1 only, until they look.
+    expect(await other.checkpoint(name)).toMatchObject({ position: 1 });
+    await store(one, 20);
+    await store(other, 10);
+    expect(await last.checkpoint(name)).toMatchObject({ position: 20 });
+    for (let round = 1; round <= 5; round += 1) {
+      await Promise.all([store(one, 100 * round + 1), store(other, 100 * round)]);
+      const stored = await openRabbitMqBroker({ url: rabbitMq.url });
+      expect(await stored.checkpoint(name)).toMatchObject({ position: 100 * round + 1 });
+      await stored.close();
+    }
+    await Promise.all([one, other, last].map((each) => each.close()));
   });
 
   test('a message of somebody else that is not JSON becomes a dead letter', async () => {

@@ -83,11 +83,7 @@ export class Checkpoints {
     // A queue that is made here has none; in one that was there the message may be held.
     const patienceMs = (await isThere(session, checkpointQueue(name))) ? HELD_FOR_MS : 0;
     await session.declareCheckpoint(name);
-    let place = await stored(session, name);
-    for (const until = performance.now() + patienceMs; place === undefined && performance.now() < until; ) {
-      await sleep(READ_AGAIN_MS);
-      place = await stored(session, name);
-    }
+    const place = await whileHeld(patienceMs, () => stored(session, name));
     const furthest = further(this.#known.get(name), place ?? { position: 0 });
     this.#known.set(name, furthest);
     return furthest;
@@ -98,8 +94,13 @@ export class Checkpoints {
     const known = this.#known.get(name) ?? (await this.read(session, name));
     if (replaces !== true && place.position <= known.position) return;
     await session.declareCheckpoint(name);
-    await session.send([checkpointMessage(name, place)]);
-    this.#known.set(name, replaces === true ? place : further(this.#known.get(name), place));
+    const send = () => session.send([checkpointMessage(name, place)]);
+    const isDue = (last: LogAnchor) => replaces === true || last.position < place.position;
+    // Where there was none, nobody holds one.
+    const patienceMs = known.position === 0 ? 0 : HELD_FOR_MS;
+    const last = await whileHeld(patienceMs, () => replaceStored(session, name, isDue, send));
+    if (last === undefined) await send();
+    this.#known.set(name, last === undefined || isDue(last) ? place : last);
   }
 }
 
@@ -118,12 +119,50 @@ async function isThere(session: Session, queue: string): Promise<boolean> {
 const further = (one: LogAnchor | undefined, other: LogAnchor): LogAnchor =>
   one !== undefined && one.position > other.position ? one : other;
 
-/** The furthest stored checkpoint. There are two after a crash between storing the next and dropping the last. */
-async function stored(session: Session, name: string): Promise<LogAnchor | undefined> {
-  let furthest: LogAnchor | undefined;
-  await browse(session, checkpointQueue(name), 2, async (message) => {
-    furthest = further(furthest, placeOf(message));
-    return 'next';
+/** Asks again while there is none, as another process may hold it. */
+async function whileHeld(
+  patienceMs: number,
+  ask: () => Promise<LogAnchor | undefined>,
+): Promise<LogAnchor | undefined> {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const place = await ask();
+    if (place !== undefined || performance.now() >= until) return place;
+    await sleep(READ_AGAIN_MS);
+  }
+}
+
+/** The furthest stored checkpoint; undefined if there is none, or another process holds it. */
+const stored = (session: Session, name: string): Promise<LogAnchor | undefined> =>
+  replaceStored(
+    session,
+    name,
+    () => false,
+    async () => undefined,
+  );
+
+/**
+ * Holds the stored checkpoint while the next one is stored: another process that has an earlier one waits, and sees it then.
+ * @param isDue whether the next one replaces it
+ * @returns the one that was stored; undefined if there is none, or another process holds it
+ */
+async function replaceStored(
+  session: Session,
+  name: string,
+  isDue: (last: LogAnchor) => boolean,
+  send: () => Promise<void>,
+): Promise<LogAnchor | undefined> {
+  return session.withChannel(async (channel) => {
+    // There are two after a crash between storing the next and dropping the last.
+    const found = await Promise.all([1, 2].map(() => channel.get(checkpointQueue(name))));
+    const places = found.flatMap((message) => (message === false ? [] : [placeOf(message)]));
+    const [first, ...others] = places;
+    if (first === undefined) return undefined;
+    const last = others.reduce(further, first);
+    if (isDue(last)) {
+      await send();
+      channel.ackAll();
+    } else channel.nackAll(true);
+    return last;
   });
-  return furthest;
 }

@@ -70,7 +70,14 @@ export class Session {
   /** Runs work on a channel of its own; messages it took and did not acknowledge go back. */
   async withChannel<T>(work: (channel: Channel) => Promise<T>): Promise<T> {
     const channel = await this.openChannel();
-    const result = await work(channel);
+    let result: T;
+    try {
+      result = await work(channel);
+    } catch (error) {
+      // There is nothing to close if the server has closed the channel, or the connection is lost.
+      await channel.close().catch(() => undefined);
+      throw error;
+    }
     await channel.close();
     return result;
   }
