@@ -9,9 +9,14 @@ import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
 import { isProvable, parseStream } from '../domain/streams.js';
 import { giveWay, sendable } from '../supervision/threads.js';
+import { sleep } from '../supervision/waiting.js';
 import type { TreeAnswers, TreeMessage, TreeQuestion, TreeRequest, TreeThreadData } from './auditTree.js';
 import { openStoredLog } from './engines.js';
 import { keyDirectory, openTree, treeDirectory } from './treeFiles.js';
+
+/** How long a question waits for the latest events to be in the tree, and how often it looks. */
+const CATCH_UP_MS = 2_000;
+const LOOK_MS = 50;
 
 // No request waits for the tree.
 giveWay();
@@ -21,8 +26,11 @@ const directory = treeDirectory(config);
 const stopping = new AbortController();
 const send = (message: TreeMessage): void => parentPort?.postMessage(message);
 
-/** The thread that is started next goes on from what is stored. */
+let isDamaged = false;
+
+/** The thread that is started next goes on from what is stored; where a tile is damaged, it makes all of it again. */
 function fail(error: unknown): void {
+  isDamaged ||= error instanceof DamagedTileError;
   send({ kind: 'failed', error: sendable(error) });
   stopping.abort();
 }
@@ -38,21 +46,32 @@ const keys = await openCheckpointKeys(keyDirectory(config));
 const places = { directory, published: config.CHECKPOINT_DIR };
 const writing = oneAtATime();
 let proving: Promise<void> = Promise.resolve();
+/** Until it is signed: the tiles that earlier checkpoints need beside the full ones are gone. */
+let isMadeAgain = tree.position === 0;
 // What was sent before is delivered now: an answer needs the tree and the keys.
 parentPort?.on('message', (request: TreeRequest) => {
   if (request === 'stop') stopping.abort();
   else proving = proving.then(() => answer(request)).catch(fail);
 });
 
-async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestion['kind']]> {
+/** @returns undefined while the tree is being made, and does not have all events yet */
+async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestion['kind']] | undefined> {
   const known = noteKeys(tree.log, keys);
   const { files } = tree;
+  if (isMadeAgain && (await lastCheckpoint(directory, known)) !== undefined) {
+    if (!(await isCaughtUpSoon())) return undefined;
+    await signNow(known);
+  }
   switch (question.kind) {
     case 'proof': {
       const { eventId, tenant } = question;
       const isShown = (stream: string): boolean => parseStream(stream).tenant === tenant && isProvable(stream);
-      const checkpoint = (await lastCheckpoint(directory, known)) ?? (await firstCheckpoint(known));
-      return checkpoint === undefined ? 'uncovered' : proveEvent({ log, index, files, checkpoint }, eventId, isShown);
+      const checkpoint = (await lastCheckpoint(directory, known)) ?? (await signNow(known));
+      if (checkpoint === undefined) return 'uncovered';
+      const prove = () => proveEvent({ log, index, files, checkpoint }, eventId, isShown);
+      const proved = await prove();
+      if (proved !== 'unknown') return proved;
+      return (await isCaughtUpSoon()) ? prove() : undefined;
     }
     case 'checkpoint': {
       const note = (await lastCheckpoint(directory, known))?.note;
@@ -67,10 +86,26 @@ async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestio
   }
 }
 
-/** Not only from time to time: who asks for a proof waits for it. */
-async function firstCheckpoint(known: ReturnType<typeof noteKeys>): Promise<StoredCheckpoint | undefined> {
-  const note = await writing.add(() => makeCheckpoint(tree, keys, places));
+/** Whether the tree and its index soon have all events of the log as it is now: the latest ones are always under way. */
+async function isCaughtUpSoon(): Promise<boolean> {
+  const head = await log.head();
+  const until = performance.now() + CATCH_UP_MS;
+  while (tree.position < head) {
+    if (stopping.signal.aborted || performance.now() > until) return false;
+    await sleep(LOOK_MS, stopping.signal);
+  }
+  await writing.add(() => tree.commit());
+  return true;
+}
+
+function signed(note: string): void {
+  isMadeAgain = false;
   send({ kind: 'checkpoint', note });
+}
+
+/** Not only from time to time: who asks for a proof waits for it. */
+async function signNow(known: ReturnType<typeof noteKeys>): Promise<StoredCheckpoint | undefined> {
+  signed(await writing.add(() => makeCheckpoint(tree, keys, places)));
   return lastCheckpoint(directory, known);
 }
 
@@ -79,8 +114,6 @@ async function answer({ request, question }: Exclude<TreeRequest, 'stop'>): Prom
     send({ kind: 'answered', request, answer: await answerTo(question) });
   } catch (error) {
     send({ kind: 'answered', request, answer: undefined });
-    // The next thread makes all of it again.
-    if (error instanceof DamagedTileError) await clearTree(index, directory);
     throw error;
   }
 }
@@ -94,16 +127,18 @@ try {
       places,
       writing,
       everyMs: config.CHECKPOINT_MINUTES * 60_000,
-      onCheckpoint: (note) => send({ kind: 'checkpoint', note }),
+      onCheckpoint: signed,
       onContradiction: (error) => send({ kind: 'contradiction', error: sendable(error) }),
       onMoved: () => send({ kind: 'moved', position: tree.position, size: tree.size }),
     },
     stopping.signal,
   );
 } catch (error) {
-  send({ kind: 'failed', error: sendable(error) });
+  fail(error);
 } finally {
   await proving;
+  // Not before: what `keepTree` stores at its end would be taken for a whole tree.
+  if (isDamaged) await clearTree(index, directory);
   await log.close();
   index.close();
   parentPort?.close();

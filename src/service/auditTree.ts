@@ -24,7 +24,7 @@ type Kind = keyof Asked;
 export type TreeQuestion = { [K in Kind]: { readonly kind: K } & Asked[K][0] }[Kind];
 export type TreeAnswers = { [K in Kind]: Asked[K][1] };
 
-/** `answer` undefined: the tree must be made again first, which has begun. */
+/** `answer` undefined: the tree is being made, or must be made again, which has begun. */
 type Answered = { readonly request: number; readonly answer: TreeAnswers[Kind] | undefined };
 
 export type TreeMessage =

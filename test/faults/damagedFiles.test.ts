@@ -7,7 +7,9 @@ import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
+import { checkpointed } from '../acceptance/operator.js';
 import { Service } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
 import { scaled } from '../engines/timeScale.js';
@@ -318,6 +320,29 @@ describe('other files', () => {
       await service.stop();
       expect((await service.cli('doctor')).code).toBe(0);
     }
+  });
+
+  it('tiles of the tree over the log are made again while it runs: no proof says meanwhile that there is no such event', async () => {
+    await service.start();
+    const made = { kind: 'tenant.created', limit: '1' };
+    const { body } = await client(0).platform('GET', `/activity?${new URLSearchParams(made)}`);
+    const [{ event_id: id }] = z.object({ data: z.tuple([z.looseObject({ event_id: z.string() })]) }).parse(body).data;
+    const prove = () => client(0).platform('GET', `/audit/proof?event=${id}`);
+    await checkpointed(service, prove);
+    const tiles = (await readdir(at('audit'), { recursive: true, withFileTypes: true })).filter(
+      (each) => each.isFile() && each.parentPath.includes('/tile/'),
+    );
+    for (const { parentPath, name } of tiles) await truncate(join(parentPath, name), 1);
+    // What the tree has not stored yet when it is found damaged.
+    await client(0).create('dyn_stock_order', { notes: 'the last' });
+    let status = (await prove()).status;
+    for (; status !== 200; status = (await prove()).status) {
+      expect(status).toBe(503);
+      await wait(10);
+    }
+    // Those that came while the thread started have not stopped it.
+    const stops = service.log.split('\n').filter((line) => line.includes('the tree over the event log stands still'));
+    expect(stops).toEqual([expect.stringContaining('is damaged')]);
   });
 
   it.each([
