@@ -3,7 +3,7 @@
  * only ended. A reader at the tenant's progress P finds the states with f <= P < t, so that states of a commit under way, or of
  * one that was cut, are not seen before the progress covers them, and writing them again changes nothing.
  */
-import type { Fields, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, type Row, sortValue } from '../../../domain/row.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
@@ -148,7 +148,7 @@ export const newDocument = (
 export function slotValues(slots: Slots, fields: Fields): { [slot: Slot]: string | number } {
   const values: { [slot: Slot]: string | number } = {};
   for (const [name, slot] of slots) {
-    const value = Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
+    const value = ownValue(fields, name) ?? null;
     const [sorted, match] = [sortValue(value), matchText(value)];
     if (sorted === null || match === null) continue;
     values[`a${slot}`] = sorted;
