@@ -17,7 +17,6 @@ import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryLog } from '../../ports/deliveryLog.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { piecesOf } from '../../webhooks/httpsTransport.js';
@@ -25,6 +24,7 @@ import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
 import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
+import type { Api } from '../deps.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
@@ -112,9 +112,10 @@ export const webhookDeliveries: Resource = {
       query: parametersIn(deliveryQuery),
       answer: json.linkedPage('Delivery'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, tenant, path: { id }, query: parameters }) {
+      async handle(api, { req, tenant, path: { id }, query: parameters }) {
+        const { readModels, config, lists } = api;
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
-        await checkKnown(readModels, tenant, id);
+        await checkKnown(api, tenant, id);
         const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
         const found = await lists.run({
           tenant: tenant.name,
@@ -234,8 +235,11 @@ export const webhookDeliveries: Resource = {
 };
 
 /** A removed webhook still has its log. @throws NotFoundError for an id that no webhook ever had */
-async function checkKnown(log: DeliveryLog, tenant: Tenant, webhookId: string): Promise<void> {
+async function checkKnown(api: Api, tenant: Tenant, webhookId: string): Promise<void> {
   if (tenant.webhooks.has(webhookId)) return;
-  const [any] = await log.deliveries(tenant.name, { webhookId, limit: 1 });
-  if (any === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
+  const isLogged = async () => (await api.readModels.deliveries(tenant.name, { webhookId, limit: 1 })).length > 0;
+  if (await isLogged()) return;
+  // Its first delivery may have been requested a moment ago.
+  await untilShown(api, 'deliveries', tenant.name);
+  if (!(await isLogged())) throw new NotFoundError(`There is no webhook ${webhookId}.`);
 }
