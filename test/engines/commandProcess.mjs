@@ -74,6 +74,8 @@ async function run({ args, directory, env, stdin }) {
   const { code, isForced } = await end(import(`${ENTRY}?command=${commands}`));
   if (!isForced) await untilNothingIsOpen(open);
   process.exitCode = undefined;
+  // The directory may be removed, or its disk unmounted.
+  process.chdir('/');
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
   return { code, stdout: stdout(), stderr: stderr(), isClean: !isForced || code !== FAILURE };
 }

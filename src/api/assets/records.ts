@@ -8,7 +8,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
-import { type HttpError, notFound } from '../errors.js';
+import { type HttpError, notFound, unavailable } from '../errors.js';
 import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
@@ -77,7 +77,7 @@ export async function pageReply(
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
-/** One record. @throws HttpError 404 */
+/** One record. @throws HttpError 404; 503 while the read models are behind and may not show it */
 export async function recordReply(
   api: Api,
   req: Request,
@@ -87,10 +87,14 @@ export async function recordReply(
 ): Promise<Reply> {
   const moment = momentIn(query);
   if (moment !== undefined) return pastRecordReply(api, req, assetType, id, query, moment);
-  const { readModels } = api;
+  const { readModels, staleness } = api;
   const tenant = req.context.tenant.name;
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
-  if (record === undefined) throw unknownRecord(assetType, id);
+  if (record === undefined) {
+    if (staleness(tenant) > 0)
+      throw unavailable('The read models of this tenant are behind: they may not show the record yet.');
+    throw unknownRecord(assetType, id);
+  }
   return { body: `{"data":${record}}`, tag: tagOf(record) };
 }
 
