@@ -1,12 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { makeIndex } from '#app/adapters/rows/sqlite/makeIndex.js';
 import { openRowReads } from '#app/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import { matchText, type Row } from '#app/domain/row.js';
-import type { Condition, FieldCondition, PageQuery, RowWrite, RowWriter, Slice } from '#app/ports/rowStore.js';
+import {
+  type Condition,
+  type FieldCondition,
+  type PageQuery,
+  RowsLostError,
+  RowsUnavailableError,
+  type RowWrite,
+  type RowWriter,
+  type Slice,
+} from '#app/ports/rowStore.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
 import { MemoryRows } from '../support/memoryRows.js';
 import { describeRows } from './rowStore.js';
 import { by, idsOf, places, Tenant } from './rowStoreFixture.js';
@@ -149,3 +161,64 @@ function numbers(seed: number): () => number {
     return state / 2 ** 32;
   };
 }
+
+describe('a file that cannot be read', () => {
+  const writer = openRowWriter({ directory });
+  const reads = openRowReads({ directory, readers: 1 });
+  afterAll(async () => {
+    await reads.close();
+    await writer.close();
+  });
+
+  test.each([
+    ['is damaged', (file: string) => writeFileSync(file, 'this is no database'.repeat(1_000))],
+    [
+      'is of another layout',
+      (file: string) => {
+        const db = openSqlite(file);
+        db.pragma('user_version = 999');
+        db.close();
+      },
+    ],
+  ])('as it %s, stops its tenant, which is filled again', async (_, spoil) => {
+    const acme = new Tenant({ writer, reads }, `spoilt-${randomUUID()}`);
+    await acme.apply({ kind: 'define', assetType: places });
+    await acme.fill({ code: 'a' });
+    // The next process finds it so.
+    const before = openRowWriter({ directory });
+    const copy = await before.copy(acme.name);
+    await copy.swap();
+    await before.close();
+    spoil(join(directory, `${acme.name}.db`));
+    const another = openRowWriter({ directory });
+    const readers = openRowReads({ directory, readers: 1 });
+    const tenant = new Tenant({ writer: another, reads: readers }, acme.name);
+    await expect(tenant.page({})).rejects.toThrow(acme.name);
+    await expect(another.keep({ position: 1, log: 'log' })).rejects.toThrow(RowsLostError);
+    expect((await another.tenants()).get(acme.name)).toEqual({ position: 0, state: 'filling', rows: 0 });
+    await expect(tenant.page({})).rejects.toThrow(RowsUnavailableError);
+    await tenant.apply({ kind: 'define', assetType: places });
+    const [row] = await tenant.fill({ code: 'a' });
+    await another.mark(acme.name, undefined);
+    expect(await tenant.ids({})).toEqual([row.id]);
+    await readers.close();
+    await another.close();
+  });
+
+  test('a long list ends when nobody waits for it', async () => {
+    const acme = new Tenant({ writer, reads }, 'cancelled');
+    await acme.apply({ kind: 'define', assetType: places });
+    await acme.fill(...Array.from({ length: 5_000 }, (_, n) => ({ code: `c${n}`, notes: 'x'.repeat(100) })));
+    const leaving = new Cancellation();
+    const left = new Error('left');
+    const query = { conditions: [], sort: by('n'), offset: 0, limit: 9, withTotal: true, maxCharacters: 1e6 };
+    const notes = { kind: 'contains', field: 'notes', anyOf: ['y'] } as const;
+    // There is one thread for all.
+    const all = Array.from({ length: 50 }, (_, n) =>
+      reads.page(acme.places, { ...query, conditions: [notes], offset: n }, leaving).catch((error: unknown) => error),
+    );
+    leaving.cancel(left);
+    expect(await Promise.all(all)).toEqual(all.map(() => left));
+    expect((await acme.page({ limit: 1 })).rows).toHaveLength(1);
+  });
+});

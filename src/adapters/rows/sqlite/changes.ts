@@ -6,6 +6,7 @@ import { RowRefusedError, type RowWrite } from '../../../ports/rowStore.js';
 import { baseOf, type Cell, idCell, type Space, slotCells, slotsOf, timeCell } from './cells.js';
 import type { Connection } from './connection.js';
 import { SLOTS } from './layout.js';
+import { dropIndexes } from './makeIndex.js';
 import { TextChanges } from './textIndex.js';
 
 const columns = (count: number): string => Array.from({ length: count }, () => '?').join(', ');
@@ -60,18 +61,39 @@ export class Changes {
    */
   cleanUp(name: string, batch: string, to: number, until: number): boolean {
     const changed = this.#changed(name);
-    const base = baseOf(changed.space);
     const read = this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0;
+    if (read === 0 && this.#isLarge(changed, batch)) {
+      dropIndexes(this.#connection, changed.space.number);
+      // The texts of this transaction as well are no longer indexed.
+      this.#spaces.delete(name);
+      return this.#cleanUpFrom(this.#changed(name), batch, to, until, 0);
+    }
+    return this.#cleanUpFrom(changed, batch, to, until, read);
+  }
+
+  /** Indexes on demand make each deletion several times as slow; later lists have them made again. */
+  #isLarge({ rows, space, next }: Changed, batch: string): boolean {
+    if (rows < LARGE_CLEAN_UP) return false;
+    const kept = this.#connection
+      .column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?')
+      .get(baseOf(space), baseOf(space) + next, this.#batch(batch));
+    return rows - (kept ?? 0) > Math.max(LARGE_CLEAN_UP, rows / 10);
+  }
+
+  #cleanUpFrom(changed: Changed, batch: string, to: number, until: number, read: number): boolean {
+    const base = baseOf(changed.space);
     const outside = this.#connection.column<number>(
       `SELECT rows.row FROM rows LEFT JOIN seen ON seen.row = rows.row
        WHERE rows.row > ? AND rows.row < ? AND seen.batch IS NOT ? LIMIT ${ROWS_OF_PIECE}`,
     );
     const mark = this.#batch(batch);
+    const end = base + changed.next;
     for (let last = base + read; ; ) {
-      const rows = outside.all(last, base + changed.next, mark);
+      const next = Math.min(last + ROWS_LOOKED_AT, end);
+      const rows = outside.all(last, next, mark);
       for (const row of rows) this.#remove(changed, row, to);
-      const isDone = rows.length < ROWS_OF_PIECE;
-      last = rows.at(-1) ?? last;
+      last = (rows.length === ROWS_OF_PIECE && rows.at(-1)) || next - 1;
+      const isDone = last === end - 1;
       if (!isDone && performance.now() < until) continue;
       this.#connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
       return isDone;
@@ -267,4 +289,8 @@ export class Changes {
   }
 }
 
+/** Between two looks at the clock: rows that are deleted, and rows that are looked at. */
 const ROWS_OF_PIECE = 250;
+const ROWS_LOOKED_AT = 20_000;
+/** Rows that a clean-up deletes one by one, and keeps indexes on demand for. */
+const LARGE_CLEAN_UP = 10_000;

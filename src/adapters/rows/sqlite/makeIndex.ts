@@ -76,15 +76,21 @@ function addTexts(connection: Connection, space: string, spec: IndexSpec): boole
     .immediate();
 }
 
+type Stored = [name: string, space: number, spec: string];
+
 function dropOldest(connection: Connection): void {
-  const oldest = connection.tuples<[name: string, space: number, spec: string]>(
-    `SELECT name, space, spec FROM indexes ORDER BY rowid DESC LIMIT -1 OFFSET ${MOST_INDEXES - 1}`,
-  );
-  for (const [name, number, text] of oldest.all()) dropIndex(connection, name, number, JSON.parse(text));
+  const oldest = `SELECT name, space, spec FROM indexes ORDER BY rowid DESC LIMIT -1 OFFSET ${MOST_INDEXES - 1}`;
+  for (const index of connection.tuples<Stored>(oldest).all()) drop(connection, index);
 }
 
-/** Within a transaction. */
-export function dropIndex(connection: Connection, name: string, number: number, spec: IndexSpec): void {
+/** All of a space. Within a transaction. */
+export function dropIndexes(connection: Connection, number: number): void {
+  const all = connection.tuples<Stored>('SELECT name, space, spec FROM indexes WHERE space = ?').all(number);
+  for (const index of all) drop(connection, index);
+}
+
+function drop(connection: Connection, [name, number, text]: Stored): void {
+  const spec: IndexSpec = JSON.parse(text);
   connection.db.exec(`DROP ${spec.kind === 'text' ? 'TABLE' : 'INDEX'} IF EXISTS ${name}`);
   connection.run('DELETE FROM indexes WHERE name = ?', name);
   changeShape(connection, number);
