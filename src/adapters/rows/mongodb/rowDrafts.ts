@@ -9,6 +9,8 @@ export type RowsWrite = Extract<RowWrite, { kind: 'put' | 'delete' | 'touch' }>;
 /** The state that a row has before the writes. */
 export type StoredState = Pick<StateDocument, 'n' | 'f'>;
 
+/** Ids. */
+type Touched = { readonly rows: string[]; readonly states: string[] };
 type Ending = { readonly to: Position; readonly how: How };
 type Made = { row: Row; readonly n: number; ended: Ending; isTouched: boolean };
 type Draft = { readonly stored: StoredState | undefined; ending?: Ending; readonly made: Made[] };
@@ -56,7 +58,7 @@ export class RowDrafts {
       this.added += 1;
     } else if (last === undefined) {
       draft.ending = ending;
-    } else if (last.row.from === row.from || !isVersion) {
+    } else if (last.row.from === row.from) {
       made.pop();
     } else {
       last.ended = ending;
@@ -92,14 +94,24 @@ export class RowDrafts {
       .map(({ row, n, ended }) => newDocument(s, slots, row, { n, ...ended }, position));
   }
 
-  /** Ids by batch id, of states that are there. @param there see `endings` */
-  touches(s: string, there: ReadonlySet<string>): ReadonlyMap<string | null, string[]> {
-    const touched = new Map(this.#touched);
+  /** By batch id, rows and, where the writes make other states of a row as well, states. @param there see `endings` */
+  touches(s: string, there: ReadonlySet<string>): ReadonlyMap<string | null, Touched> {
+    const byBatch = new Map<string | null, Touched>();
+    const touchedBy = (batch: string | null): Touched => {
+      const touched = byBatch.get(batch) ?? { rows: [], states: [] };
+      byBatch.set(batch, touched);
+      return touched;
+    };
+    for (const [id, batch] of this.#touched) {
+      const stored = this.#drafts.get(id)?.stored;
+      if (stored === undefined) touchedBy(batch).rows.push(id);
+      else touchedBy(batch).states.push(stateId(s, id, stored.f));
+    }
     for (const [id, { made }] of this.#drafts)
-      for (const { row, isTouched } of made)
-        if (isTouched && there.has(stateId(s, id, row.from))) touched.set(id, row.batch);
-    const byBatch = new Map<string | null, string[]>();
-    for (const [id, batch] of touched) byBatch.set(batch, [...(byBatch.get(batch) ?? []), id]);
+      for (const { row, isTouched } of made) {
+        const state = stateId(s, id, row.from);
+        if (isTouched && there.has(state)) touchedBy(row.batch).states.push(state);
+      }
     return byBatch;
   }
 

@@ -80,15 +80,14 @@ export class Shares {
     const now = await database.serverTime();
     const sign = { owner: this.#owner, renewedAt: now, released: false };
     await leases.replaceOne({ _id: `process ${this.#owner}` }, sign, { upsert: true });
+    const mine = [...this.#held].map(([share, { fence }]) => leaseId(share, fence));
+    await leases.updateMany({ _id: { $in: mine }, owner: this.#owner, released: false }, { $set: { renewedAt: now } });
+    const known = await leases.find().toArray();
     for (const [share, lease] of this.#held) {
-      const { matchedCount } = await leases.updateOne(
-        { _id: leaseId(share, lease.fence), owner: this.#owner, released: false },
-        { $set: { renewedAt: now } },
-      );
-      if (matchedCount === 1) lease.until = until;
+      const last = lastOf(known, share);
+      if (last?.fence === lease.fence && !last.released) lease.until = until;
       else this.#held.delete(share);
     }
-    const known = await leases.find().toArray();
     const isAlive = ({ renewedAt, released }: LeaseDocument): boolean =>
       !released && now.getTime() - renewedAt.getTime() < this.#leaseMs;
     const wanting = known.filter((lease) => lease.share === undefined && isAlive(lease)).length;

@@ -150,15 +150,18 @@ export class SliceWriter {
     const { states } = this.#database;
     const made = drafts.documents(space.s, space.definition.slots, position);
     const there = await addStates(states, space.definition.assetType.name, made);
-    for (const [batch, touched] of drafts.touches(space.s, there)) {
-      await states.updateMany(
-        { s: space.s, o: 1, i: { $in: touched }, f: { $lte: position }, t: { $gt: position }, p: { $lt: position } },
-        { $set: { b: batch, p: position } },
-      );
-    }
+    if (made.some(({ t }) => t !== OPEN)) this.ending.add(space.s);
     for (const { to, how, ids: ended } of drafts.endings(space.s, there)) {
       this.ending.add(space.s);
       await states.updateMany({ s: space.s, _id: { $in: ended }, t: { $gt: to } }, { $set: { t: to, h: how } });
+    }
+    // At the end, as they are seen at once. What a later event has touched stays.
+    for (const [batch, { rows, states: some }] of drafts.touches(space.s, there)) {
+      const touched = { s: space.s, o: 1, p: { $lte: position } } as const;
+      const move = { $set: { b: batch, p: position } };
+      const present = { f: { $lte: position }, t: { $gt: position } };
+      if (rows.length > 0) await states.updateMany({ ...touched, ...present, i: { $in: rows } }, move);
+      if (some.length > 0) await states.updateMany({ ...touched, _id: { $in: some } }, move);
     }
   }
 
@@ -194,7 +197,6 @@ export class SliceWriter {
     }
     const deleted = await states.countDocuments({ s, t: to, h: 'deleted' });
     space.state = { ...space.state, rows: space.state.rows - deleted };
-    this.#visible = to;
     return 'done';
   }
 

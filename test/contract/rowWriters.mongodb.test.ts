@@ -1,0 +1,257 @@
+/** Several processes that write rows into one MongoDB, and what is cut, late or refused there. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { openMongoRowReads } from '#app/adapters/rows/mongodb/reads.js';
+import { SHARES, ShareLostError, Shares, shareOf } from '#app/adapters/rows/mongodb/shares.js';
+import { openMongoRowWriter } from '#app/adapters/rows/mongodb/writer.js';
+import {
+  type RowReads,
+  RowRefusedError,
+  RowsUnavailableError,
+  type RowWriter,
+  type StoredRow,
+} from '#app/ports/rowStore.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { freePort } from '../engines/freePort.js';
+import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { TcpProxy } from '../engines/tcpProxy.js';
+import { MemoryRows } from '../support/memoryRows.js';
+import { SPACES, sliceBehind } from '../support/rowHistory.js';
+import { places, Tenant } from './rowStoreFixture.js';
+
+const TENANTS = ['acme', 'bolt'];
+const END = 60;
+const LEASE_MS = 1_000;
+
+/** A process that follows its share of the tenants, and whose connections can be cut off or frozen. */
+class Follower {
+  static #count = 0;
+  readonly #ending = new AbortController();
+  #running = Promise.resolve();
+
+  private constructor(
+    readonly proxy: TcpProxy,
+    readonly shares: Shares,
+    readonly writer: RowWriter,
+    readonly number: number,
+  ) {}
+
+  static async start(url: string): Promise<Follower> {
+    Follower.#count += 1;
+    const proxy = await TcpProxy.start(Number(new URL(url).port));
+    const through = new URL(url);
+    through.port = String(proxy.port);
+    const shares = new Shares({ url: through.href, owner: `process ${Follower.#count}`, leaseMs: LEASE_MS });
+    await shares.start();
+    const writer = openMongoRowWriter({ url: through.href, shares });
+    const follower = new Follower(proxy, shares, writer, Follower.#count);
+    follower.#running = follower.#run();
+    return follower;
+  }
+
+  async #run(): Promise<void> {
+    for (let turn = this.number; !this.#ending.signal.aborted; turn += 1) {
+      const tenant = TENANTS[turn % TENANTS.length] ?? '';
+      try {
+        if (this.shares.held().includes(shareOf(tenant))) await this.#turn(tenant, 1 + ((turn * 5) % 6));
+        else await wait(1);
+      } catch (error) {
+        // As the follower: it begins again from what is stored.
+        if (!(error instanceof ShareLostError || error instanceof RowsUnavailableError)) throw error;
+        await wait(5);
+      }
+    }
+  }
+
+  async #turn(tenant: string, most: number): Promise<void> {
+    const { position = 0 } = (await this.writer.progress(tenant)) ?? {};
+    if (position >= END) return;
+    const slice = await sliceBehind(position, Math.min(position + most, END), tenant, this.writer);
+    while (!(await this.writer.apply(tenant, slice))) this.shares.fenceOf(tenant);
+  }
+
+  /** As a crash does it: what was sent goes on at the server, and nothing is released. */
+  async kill(): Promise<void> {
+    this.#ending.abort();
+    await this.proxy.dispose();
+    await Promise.all([this.#running, this.shares.close(), this.writer.close()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    await this.#running;
+    await Promise.all([this.shares.close(), this.writer.close()]);
+    await this.proxy.dispose();
+  }
+}
+
+const everything = {
+  conditions: [],
+  sort: [{ field: 'n', direction: 'asc' }],
+  offset: 0,
+  limit: 1_000,
+  withTotal: true,
+  maxCharacters: 1e9,
+} as const;
+
+/**
+ * All states, and some pages of the past. Batch ids of the past are left out: they move at once, so that where a commit was cut
+ * a state may have ended with the next one.
+ */
+async function shown(reads: RowReads, tenant: string): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  for (const space of SPACES) {
+    for (const at of space === 'places' ? [undefined, 17, END / 2] : [undefined]) {
+      const { rows, total, state } = await reads.page({ tenant, space }, { ...everything, at });
+      const { changed: _, ...known } = state;
+      all.push({ space, at, rows: at === undefined ? rows : rows.map(withoutBatch), total, known });
+    }
+    const ended = { ended: [0, END], direction: 'asc', limit: 10_000, withTotal: true } as const;
+    all.push((await reads.versions({ tenant, space }, ended)).versions.map(withoutBatch));
+  }
+  return all;
+}
+
+const withoutBatch = ({ batch: _, ...state }: StoredRow): Omit<StoredRow, 'batch'> => state;
+
+describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbMissing(), () => {
+  let mongoDb: AnyMongoDb;
+  let model: MemoryRows;
+  beforeAll(async () => {
+    mongoDb = await anyMongoDb();
+    model = new MemoryRows();
+    for (const tenant of TENANTS)
+      for (let position = 0; position < END; position += 1)
+        await model.apply(tenant, await sliceBehind(position, position + 1, tenant, model));
+  }, ENGINE_START_MS);
+  afterAll(() => mongoDb.dispose());
+
+  test('nothing is lost or doubled when they are killed, frozen and late', async () => {
+    const url = mongoDb.freshUrl();
+    const reads = openMongoRowReads({ url });
+    const sum = async () => {
+      const all = await Promise.all(TENANTS.map((tenant) => reads.progress(tenant)));
+      return all.reduce((total, progress) => total + (progress?.position ?? 0), 0);
+    };
+    const two = [await Follower.start(url), await Follower.start(url)];
+    let [kills, last] = [0, 0];
+    for (let now = 0; now < END * TENANTS.length; now = await sum()) {
+      if (now - last < 12) {
+        await wait(3);
+        continue;
+      }
+      last = now;
+      kills += 1;
+      const follower = two[kills % 2];
+      if (follower === undefined) continue;
+      if (kills % 3 === 0) {
+        // It has lost its shares by the time at which what it sent arrives.
+        follower.proxy.freeze(true);
+        await wait(2 * LEASE_MS);
+        follower.proxy.freeze(false);
+      } else {
+        await follower.kill();
+        two[kills % 2] = await Follower.start(url);
+      }
+    }
+    await Promise.all(two.map((each) => each.stop()));
+    expect(kills).toBeGreaterThan(5);
+    for (const tenant of TENANTS) expect(await shown(reads, tenant)).toEqual(await shown(model.reads, tenant));
+    await reads.close();
+  });
+
+  test('share the tenants, and take over what another leaves or no longer holds', async () => {
+    const url = mongoDb.freshUrl();
+    const open = async (owner: string) => {
+      const shares = new Shares({ url, owner, leaseMs: LEASE_MS });
+      await shares.start();
+      return shares;
+    };
+    const until = async (condition: () => boolean) => {
+      while (!condition()) await wait(5);
+    };
+    const one = await open('one');
+    expect(one.held()).toHaveLength(SHARES);
+    const fence = one.fenceOf('acme');
+    const two = await open('two');
+    await until(() => one.held().length === SHARES / 2 && two.held().length === SHARES / 2);
+    expect([...one.held(), ...two.held()].toSorted((a, b) => a - b)).toEqual([...Array(SHARES).keys()]);
+    const [holder, other] = one.held().includes(shareOf('acme')) ? [one, two] : [two, one];
+    expect(() => other.fenceOf('acme')).toThrow(ShareLostError);
+    await holder.close();
+    await until(() => other.held().length === SHARES);
+    expect(other.fenceOf('acme')).toBeGreaterThan(fence);
+    await other.close();
+  });
+
+  test('one that has lost its share stores no progress where the next one has', async () => {
+    const url = mongoDb.freshUrl();
+    const writerOf = (fence: number) =>
+      openMongoRowWriter({ url, shares: { held: () => [...Array(SHARES).keys()], fenceOf: () => fence } });
+    const [late, next] = [writerOf(1), writerOf(2)];
+    await next.apply('acme', await sliceBehind(0, 3, 'acme', next));
+    const slice = await sliceBehind(3, 5, 'acme', late);
+    await expect(late.apply('acme', slice)).rejects.toThrow(RowsUnavailableError);
+    expect(await next.progress('acme')).toMatchObject({ position: 3 });
+    // Its rows are there, and are seen once the progress covers them; batch ids move at once.
+    const reads = openMongoRowReads({ url });
+    const { rows } = await reads.page({ tenant: 'acme', space: 'places' }, everything);
+    expect(Math.max(...rows.map(({ from }) => from))).toBe(3);
+    const byPosition = new MemoryRows();
+    for (let position = 0; position < 5; position += 1) {
+      await byPosition.apply('acme', await sliceBehind(position, position + 1, 'acme', byPosition));
+      if (position >= 3) await next.apply('acme', await sliceBehind(position, position + 1, 'acme', next));
+    }
+    expect(await shown(reads, 'acme')).toEqual(await shown(byPosition.reads, 'acme'));
+    await Promise.all([late, next, reads].map((each) => each.close()));
+  });
+
+  test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
+    const url = mongoDb.freshUrl();
+    const writer = openMongoRowWriter({ url, sweepAfterMs: 20 });
+    const reads = openMongoRowReads({ url });
+    for (let position = 0; position < END; ) {
+      const slice = await sliceBehind(position, Math.min(position + 5, END), 'acme', writer);
+      while (!(await writer.apply('acme', slice)));
+      ({ position } = slice);
+    }
+    const copy = await writer.copy('acme');
+    for (let position = 0; position < END; ) {
+      const slice = await sliceBehind(position, Math.min(position + 20, END), 'acme', copy);
+      while (!(await copy.apply('acme', slice)));
+      ({ position } = slice);
+    }
+    await copy.swap();
+    expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
+    const { MongoClient } = await import('mongodb');
+    const client = await MongoClient.connect(url);
+    const states = client.db().collection('rows');
+    const swept = async () =>
+      (await states.distinct('s')).length === SPACES.length &&
+      (await states.countDocuments({ h: { $in: ['replaced', 'forgotten'] } })) === 0 &&
+      (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0;
+    while (!(await swept())) await wait(20);
+    expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
+    await Promise.all([writer, reads, client].map((each) => each.close()));
+  });
+
+  test('a row that is too large is refused by its name, and nothing of its slice is shown', async () => {
+    const url = mongoDb.freshUrl();
+    const store = { writer: openMongoRowWriter({ url }), reads: openMongoRowReads({ url }) };
+    const acme = new Tenant(store, 'acme');
+    await acme.apply({ kind: 'define', assetType: places });
+    const [small, large] = [acme.row({ code: 'a' }), acme.row({ code: 'b', notes: 'x'.repeat(17_000_000) })];
+    const refused = acme.apply(acme.put(small), acme.put(large));
+    await expect(refused).rejects.toThrow(RowRefusedError);
+    await expect(refused).rejects.toThrow(`the row ${large.id} of places`);
+    expect(await acme.ids({})).toEqual([]);
+    await Promise.all([store.writer.close(), store.reads.close()]);
+  });
+
+  test('both sides open while the server is away, and say so when they are used', async () => {
+    const url = `mongodb://127.0.0.1:${await freePort()}/?readPreference=secondary&w=0`;
+    const [writer, reads] = [openMongoRowWriter({ url }), openMongoRowReads({ url })];
+    await expect(reads.progress('acme')).rejects.toThrow(RowsUnavailableError);
+    await expect(writer.apply('acme', { writes: [], position: 1 })).rejects.toThrow(RowsUnavailableError);
+    await Promise.all([writer.close(), reads.close()]);
+  });
+});
