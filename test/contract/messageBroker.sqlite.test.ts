@@ -43,6 +43,29 @@ describe('what only the sqlite broker promises', () => {
     expect(await broker.depth('ids')).toMatchObject({ ready: 0, delayed: 0, inFlight: 0, dead: 2 });
     await broker.close();
   });
+
+  test('a wait is as long as it was, also where the clock is put back before the next start and nothing else is due', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    clock.mockImplementation(() => Math.round(performance.timeOrigin + performance.now()) + 7_200_000);
+    const ahead = await openSqliteBroker({ file });
+    await ahead.publish('later', [{ id: 'later', body: 'first' }]);
+    const tried = new RecordingConsumer(
+      ahead,
+      'later',
+      () => ({ kind: 'retry', delayMs: 100 }),
+      1,
+      new AbortController(),
+    );
+    await tried.arrived(1);
+    await tried.stop();
+    await ahead.close();
+    clock.mockRestore();
+    const broker = await openSqliteBroker({ file });
+    const again = new RecordingConsumer(broker, 'later', () => ({ kind: 'done' }), 1, new AbortController());
+    await again.arrived(1);
+    await again.stop();
+    await broker.close();
+  });
 });
 
 describe('sqlite broker and processes that die', () => {
