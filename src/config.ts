@@ -117,7 +117,7 @@ export const settings = {
     'Reads of a tenant are 503 while they lack a write that is older than this',
   ),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
-    'How long the answer to a write, or a read after it, waits until the read model shows the write, in milliseconds',
+    'How long the answer to a write waits until the read model shows the write, in milliseconds',
   ),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(

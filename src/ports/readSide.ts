@@ -26,15 +26,13 @@ export type Read<Method extends ReadMethod> = (...args: Args[Method]) => Promise
 /** Every method as a function of the same shape, so that one interceptor can call them all. */
 export type Reads = { readonly [Method in ReadMethod]: Read<Method> };
 
-/** What a read is about, as its arguments say: of all tenants if none is named, of no single table if none is named. */
-export type ReadSubject = { readonly tenant?: string | undefined; readonly table?: string };
+/** What a read is about, as its arguments say: of all tenants if none is named. */
+export type ReadSubject = { readonly tenant?: string | undefined };
 
 type Description<Method extends ReadMethod> = {
   /** The projection that answers; undefined: the progress of projections, which is always told. */
   readonly projection?: RebuildScope['projection'];
   readonly subjectOf: (...args: Args[Method]) => ReadSubject;
-  /** Waits for answered writes to its subject that are not shown yet. Reads for decisions do not: they know these writes. */
-  readonly waits?: true;
   /** Makes one answer of those of all lanes; needed where no tenant is named. */
   readonly join?: (answers: readonly Answers[Method][]) => Answers[Method];
 };
@@ -46,9 +44,8 @@ const ofWaiter = (_projection: string, _position: Position, _timeoutMs: number, 
   tenant,
 });
 
-const record = { projection: 'records', subjectOf: ofTable, waits: true } as const;
-const decision = { projection: 'records', subjectOf: ofTable } as const;
-const history = { projection: 'order_history', subjectOf: ofTenant, waits: true } as const;
+const record = { projection: 'records', subjectOf: ofTable } as const;
+const history = { projection: 'order_history', subjectOf: ofTenant } as const;
 const delivery = { projection: 'deliveries', subjectOf: ofTenant } as const;
 const flat = <Item>(answers: readonly (readonly Item[])[]): readonly Item[] => answers.flat();
 const all = (answers: readonly boolean[]): boolean => answers.every((each) => each);
@@ -66,14 +63,14 @@ export const READ_METHODS: { readonly [Method in ReadMethod]: Description<Method
   tableState: record,
   counts: record,
   find: record,
-  snapshot: decision,
-  countOutsideBatch: decision,
-  someOutsideBatch: decision,
-  deletedRecords: decision,
+  snapshot: record,
+  countOutsideBatch: record,
+  someOutsideBatch: record,
+  deletedRecords: record,
   tableFigures: { projection: 'records', subjectOf: ofAll, join: flat },
   history,
   approvals: history,
-  activity: { projection: 'activity', subjectOf: ofTenant, waits: true },
+  activity: { projection: 'activity', subjectOf: ofTenant },
   delivery,
   deliveries: delivery,
   deliveriesOfOrder: delivery,

@@ -333,7 +333,7 @@ export class Follower {
     return appliedTo(this.#place.position, this.#tenants);
   }
 
-  /** Keeps places up to which all is applied, so that the next start reads little, and tells who is behind. */
+  /** Keeps how far all events are applied, so that the next start reads little, and tells which tenants are behind. */
   async #keepCheckpoints(log: string, signal: AbortSignal): Promise<void> {
     let [kept, next] = [this.#place, this.#place];
     let wasAnyBehind = false;

@@ -31,8 +31,6 @@ type Found = {
   readonly parked: ReadonlyMap<string, TenantState>;
 };
 
-const UNCHECKED: Found = { refusal: 'Nothing is known yet.', filling: new Map(), parked: new Map() };
-
 const isAllRunning = ({ refusal, filling, parked }: Found): boolean =>
   refusal === undefined && filling.size === 0 && parked.size === 0;
 
@@ -51,8 +49,6 @@ export class ReadGate {
   /** The log was found to be that of the read models. Later changes are found by others, who then mark the read models. */
   #isOfLog = false;
   #check: Check | undefined;
-  /** By the last check. */
-  #found: Found | undefined;
   /** On the clock of `performance.now()`: until then everything is running, by a check that still holds. */
   #isOpenUntil = 0;
   /** `ProjectionProgress.replaced` at the last check. */
@@ -92,18 +88,6 @@ export class ReadGate {
     return this.#staleness.known(tenant);
   }
 
-  /** By the last check: the tenant's records are running, and not notably stale. */
-  isCurrent(tenant: string): boolean {
-    if (this.isOpen()) return true;
-    const { refusal, filling, parked } = this.#found ?? UNCHECKED;
-    return (
-      refusal === undefined &&
-      !filling.has('records') &&
-      !parked.has(tenantPartKey('records', tenant)) &&
-      this.staleness(tenant) === 0
-    );
-  }
-
   /** Why no read is answered at all; undefined while reads are answered. @throws what an engine throws */
   async withheld(): Promise<string | undefined> {
     return (await this.#checked()).refusal;
@@ -137,7 +121,6 @@ export class ReadGate {
     if (replaced === this.#replaced) return;
     this.#replaced = replaced;
     this.#check = undefined;
-    this.#found = undefined;
     this.#isOpenUntil = 0;
   }
 
@@ -150,7 +133,6 @@ export class ReadGate {
     check.found.then(
       (found) => {
         if (this.#check !== check) return;
-        this.#found = found;
         const isOpen = isAllRunning(found);
         if (!isOpen) check.validUntil = now + REFUSED_CHECK_MS;
         this.#isOpenUntil = isOpen && !this.#staleness.isNotable ? check.validUntil : 0;

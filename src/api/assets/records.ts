@@ -169,7 +169,6 @@ export const records: Resource = {
       description:
         'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',
       allow: 'write',
-      // A status report of an order is never slowed.
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: updateExample },
       answer: recordAnswer('The record as updated.'),
       honours: ['if-match'],

@@ -37,9 +37,7 @@ export const tableSyncs: Resource = {
         schema: batchOf({ ...anyFields, additionalProperties: true }),
         example: { items: [{ external_id: 'I1', name: 'Tea' }] },
       },
-      handle: (api, call) => {
-        return onTable(batchReply)(api, call);
-      },
+      handle: onTable(batchReply),
     },
     'GET /tables/:table/syncs': {
       id: 'platformListSyncs',

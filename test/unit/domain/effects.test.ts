@@ -100,7 +100,7 @@ const cases: readonly Case[] = [
       { kind: 'touch', space: 'dyn_item', ids: [MINT, PART], batch: 'two', from: ['one', null] },
     ],
   ],
-  // Of an earlier release; and items that name no batch.
+  // An event of an earlier release, whose items name no batch.
   [
     'BatchUpserted',
     'item',

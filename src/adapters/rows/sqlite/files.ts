@@ -78,7 +78,7 @@ export class RowFiles {
     for (const end of BESIDE) rmSync(file + end, { force: true });
   }
 
-  /** Keeps the tenant's file for whoever wants to look at it, in place of one that was kept before. */
+  /** Keeps the tenant's file, so that a person can look at it, in place of one that was kept before. */
   setAside(tenant: string): void {
     const current = this.#current(tenant);
     if (current === undefined) return;
