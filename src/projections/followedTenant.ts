@@ -17,7 +17,7 @@ import { EventNotAppliedError } from './rows.js';
 const TURN_MS = 50;
 
 /** What a tenant's rows are written to: the store, or a copy of the tenant's rows. */
-export type WrittenRows = Pick<RowWriter, 'rows' | 'spaces' | 'apply'>;
+export type WrittenRows = Pick<RowWriter, 'rows' | 'spaces' | 'apply' | 'progress'>;
 
 export type SlicesOf = (
   tenant: string,
@@ -56,6 +56,8 @@ export class FollowedTenant {
   #items = 0;
   /** The time of the oldest event that is not applied. */
   #since: string | undefined;
+  /** The rows themselves have said where they are. */
+  #isFound = false;
   /** A clean-up of which a part is left. */
   #unfinished: Slice | undefined;
   /** Up to here, appends are applied one by one: the engine has refused several together. */
@@ -117,6 +119,7 @@ export class FollowedTenant {
     };
     this.isBusy = true;
     try {
+      if (!this.#isFound) await this.#find(store);
       if (this.#unfinished !== undefined && !(await apply(this.#unfinished))) return 'applied';
       while (this.next !== undefined && performance.now() < until) {
         if (this.next.type === 'TenantDeleted') return 'deleted';
@@ -133,6 +136,14 @@ export class FollowedTenant {
     } finally {
       this.isBusy = false;
     }
+  }
+
+  /** After a crash the rows may be made further than the follower has kept. */
+  async #find(store: WrittenRows): Promise<void> {
+    const { position = 0 } = (await store.progress(this.name)) ?? {};
+    this.#moveTo(position);
+    this.readTo = Math.max(this.readTo, position);
+    this.#isFound = true;
   }
 
   #moveTo(position: Position): void {

@@ -9,6 +9,8 @@ export class Turns {
   /** Those with a turn to take, in the order of their turns, and those that have it. */
   readonly #ready = new Set<FollowedTenant>();
   readonly #busy = new Set<FollowedTenant>();
+  /** Those that were woken during their turn: it may have looked before there was something to do. */
+  readonly #woken = new Set<FollowedTenant>();
   readonly #work = new WakeUp();
 
   /** @param onEnd called after each turn */
@@ -29,13 +31,14 @@ export class Turns {
 
   /** The tenant may have something to do. */
   wake(tenant: FollowedTenant): void {
-    if (this.#busy.has(tenant)) return;
-    this.#ready.add(tenant);
+    if (this.#busy.has(tenant)) this.#woken.add(tenant);
+    else this.#ready.add(tenant);
     this.#work.wake();
   }
 
   leave(tenant: FollowedTenant): void {
     this.#ready.delete(tenant);
+    this.#woken.delete(tenant);
   }
 
   /** @throws what a turn throws, after all turns have ended */
@@ -62,7 +65,8 @@ export class Turns {
       if (this.#ready.size > 0 || tenant.hasTurn) await nextTurn();
     } finally {
       this.#busy.delete(tenant);
-      if (tenant.hasTurn) this.#ready.add(tenant);
+      const isWoken = this.#woken.delete(tenant);
+      if (isWoken || tenant.hasTurn) this.#ready.add(tenant);
       this.#work.wake();
       tenant.turnEnded.wake();
       this.#onEnd();

@@ -73,6 +73,24 @@ test('what is written is shown, and what another follower applied is not applied
   expect(second.news.filter(({ kind }) => kind === 'applied')).toHaveLength(1);
 });
 
+test('after a crash, rows that were made further than had been kept are not made a second time', async () => {
+  await log.create('acme');
+  const first = follow();
+  await first.applied('acme', await log.item('acme', 'One'));
+  const [tenants, checkpoint] = [await rows.tenants(), await rows.checkpoint()];
+  await first.applied('acme', await log.item('acme', 'Two'));
+  await first.stop();
+  const three = await log.item('acme', 'Three');
+  // As an engine has them that keeps positions with the checkpoint.
+  rows.tenants = async () => tenants;
+  if (checkpoint !== undefined) await rows.keep(checkpoint);
+  const second = follow();
+  await second.applied('acme', three);
+  await second.applied('acme', await log.item('acme', 'Four'));
+  expect(namesIn(rows, 'acme')).toEqual(['One', 'Two', 'Three', 'Four']);
+  expect(second.news.filter(({ kind }) => kind === 'parked')).toEqual([]);
+});
+
 test('the past of an erased item is redacted', async () => {
   await log.create('acme');
   const id = randomUUID();
