@@ -39,7 +39,6 @@ import { measureGrowth } from './growth/index.js';
 import { measureIsolation } from './isolation/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
-import { measurePastTables } from './pastTables.js';
 import { measurePeers } from './peers/index.js';
 import { measureProjection } from './projection/index.js';
 import { startService } from './service.js';
@@ -64,7 +63,6 @@ const { values } = parseArgs({
 });
 const sizes = values.records?.split(',').map(Number);
 const [records] = sizes ?? [1_000_000];
-const PAST_RECORDS = 1_000_000;
 const PEER_SIZES = [10_000, 150_000, 1_000_000];
 
 /** The embedded default, in depth. */
@@ -92,10 +90,8 @@ const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.isolation) await measureIsolation(directory, records);
   else if (values.crowds) await measureCrowds(directory);
-  else if (values.audit) {
-    await measureAudit(directory, sizes?.[0] ?? 10_000_000);
-    await measurePastTables(join(directory, 'past'), Math.min(sizes?.[0] ?? PAST_RECORDS, PAST_RECORDS));
-  } else if (values.console) await measureConsole(join(directory, 'console'), records);
+  else if (values.audit) await measureAudit(directory, sizes?.[0] ?? 10_000_000);
+  else if (values.console) await measureConsole(join(directory, 'console'), records);
   else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants), !process.env.MONGODB_URL);

@@ -187,10 +187,6 @@ export const settings = {
     .describe(
       'Directory that gets a file with each signed checkpoint, best on another machine: an audit compares them',
     ),
-  PAST_TABLES_BYTES: integer(10_000_000_000, 0, 1e15).describe(
-    'Bytes of the disk of DATA_DIR for copies of tables as they were (`at=`, compare); half of them for one tenant',
-  ),
-  PAST_TABLES_MINUTES: integer(60, 1, 10_080).describe('How long such a copy is kept after it was last read'),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')

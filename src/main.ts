@@ -1,10 +1,10 @@
 /** Composition root: builds a running service from its parts. */
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { damageOf, isMarkedDamaged, markDamaged, setAside } from './adapters/damagedFiles.js';
 import { refuseDamagedLog } from './adapters/eventstore/sqlite/logFile.js';
-import { findOutdated, replaceByEmpty } from './adapters/readmodels/sqlite/connections.js';
 import type { ApiConfig, ApiDeps } from './api/deps.js';
 import { whileStarting } from './api/health.js';
 import { startHttpServer } from './api/listen.js';
@@ -15,31 +15,31 @@ import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import type { Directory } from './directory/directory.js';
 import type { LogAnchor } from './ports/eventStore.js';
-import { projectedAnchor } from './ports/logAnchor.js';
-import { ProjectionWatch, projections } from './projector/projections.js';
+import type { RunRowJob } from './ports/rowJobs.js';
+import { Progress } from './projections/progress.js';
+import { openQueries } from './queries/readModels.js';
+import { shownRows } from './queries/shownRows.js';
 import { AuditTree } from './service/auditTree.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
-import { type DirectoryUse, useDirectory, usersOf } from './service/directoryUse.js';
-import { DiskReserve, freeBytes } from './service/diskReserve.js';
+import { type DirectoryUse, holdRows, useDirectory, usersOf } from './service/directoryUse.js';
 import {
   type EngineProbes,
   readiness,
   registerDiskMetrics,
   registerEngineMetrics,
   registerLogMetrics,
-  registerParkedMetrics,
   registerQueueMetrics,
+  registerRowMetrics,
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
-import { openBroker, readModelFile } from './service/engines.js';
+import { openBroker, openRowReads } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
 import { openOperatorParts } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
-import { openPastTables } from './service/pastTables.js';
-import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openQuotas } from './service/quotas.js';
-import { isAlone, openReadSide } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
+import { type RowsConfig, startRowsThread } from './service/rowsThread.js';
+import { RowWatch } from './service/rowWatch.js';
 import { openKeys } from './service/signingKeys.js';
 import { StartProgress } from './service/startProgress.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
@@ -125,6 +125,10 @@ export async function startService(
   }
 }
 
+/** Whether no other process may use the data directory: embedded rows belong to one process. */
+const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+  settings.EVENTSTORE_URL === undefined && settings.MONGODB_URL === undefined && roles.size === ROLES.length;
+
 const useOwnDirectory = (config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<DirectoryUse> => {
   const names = ROLES.filter((role) => roles.has(role));
   const shown =
@@ -139,7 +143,7 @@ const useOwnDirectory = (config: Config, roles: ReadonlySet<Role>, log: Logger):
 type ServiceParts = RunningParts & Pick<RunningService, 'commands' | 'directory'>;
 
 type Given = {
-  readonly config: ProjectorConfig;
+  readonly config: RowsConfig;
   readonly log: Logger;
   readonly roles: ReadonlySet<Role>;
   readonly tracer: Tracer | undefined;
@@ -163,7 +167,7 @@ async function open(given: Given): Promise<ServiceParts> {
 
 /** @param closing gets a closer for each opened part; to be called in reverse order */
 async function openParts(
-  { config, log, roles, tracer, onReplaced, progress }: Given,
+  { config, log, roles, tracer, onReplaced, progress: startProgress }: Given,
   closing: (() => Promise<void>)[],
 ): Promise<Omit<ServiceParts, 'close'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
@@ -174,12 +178,11 @@ async function openParts(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  let setAside = await setDamagedAside(config, roles, log);
+  const setAside = await setDamagedAside(config, roles, log);
+  await removeEarlierReadModels(config, roles);
   let metrics: ServiceMetrics | undefined;
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
   const ownLog = opened(await opening, (store) => store.close());
-  // Not before the log is known to be that of this directory.
-  emptyOutdated(config, roles, log);
   const eventStore = countAppends(traceAppends(ownLog, tracer), () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? opened(
@@ -187,35 +190,38 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const sideOptions = {
-    onSlowList: (list: object): void => log.debug(list, 'a list was slow'),
-  };
-  const { readModels, barrier, lanes } = opened(await openReadSide(config, eventStore, sideOptions), (side) =>
-    side.readModels.close(),
-  );
   const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
     refuseOtherSource(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
-  await check('The read models', () => projectedAnchor(readModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(
       'The webhook jobs',
       () => relayedAnchor(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
-  const projector = roles.has('projector')
-    ? opened(await startProjectors(config, { eventStore, log, tracer, onSetAside: () => setAside++ }), (each) =>
+  const stored = await openRowReads(config);
+  const isFollowing = roles.has('projector');
+  const progress = new Progress(stored, {
+    isTold: isFollowing && config.MONGODB_URL === undefined,
+    maxStalenessSeconds: config.READ_MAX_STALENESS_SECONDS,
+  });
+  const rows = opened(shownRows(stored, progress), (each) => each.close());
+  if (isFollowing && config.MONGODB_URL === undefined)
+    opened(await holdRows(config.DATA_DIR), async (release) => release());
+  const following = isFollowing
+    ? opened(startRowsThread(config, { eventStore, log, tracer, onNews: (news) => progress.tell(news) }), (each) =>
         each.stop(),
       )
     : undefined;
-  const directory = opened(await openDirectory(config, eventStore, log, onReplaced, progress.directory), (each) =>
+  const directory = opened(await openDirectory(config, eventStore, log, onReplaced, startProgress.directory), (each) =>
     each.stop(),
   );
+  const readModels = openQueries({ rows, eventStore, tenants: directory });
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
-  const commands = openApplication({ eventStore, readModels, directory, secretBox, now, newId });
+  const commands = openApplication({ eventStore, readModels, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  const watch = new ProjectionWatch(eventStore, readModels);
+  const watch = isFollowing ? new RowWatch(eventStore, progress) : undefined;
   const names = () => Array.from(directory.tenants(), ({ name }) => name);
-  metrics = new ServiceMetrics(() => watch.lag(), { names, limit: config.METRICS_TENANTS });
+  metrics = new ServiceMetrics({ names, limit: config.METRICS_TENANTS });
   if (broker !== undefined) {
     const transport = opened(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
@@ -231,17 +237,9 @@ async function openParts(
   const onError = logs(log, 'warn', 'counting what tenants have in the log is interrupted, and tried again');
   const counted = { eventStore, readModels, directory, metrics, isApi, onError };
   const quotas = opened(await openQuotas(config, counted), (each) => each.stop());
-  const pastTables = opened(
-    await openPastTables(config, {
-      disk: new DiskReserve(config.DISK_RESERVE, () => freeBytes(config.DATA_DIR)),
-      erasures: () => eventStore.erasures?.count ?? 0,
-      onFailure: logs(log, 'error', 'a table as it was could not be made'),
-    }),
-    (each) => each.close(),
-  );
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
-    read_models: () => readModels.checkpoint('records'),
+    read_models: () => stored.progress(''),
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   registerEngineMetrics(metrics.registry, engines);
@@ -249,17 +247,19 @@ async function openParts(
   registerTenantFigures(metrics.registry, new TenantFigures({ directory, readModels, metrics: metrics.tenants }));
   registerLogMetrics(metrics.registry, () => eventStore.head());
   registerSetAsideMetrics(metrics.registry, () => setAside);
-  registerParkedMetrics(metrics.registry, () => readModels.parked());
+  const parked = () => [...directory.parked(), ...progress.parked()];
+  if (watch !== undefined) registerRowMetrics(metrics.registry, progress, () => watch.lag(), parked);
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
-  const seen = { log, eventStore, readModels, lanes, barrier, watch, directory, broker, metrics };
+  const runJob = following?.run ?? notFollowing;
+  const seen = { log, eventStore, progress, runJob, directory, broker, metrics };
   const operator = opened(openOperatorParts(config, seen), (each) => each.stop());
   const startTree = () => AuditTree.start(config, log, metrics.registry, () => eventStore.head());
   const auditTree = isApi ? opened(startTree(), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
     readModels,
-    pastTables,
-    staleness: (tenant) => barrier.staleness(tenant),
+    rows,
+    progress,
     directory,
     tokens: openTokens(config, { eventStore, directory, secretBox, log }),
     usage: quotas.usage,
@@ -277,21 +277,17 @@ async function openParts(
     ready: readiness({
       engines,
       watch,
-      withheld: () => barrier.withheld(),
-      parked: async () => [...(await readModels.parked()), ...directory.parked()],
-      behind: () => barrier.behind(),
-      projectorFailure: () => projector?.failure(),
+      parked,
+      behind: () => progress.behind(),
+      rowsFailure: () => following?.failure(),
     }),
     operator,
     checkWebhookTarget: createTargetCheck(policy),
   };
-  // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for
-  // read models that are away: some requests need only the log.
-  const catchUp = () =>
-    watch.catchUp(START_CATCH_UP_MS, progress.readModels).catch(logs(log, 'warn', READ_MODELS_AWAY));
-  if (roles.has('api') && !(await catchUp())) {
-    log.warn('the read models are behind the log; /health/ready says when they have caught up');
-  }
+  // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows
+  // that are away: some requests need only the log.
+  if (roles.has('api') && watch !== undefined && !(await watch.catchUp(START_CATCH_UP_MS, startProgress.readModels)))
+    log.warn('the rows are behind the log; /health/ready says when they have caught up');
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
   return { app, commands, directory };
 }
@@ -306,28 +302,19 @@ async function setDamagedAside(config: Config, roles: ReadonlySet<Role>, log: Lo
   // Another process would go on with the jobs in a file that is set aside.
   const isOnly = (await usersOf(DATA_DIR)).length <= 1;
   const hasJobs = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly;
-  const files = [
-    ...(projectsIntoFile(config, roles) ? [readModelFile(config)] : []),
-    ...(hasJobs ? [join(DATA_DIR, 'broker.db')] : []),
-  ];
+  const files = hasJobs ? [join(DATA_DIR, 'broker.db')] : [];
   return files.filter((file) => isSetAside(file, log)).length;
 }
 
-/** Empties read models of another release. Only the projector's process does, which fills them again. */
-function emptyOutdated(config: Config, roles: ReadonlySet<Role>, log: Logger): void {
-  if (!projectsIntoFile(config, roles)) return;
-  const file = readModelFile(config);
-  const outdated = findOutdated(file);
-  if (outdated === undefined) return;
-  replaceByEmpty(file);
-  log.warn(
-    { file, ...outdated },
-    'these read models are of another release: they are filled from the event log, and reads are 503 until then',
-  );
+/** Earlier releases kept read models of all tenants in one file. */
+async function removeEarlierReadModels({ DATA_DIR, MONGODB_URL }: Config, roles: ReadonlySet<Role>): Promise<void> {
+  if (MONGODB_URL !== undefined || !roles.has('projector')) return;
+  for (const suffix of ['', '-wal', '-shm']) await rm(join(DATA_DIR, `readmodels.db${suffix}`), { force: true });
 }
 
-const projectsIntoFile = ({ MONGODB_URL }: Config, roles: ReadonlySet<Role>): boolean =>
-  MONGODB_URL === undefined && roles.has('projector');
+const notFollowing: RunRowJob = async () => {
+  throw new Error('This process has not the role projector: ask one that has it.');
+};
 
 function isSetAside(file: string, log: Logger): boolean {
   const damage = damageOf(file);
@@ -337,8 +324,6 @@ function isSetAside(file: string, log: Logger): boolean {
   log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
   return true;
 }
-
-const READ_MODELS_AWAY = 'the read models cannot be reached';
 
 const logs =
   (log: Logger, level: 'warn' | 'error', message: string) =>

@@ -177,7 +177,7 @@ export async function activityCsvReply(api: Api, call: ActivityCall): Promise<Re
 async function groupsFor(api: Api, { req, tenant, query }: ActivityCall, asked: Asked, limit: number) {
   const { commands, config, readModels } = api;
   const { deadline } = req.context;
-  await untilShown(api, 'activity', tenant.name);
+  await untilShown(api, tenant.name);
   const wanted = await filtersOf(api, tenant, asked);
   const read: Activities = (more) =>
     api.lists.run({

@@ -6,12 +6,11 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_OPERATION_EVENTS } from '../domain/limits.js';
 import { orderDifferences } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
-import { differencesIn, type RecordDifference } from '../domain/referenceTable/differences.js';
-import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
-import { orderStream, tableStream } from '../domain/streams.js';
+import type { RecordDifference } from '../domain/referenceTable/differences.js';
+import { orderStream } from '../domain/streams.js';
 import type { ActivityEntry } from '../ports/activity.js';
-import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Revision } from '../ports/eventStore.js';
+import { tableDifferences } from '../queries/operations.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ActivityCall } from './activity.js';
 import { isOperation, placeIn } from './activityGroups.js';
@@ -34,7 +33,7 @@ const differenceSchema = json.closedObject({
   id: json.uuid,
   fields: {
     type: 'object',
-    description: '`from` and `to` by field; null where the event does not say it, as of an undo.',
+    description: '`from` and `to` by field.',
     additionalProperties: json.ref('FieldDifference'),
   },
 });
@@ -56,7 +55,7 @@ const query = z.strictObject({
 export const activityDifferences = {
   work: 'events',
   summary: 'What an entry did to records, field by field',
-  description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. Of a clean-up as long as its deletions are known. A page has at most ${MAX_DIFFERENCES} records. An entry of another kind has none.`,
+  description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_DIFFERENCES} records. An entry of another kind has none.`,
   query: parametersIn(query),
   answer: json.linkedPage('RecordDifference', MAX_DIFFERENCES),
 } as const;
@@ -65,21 +64,20 @@ const ENTRY = /^\d{20}\.\d{1,16}\.\d{1,15}$/;
 
 /** @throws NotFoundError */
 export async function differencesReply(
-  { commands, readModels, lists, config }: Api,
+  api: Api,
   { req, tenant, query: parameters, path }: ActivityCall & { readonly path: { readonly id: string } },
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
-  const page = await lists.run({
+  const page = await api.lists.run({
     tenant: tenant.name,
     context: req.context,
     advice: () => 'Ask again.',
     find: async (cancellation) => {
-      const entry = await entryOf(readModels, tenant.name, path.id, cancellation);
-      const from = { eventStore: commands.eventStore, readModels: commands.readModels, tenant };
-      return differencesOf(from, entry, cursor, cancellation);
+      const entry = await entryOf(api.readModels, tenant.name, path.id, cancellation);
+      return differencesOf(api, tenant, entry, cursor, cancellation);
     },
   });
-  const next = page.next === undefined ? null : `${requestUrl(req, config)}?cursor=${page.next}`;
+  const next = page.next === undefined ? null : `${requestUrl(req, api.config)}?cursor=${page.next}`;
   return { body: JSON.stringify({ data: page.differences.map(shown), links: { next } }) };
 }
 
@@ -107,66 +105,53 @@ async function entryOf(
   throw new NotFoundError(`There is no entry ${id} of the activity.`);
 }
 
-type Source = {
-  readonly eventStore: StreamReads;
-  readonly readModels: Pick<DecisionReads, 'deletedRecords'>;
-  readonly tenant: Tenant;
-};
 type Page = { readonly differences: readonly RecordDifference[]; readonly next?: string | undefined };
 
-/** @param cursor revision of an event, and how many of its differences (of a clean-up: the id up to which they) are shown */
+/** @param cursor of a table: a place; of an order: revision of an event, and how many of its differences are shown */
 async function differencesOf(
-  { eventStore, readModels, tenant: { name: tenant, orderModel } }: Source,
+  { rows, commands: { eventStore } }: Api,
+  tenant: Tenant,
   entry: ActivityEntry,
   cursor: string | undefined,
   cancellation: Cancellation,
 ): Promise<Page> {
-  const [revision = entry.revision, shownBefore = ''] = cursor?.split(/\.(.*)/) ?? [];
-  const from: Revision = Math.max(entry.revision, Number(revision));
+  const [first, second = '0'] = cursor?.split('.') ?? [];
   const { orderId, table } = entry;
-  const isOfTable = table !== undefined && (entry.kind.startsWith('record.') || isOperation(entry));
-  if (orderId === undefined && !isOfTable) return { differences: [] };
-  const stream = orderId === undefined ? tableStream(tenant, table ?? '') : orderStream(tenant, orderId);
-  if (entry.kind === 'table.clean_up') return deleted(readModels, { tenant, table: table ?? '' }, entry, shownBefore);
+  if (orderId !== undefined) {
+    const from = { revision: Math.max(entry.revision, Number(first ?? 0)), shown: Number(second) };
+    return ofOrder(eventStore, tenant, { ...entry, orderId }, from, cancellation);
+  }
+  if (table === undefined || !(entry.kind.startsWith('record.') || isOperation(entry))) return { differences: [] };
+  const behind = first === undefined ? undefined : ([Number(first), Number(second)] as const);
+  const ofTable = { tenant: tenant.name, table };
+  const { differences, next } = await tableDifferences(rows, ofTable, entry, behind, cancellation);
+  return { differences, next: next?.join('.') };
+}
+
+/** Of the entry's event, and of others that its request appended with it. */
+async function ofOrder(
+  eventStore: StreamReads,
+  { name: tenant, orderModel }: Tenant,
+  { orderId, correlationId }: ActivityEntry & { readonly orderId: string },
+  from: { readonly revision: Revision; readonly shown: number },
+  cancellation: Cancellation,
+): Promise<Page> {
   const differences: RecordDifference[] = [];
   let characters = 0;
-  const pages = { from, to: from + MAX_OPERATION_EVENTS - 1, eventsAPage: 20, cancellation };
-  for await (const events of streamPages(eventStore, stream, pages)) {
-    for (const event of events) {
-      const isOwn = event.metadata.correlationId === entry.correlationId;
-      // Others write between the pieces of an undo; all else of a request is one append.
-      if (!isOwn && entry.kind !== 'table.undo') return { differences };
-      if (!isOwn) continue;
-      const known = { type: event.type, data: event.data };
-      const made =
-        orderId === undefined
-          ? differencesIn(known as ReferenceTableEvent)
-          : orderDifferences(known as OrderEvent, orderModel, orderId);
-      const skipped = event.revision === from ? Number(shownBefore) : 0;
-      for (const [index, difference] of [...made].entries()) {
-        if (index < skipped) continue;
+  const to = from.revision + MAX_OPERATION_EVENTS - 1;
+  const pages = { from: from.revision, to, eventsAPage: 20, cancellation };
+  for await (const events of streamPages(eventStore, orderStream(tenant, orderId), pages)) {
+    for (const { type, data, revision, metadata } of events) {
+      if (metadata.correlationId !== correlationId) return { differences };
+      const made = orderDifferences({ type, data } as OrderEvent, orderModel, orderId);
+      for (const [index, difference] of made.entries()) {
+        if (revision === from.revision && index < from.shown) continue;
         characters += JSON.stringify(difference).length;
         const isFull = differences.length === MAX_DIFFERENCES || characters > MAX_DIFFERENCE_CHARACTERS;
-        if (isFull && differences.length > 0) return { differences, next: `${event.revision}.${index}` };
+        if (isFull && differences.length > 0) return { differences, next: `${revision}.${index}` };
         differences.push(difference);
       }
     }
   }
   return { differences };
-}
-
-/** The records that a clean-up deleted, as they were. */
-async function deleted(
-  readModels: Source['readModels'],
-  table: { readonly tenant: string; readonly table: string },
-  { revision }: ActivityEntry,
-  after: string,
-): Promise<Page> {
-  const page = { limit: MAX_DIFFERENCES, ...(after === '' ? {} : { after }) };
-  const { records, next } = await readModels.deletedRecords(table, revision, page);
-  const differences = records.map(({ id, fields }): RecordDifference => {
-    const set = Object.entries(fields).filter(([, value]) => value !== null);
-    return { change: 'delete', id, fields: Object.fromEntries(set.map(([name, from]) => [name, { from, to: null }])) };
-  });
-  return { differences, next: next === undefined ? undefined : `${revision}.${next}` };
 }

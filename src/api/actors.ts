@@ -4,6 +4,7 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { ClientEvent } from '../domain/identity/events.js';
 import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
 import { clientsStream } from '../domain/streams.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { HistoryEntry } from '../ports/orderHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import * as json from './openapi/schema.js';
@@ -25,10 +26,10 @@ export const actorSchema: json.JsonSchema = json.closedObject({
 
 export type ShowActor = (actor: Actor) => ShownActor;
 
-type Log = { readonly eventStore: StreamReads };
+type Log = { readonly eventStore: StreamReads & Pick<EventStore, 'erasures'> };
 
 /**
- * Prepares the names of these actors. Reads the log only for a client whose name is neither in its event nor in the
+ * Prepares the names of these actors, without those that are erased. Reads the log only for a client whose name is neither in its event nor in the
  * tenant. @throws the cancellation's reason
  */
 export async function actorsShown(
@@ -39,7 +40,10 @@ export async function actorsShown(
 ): Promise<ShowActor> {
   const isUnknown = ({ kind, id, name }: Actor) => kind === 'client' && name === undefined && !clients.has(id);
   const former = [...actors].some(isUnknown) ? await clientNames(eventStore, tenant, cancellation) : undefined;
-  return ({ kind, id, name }) => ({ kind, id, name: name ?? nameOf(kind, id) ?? null });
+  return (actor) => {
+    const { kind, id, name } = eventStore.erasures?.actor(tenant, actor) ?? actor;
+    return { kind, id, name: name ?? nameOf(kind, id) ?? null };
+  };
 
   function nameOf(kind: string, id: string): string | undefined {
     if (kind === 'client') return clients.get(id)?.name ?? former?.get(id);

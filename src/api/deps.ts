@@ -11,9 +11,9 @@ import type { ActivityReads } from '../ports/activity.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { Revision } from '../ports/eventStore.js';
 import type { HistoryReads } from '../ports/orderHistory.js';
-import type { PastTables } from '../ports/pastTables.js';
-import type { ProjectionProgress } from '../ports/projectionProgress.js';
+import type { RowProgress } from '../ports/progress.js';
 import type { RecordReads } from '../ports/readModels.js';
+import type { RowReads } from '../ports/rowStore.js';
 import type { Tracer } from '../ports/tracing.js';
 import type {
   AnswersInFlight,
@@ -86,15 +86,11 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Application;
-  readonly readModels: RecordReads &
-    HistoryReads &
-    ActivityReads &
-    DeliveryLog &
-    Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
-  /** Tables as they were at earlier moments. */
-  readonly pastTables: PastTables;
-  /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
-  readonly staleness: (tenant: string) => number;
+  readonly readModels: RecordReads & HistoryReads & ActivityReads & DeliveryLog;
+  /** How far the rows of tenants are. */
+  readonly progress: RowProgress;
+  /** The same as `readModels`, and the states that rows had. */
+  readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly usage: TenantUsage;

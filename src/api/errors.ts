@@ -11,8 +11,8 @@ import {
 import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
-import { PastTableRefusedError, PastTablesBusyError } from '../ports/pastTables.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
+import { RowsUnavailableError } from '../ports/rowStore.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendJson } from './jsonAnswer.js';
@@ -133,9 +133,7 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof DeadlineError) return answerOf(tryLater(TOOK_TOO_LONG, error.message));
   if (error instanceof TryAgainError || error instanceof TooManyWaitingError)
     return answerOf(unavailable(error.message));
-  if (error instanceof PastTablesBusyError) return answerOf(tooManyRequests(error.message, 5));
-  if (error instanceof PastTableRefusedError)
-    return answer(507, 'There is no room for the table as it was.', error.message);
+  if (error instanceof RowsUnavailableError) return answerOf(unavailable(error.message));
   if (error instanceof ReadModelsWithheldError) return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
   if (error instanceof ReadModelsUnavailableError) return answerOf(unavailable('The read models cannot be reached.'));

@@ -1,7 +1,5 @@
 /** Metrics for Prometheus (text format 0.0.4): of all requests, and of single tenants. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { ProjectionLag } from '../projector/projections.js';
-import { singleFlight } from '../supervision/waiting.js';
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -14,14 +12,8 @@ export class ServiceMetrics {
 
   readonly tenants: TenantMetrics;
 
-  /**
-   * @param projectionLag how far each projection is behind the log
-   * @param tenants names of all tenants, and how many of them have series of their own
-   */
-  constructor(
-    projectionLag: () => Promise<readonly ProjectionLag[]>,
-    tenants: { readonly names: TenantNames; readonly limit: number } = { names: () => [], limit: 0 },
-  ) {
+  /** @param tenants names of all tenants, and how many of them have series of their own */
+  constructor(tenants: { readonly names: TenantNames; readonly limit: number } = { names: () => [], limit: 0 }) {
     this.tenants = new TenantMetrics(this.registry, tenants.limit, tenants.names);
     collectDefaultMetrics({ register: this.registry });
     registerLongTurns(this.registry);
@@ -31,31 +23,6 @@ export class ServiceMetrics {
       labelNames: ['method', 'route', 'status'],
       buckets: DURATION_BUCKETS_SECONDS,
       registers: [this.registry],
-    });
-    // Both gauges are collected at the same time and share one query. While an engine is down they show nothing rather
-    // than old figures; engine_up says that it is down.
-    const lags = singleFlight(() => projectionLag().catch(() => []));
-    this.#registerLag('projection_lag_events', 'Events in the log that a projection has not applied yet.', async () =>
-      (await lags()).map(({ name, behind }) => [name, behind]),
-    );
-    this.#registerLag(
-      'projection_lag_seconds',
-      'Age of the oldest event in the log that a projection has not applied yet.',
-      async () => (await lags()).flatMap(({ name, seconds }) => (seconds === undefined ? [] : [[name, seconds]])),
-    );
-  }
-
-  #registerLag(name: string, help: string, lags: () => Promise<readonly (readonly [string, number])[]>): void {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['projection'],
-      registers: [this.registry],
-      async collect() {
-        const found = await lags();
-        this.reset();
-        for (const [projection, lag] of found) this.set({ projection }, lag);
-      },
     });
   }
 

@@ -4,14 +4,10 @@ import type { Api } from './deps.js';
 const SHOWN_WITHIN_MS = 500;
 
 /** Waits a moment for what is in the log already. While the log is away a page has what was read from it before. */
-export async function untilShown(
-  { commands, readModels }: Api,
-  projection: 'activity' | 'deliveries',
-  tenant: string,
-): Promise<void> {
+export async function untilShown({ commands, progress }: Api, tenant: string): Promise<void> {
   const shown = async () => {
     const head = await commands.eventStore.head();
-    return readModels.waitForEvent(projection, head, SHOWN_WITHIN_MS, tenant);
+    return progress.waitFor(tenant, head, SHOWN_WITHIN_MS);
   };
   // What the read models throw, the reading of the page throws again.
   await withTimeout(SHOWN_WITHIN_MS, 'The log did not answer in time.', shown()).catch(() => undefined);

@@ -12,7 +12,7 @@ import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { keyDirectory, openTree, treeDirectory } from '../service/treeFiles.js';
 import { signNow, withLog } from './auditLog.js';
-import { OF_ANY_AGE, replaySourceOf, tenantOfReplay } from './auditOrder.js';
+import { replaySourceOf, tenantOfReplay } from './auditOrder.js';
 import { CliError } from './errors.js';
 import { operator, withReadModels } from './operator.js';
 import { type JsonOption, printResult, withJson } from './output.js';
@@ -33,26 +33,22 @@ export const exportCommand = (): Command =>
 
 async function exportOrder({ tenant, order, out, ...output }: ExportOptions): Promise<void> {
   const orderId = order.toLowerCase();
-  const bytes = await withReadModels(
-    tenant,
-    async (tools) => {
-      const known = await tenantOfReplay(tools, tenant);
-      const replay = replaySourceOf(tools, tenant);
-      if ((await replay.orders.load(tenant, orderId)) === undefined)
-        throw new NotFoundError(`The tenant ${tenant} has no order ${order}.`);
-      const note = { type: 'OrderExported', data: { orderId } } as const;
-      const noteExport = () => noteAccess({ eventStore: tools.eventStore, now, newId }, operator(tenant), [note]);
-      return withLog(async (log, config) => {
-        const deliveryLogDays = config.DELIVERY_LOG_DAYS;
-        const maxBytes = Number.POSITIVE_INFINITY;
-        const exported = { tenant: known, orderId, exportedAt: now(), deliveryLogDays, maxBytes };
-        return withProofs(log, config, (proofs) =>
-          write(out, orderExport({ ...replay, ...proofs }, exported), noteExport),
-        );
-      });
-    },
-    OF_ANY_AGE,
-  );
+  const bytes = await withReadModels(tenant, async (tools) => {
+    const known = await tenantOfReplay(tools, tenant);
+    const replay = replaySourceOf(tools, tenant);
+    if ((await replay.orders.load(tenant, orderId)) === undefined)
+      throw new NotFoundError(`The tenant ${tenant} has no order ${order}.`);
+    const note = { type: 'OrderExported', data: { orderId } } as const;
+    const noteExport = () => noteAccess({ eventStore: tools.eventStore, now, newId }, operator(tenant), [note]);
+    return withLog(async (log, config) => {
+      const deliveryLogDays = config.DELIVERY_LOG_DAYS;
+      const maxBytes = Number.POSITIVE_INFINITY;
+      const exported = { tenant: known, orderId, exportedAt: now(), deliveryLogDays, maxBytes };
+      return withProofs(log, config, (proofs) =>
+        write(out, orderExport({ ...replay, ...proofs }, exported), noteExport),
+      );
+    });
+  });
   printResult(output, { file: out, bytes }, [`${out} has ${bytes} bytes. HOW-TO-CHECK.md in it says how to check it.`]);
 }
 

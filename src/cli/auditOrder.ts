@@ -24,9 +24,6 @@ export const orderCommand = (): Command =>
     'dynamic-assets audit order 0193b0aa-5c1e-7c3f-8f1e-2d3c4b5a6978 --tenant acme',
   ).action(printOrder);
 
-/** The steps are from the log; only their deliveries, and whether records exist, are from the read models. */
-export const OF_ANY_AGE = { ofAnyAge: true };
-
 /** Where a command has the parts of a replay from. */
 export const replaySourceOf = ({ eventStore, readModels }: ReadTools, tenant: string): ReplaySource => ({
   eventStore,
@@ -40,23 +37,19 @@ export const tenantOfReplay = ({ eventStore }: Pick<ReadTools, 'eventStore'>, na
   tenantNow({ eventStore }, name, webhooksStream(name));
 
 async function printOrder(id: string, { tenant: name, json }: OrderOptions): Promise<void> {
-  await withReadModels(
-    name,
-    async (tools) => {
-      const tenant = await tenantOfReplay(tools, name);
-      const source = replaySourceOf(tools, name);
-      const shown = stepsShown(source, tenant);
-      let steps = 0;
-      for await (const step of replaySteps(source, { tenant, orderId: id.toLowerCase(), from: { revision: 0 } })) {
-        if (json) process.stdout.write(`${steps === 0 ? '{"data":[' : ','}${Buffer.concat(await shown.text(step))}`);
-        else printLines(...linesOf(await shown.forPeople(step)));
-        steps += 1;
-      }
-      if (steps === 0) throw new NotFoundError(`The tenant ${name} has no order ${id}.`);
-      if (json) process.stdout.write(']}\n');
-    },
-    OF_ANY_AGE,
-  );
+  await withReadModels(name, async (tools) => {
+    const tenant = await tenantOfReplay(tools, name);
+    const source = replaySourceOf(tools, name);
+    const shown = stepsShown(source, tenant);
+    let steps = 0;
+    for await (const step of replaySteps(source, { tenant, orderId: id.toLowerCase(), from: { revision: 0 } })) {
+      if (json) process.stdout.write(`${steps === 0 ? '{"data":[' : ','}${Buffer.concat(await shown.text(step))}`);
+      else printLines(...linesOf(await shown.forPeople(step)));
+      steps += 1;
+    }
+    if (steps === 0) throw new NotFoundError(`The tenant ${name} has no order ${id}.`);
+    if (json) process.stdout.write(']}\n');
+  });
 }
 
 const MAX_PRINTED = 200;

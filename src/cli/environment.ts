@@ -35,7 +35,7 @@ const OF_OTHERS =
   /^(?:(?:OTEL|NODE|NPM|UV|COMPOSE|DOCKER|LC)_\w+|SSL_CERT_(?:FILE|DIR)|LANG|TZ|(?:HTTPS?|NO|ALL)_PROXY)$/i;
 const isKnown = (name: string): boolean => NAMES.includes(name) || OF_OTHERS.test(name);
 
-const BEGIN_AS_OURS = /^(?:WEBHOOK|QUOTA|PAST_TABLES|CHECKPOINT|RATE_LIMIT)_/;
+const BEGIN_AS_OURS = /^(?:WEBHOOK|QUOTA|CHECKPOINT|RATE_LIMIT)_/;
 /** Kubernetes sets such variables for a service of that name. */
 const OF_KUBERNETES = /_(?:SERVICE_HOST|SERVICE_PORT\w*|PORT(?:_\d+_\w+)?)$/;
 

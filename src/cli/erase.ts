@@ -3,12 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { eraseRecord, eraseUser } from '../commands/erasures.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
+import { readConfig } from '../config.js';
 import { ERASURES_LOOKED_AT_EVERY_MS, MAX_REASON_LENGTH } from '../domain/limits.js';
-import type { RebuildScope } from '../ports/readModelWriter.js';
-import { rebuildProjection } from '../rebuild/rebuild.js';
-import { CliError, interruptible, UsageError } from './errors.js';
-import { operator, withProjections, withTenant } from './operator.js';
-import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
+import { ERASURES_STREAM } from '../domain/streams.js';
+import { Progress } from '../projections/progress.js';
+import { usersOf } from '../service/directoryUse.js';
+import { openRowReads } from '../service/engines.js';
+import { UsageError } from './errors.js';
+import { operator, withEventStore, withTenant } from './operator.js';
+import { commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
 type EraseOptions = JsonOption & {
   readonly tenant: string;
@@ -18,7 +21,6 @@ type EraseOptions = JsonOption & {
   readonly fields?: readonly string[];
   readonly user?: string;
   readonly reason: string;
-  readonly rebuild: boolean;
 };
 
 export function eraseCommand(): Command {
@@ -32,8 +34,7 @@ export function eraseCommand(): Command {
     .option('--order <id>', 'the order, if the record is a part of one')
     .option('--fields <list>', 'comma-separated (default: all but the unique field)', commaSeparated)
     .option('--user <id>', 'instead of a record: id of a user who has been removed')
-    .requiredOption('--reason <text>', 'why; it is kept in the log and in the activity, so it names nobody')
-    .option('--no-rebuild', 'leave the bytes in the read models, which no read shows, until "projections rebuild"');
+    .requiredOption('--reason <text>', 'why; it is kept in the log and in the activity, so it names nobody');
   const example =
     'dynamic-assets erase --tenant acme --table dyn_customer --record 0198a0aa-5c1e-7c3f-8f1e-2d3c4b5a6978 --reason "Request 4711"';
   return withJson(definition, example).action(erase);
@@ -60,58 +61,30 @@ async function erase(options: EraseOptions): Promise<void> {
     };
     return eraseRecord(commands, operator(tenant), await tenantNow(commands, tenant), name);
   });
+  const areShown = await waitForRows(tenant);
   // By then each running process knows it.
   await delay(2 * ERASURES_LOOKED_AT_EVERY_MS);
-  const scopes = scopesOf(tenant, erased);
-  if (options.rebuild)
-    await rebuild(scopes).catch((error: unknown) => {
-      if (error instanceof CliError) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new CliError(`${leftIn(scopes)} They could not be filled again: ${reason}`, { cause: error });
-    });
-  const left = options.rebuild
-    ? 'The read models are filled again without it.'
-    : `Still in their files: ${scopes.map(commandFor).join(', ')}.`;
   const names = erased === undefined ? [] : Object.keys(erased.fields);
   printResult(options, { tenant, ...(erased ?? { user }), erased: true }, [
     erased === undefined
       ? `The name, e-mail address and password of user ${user} are no longer shown.`
       : `No read shows what ${table} ${record} had in: ${names.join(', ')}.`,
-    left,
+    `${areShown ? 'The rows have lost it' : 'The rows lose it when a service has followed the log up to here'}; free space of their files may have it until "dynamic-assets projections rebuild --tenant ${tenant}".`,
     'The log and its backups keep the bytes: see "dynamic-assets migrate --erase" and the guide "Audit".',
   ]);
 }
 
-/** The read models that keep the past; of the present an event has removed it. */
-function scopesOf(
-  tenant: string,
-  erased: { readonly table: string; readonly stream: string } | undefined,
-): readonly RebuildScope[] {
-  if (erased === undefined)
-    return [
-      { projection: 'order_history', tenant },
-      { projection: 'activity', tenant },
-    ];
-  return erased.stream.startsWith('order-')
-    ? [{ projection: 'order_history', tenant }]
-    : [{ projection: 'records', tenant, table: erased.table }];
+const SHOWN_WITHIN_MS = 30_000;
+
+/** Whether the rows show the erasure. Does not wait where no service follows the log. */
+async function waitForRows(tenant: string): Promise<boolean> {
+  const config = readConfig(process.env);
+  if (config.MONGODB_URL === undefined && (await usersOf(config.DATA_DIR)).length === 0) return false;
+  const position = await withEventStore(config, async (log) => (await log.lastAppend(ERASURES_STREAM))?.position ?? 0);
+  const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+  try {
+    return await new Progress(rows, { isTold: false }).waitFor(tenant, position, SHOWN_WITHIN_MS);
+  } finally {
+    await rows.close();
+  }
 }
-
-const commandFor = ({ projection, tenant, table }: RebuildScope): string =>
-  `dynamic-assets projections rebuild --tenant ${tenant} ${table === undefined ? `--projection ${projection}` : `--table ${table}`}`;
-
-const rebuild = (scopes: readonly RebuildScope[]): Promise<void> =>
-  interruptible(
-    (signal) =>
-      withProjections(async ({ lanesOf }) => {
-        for (const scope of scopes)
-          for (const lane of lanesOf(scope.tenant))
-            await withProgressBar('{bar} {percentage}%', (onProgress) =>
-              rebuildProjection(lane, scope, ({ position, head }) => onProgress(position, head), signal),
-            );
-      }),
-    () => leftIn(scopes),
-  );
-
-const leftIn = (scopes: readonly RebuildScope[]): string =>
-  `It is erased, and no read shows it. Files of the read models still have it until: ${scopes.map(commandFor).join(', ')}.`;

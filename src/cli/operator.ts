@@ -2,8 +2,6 @@
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { damageOf, isDamage } from '../adapters/damagedFiles.js';
-import { namingDamage } from '../adapters/readmodels/sqlite/connections.js';
 import { newId, now } from '../commands/clock.js';
 import { type Caller, NotFoundError } from '../commands/context.js';
 import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
@@ -14,17 +12,16 @@ import { Directory } from '../directory/directory.js';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { Parked } from '../ports/projectionProgress.js';
+import type { ParkedTenant } from '../ports/progress.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { laneOf } from '../reading/readLanes.js';
+import { openQueries } from '../queries/readModels.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openStoredDirectory, readModelFile } from '../service/engines.js';
+import { openRowReads, openStoredDirectory } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
-import { type Lanes, withLanes } from '../service/projectionWork.js';
-import { openReadSide } from '../service/readSide.js';
 import { operatorsBox } from '../service/signingKeys.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { CliError, UnknownNameError } from './errors.js';
+import { rowsNow } from './rowsNow.js';
 
 /** The operator as the log records them. */
 export function operator(tenant: string): Caller {
@@ -57,6 +54,10 @@ export function withCommands<T>(
   refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
 }
+
+/** `withCommands` for a command that has checked the place already. */
+export const withToolsOn = <T>(config: Config, work: (tools: OperatorTools) => Promise<T>): Promise<T> =>
+  withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
 
 /** The same; makes the data directory if there is none. */
 export function withFirstCommands<T>(work: (tools: OperatorTools) => Promise<T>): Promise<T> {
@@ -111,7 +112,7 @@ const placeOf = ({ DATA_DIR, EVENTSTORE_URL }: Config): string =>
  * @throws ConfigError; errors of the work
  */
 export function withTenants<T>(
-  work: (tenants: readonly Tenant[], tools: OperatorTools, parked: readonly Parked[]) => Promise<T>,
+  work: (tenants: readonly Tenant[], tools: OperatorTools, parked: readonly ParkedTenant[]) => Promise<T>,
   config: Config = readConfig(process.env),
 ): Promise<T> {
   refuseMissingLog(config);
@@ -142,77 +143,35 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
-export type ProjectionTools = {
-  readonly eventStore: EventStore;
-  readonly lanes: Lanes;
-  /** The lane of a tenant; all lanes without one. */
-  readonly lanesOf: (tenant: string | undefined) => Lanes;
-  /** Finds a tenant. @throws UnknownNameError */
-  readonly tenant: (name: string) => Promise<Tenant>;
-};
-
-/** Runs `work` with the read models and the event log open. @throws ConfigError; errors of the work */
-export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
-  const config = readConfig(process.env);
-  refuseMissingLog(config);
-  return withEventStore(config, async (eventStore) => {
-    try {
-      return await withLanes(config, eventStore, (lanes) =>
-        work({
-          eventStore,
-          lanes,
-          lanesOf: (name) => (name === undefined ? lanes : [laneOf(lanes, name)]),
-          tenant: (name) => mustExist(eventStore, config, name),
-        }),
-      );
-    } catch (error) {
-      throw config.MONGODB_URL === undefined ? namingFile(error, config) : error;
-    }
-  });
-}
-
 export type ReadTools = { readonly eventStore: EventStore; readonly readModels: ReadModels };
 
 /**
- * Runs `work` with the read models of a tenant that must exist.
- * @param ofAnyAge also if they are behind the log, as they are while no service runs; standard error says so
+ * Runs `work` with the rows of a tenant that must exist. They show the log as far as a service has followed it; standard error
+ * says so where they lack something.
  * @throws UnknownNameError, ConfigError; errors of the work
  */
-export function withReadModels<T>(
-  tenant: string,
-  work: (tools: ReadTools) => Promise<T>,
-  { ofAnyAge = false }: { readonly ofAnyAge?: boolean } = {},
-): Promise<T> {
+export function withReadModels<T>(tenant: string, work: (tools: ReadTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   refuseMissingLog(config);
   return withEventStore(config, async (eventStore) => {
     await mustExist(eventStore, config, tenant);
-    const age = ofAnyAge ? { READ_MAX_STALENESS_SECONDS: Number.MAX_SAFE_INTEGER } : {};
     // One query needs only one reader.
-    const { readModels, barrier } = await openReadSide({ ...config, READER_THREADS: 1, ...age }, eventStore);
+    const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+    const onError = (): void => undefined;
+    const directory = await Directory.start(eventStore, onError, { store: openStoredDirectory(config), onError });
     try {
-      const result = await work({ eventStore, readModels });
-      const seconds = barrier.staleness(tenant);
-      if (ofAnyAge && seconds > 0)
-        process.stderr.write(
-          `The read models are ${seconds} s behind the log: what is newer in them is missing here.\n`,
-        );
-      return result;
+      const { tenants } = await rowsNow(config, { eventStore, rows }, [tenant]);
+      const since = tenants[0]?.lacksSince;
+      if (since !== undefined) process.stderr.write(`The rows of ${tenant} lack what was written since ${since}.\n`);
+      return await work({ eventStore, readModels: openQueries({ rows, eventStore, tenants: directory }) });
     } finally {
-      await readModels.close();
+      await directory.stop();
+      await rows.close();
     }
   });
 }
 
-/** Adds the damaged file of embedded read models to the error. */
-function namingFile(error: unknown, config: Config): unknown {
-  const damage = [error, error instanceof Error ? error.cause : undefined].find(isDamage);
-  const file = readModelFile(config);
-  // It may be that of another database.
-  return damage === undefined || damageOf(file, { isWhole: true }) === undefined ? error : namingDamage(file, damage);
-}
-
-async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {
+export async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {
   await prepareDataDirectory(config);
   const eventStore = await openOwnLog(config, { acceptLog: false });
   try {

@@ -90,7 +90,7 @@ export async function openDemoTenant(commands: Application): Promise<OpenedTenan
   await upsertBatch(commands, caller, demoType(commands, 'dyn_party'), { items: sampleParties() });
   let position = 0;
   for (const order of ORDERS) position = await addOrder(commands, caller, order, items);
-  await commands.readModels.waitFor('records', position, 10_000);
+  await commands.progress.waitFor(DEMO_TENANT, position, 10_000);
   return opened;
 }
 

@@ -19,7 +19,7 @@ export function startCommand(): Command {
     )
     .option(
       '--accept-log',
-      'accept a different event log than before: read models are rebuilt from it, and its open webhook deliveries are sent',
+      'accept a different event log than before: rows are made again from it, and its open webhook deliveries are sent',
     )
     .option(
       '--demo',

@@ -211,7 +211,7 @@ async function setQuotas(name: string, options: QuotaOptions): Promise<void> {
 function deleteCommand(): Command {
   const definition = new Command('delete')
     .description(
-      'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its read models are dropped. Its events stay in the log, and its name cannot be used again.',
+      'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its rows are removed. Its events stay in the log, and its name cannot be used again.',
     )
     .argument('<name>', 'the tenant')
     .option('--confirm <name>', 'the name again, for scripts (default: asked for)');
@@ -225,7 +225,7 @@ async function remove(name: string, { confirm, ...output }: JsonOption & { reado
     await deleteTenant(commands, operator(name));
   });
   printResult(output, { tenant: name, deleted: true }, [
-    `Tenant ${name} is deleted. A running service ends its tokens, sessions and webhooks now, and drops its read models;`,
+    `Tenant ${name} is deleted. A running service ends its tokens, sessions and webhooks now, and removes its rows;`,
     'one that is not running does so when it starts.',
     `Its events stay in the log. "dynamic-assets migrate --without ${name}" copies the log without them; backups that were`,
     'made before have them as well (docs/operations.md, "Delete a tenant").',

@@ -9,18 +9,18 @@ export const CATCH_UP_MS = 30_000;
 
 /** Waits until they show the event at the position. @throws TryAgainError with this reason when that takes too long */
 export async function untilShown(
-  { readModels }: Pick<Commands, 'readModels'>,
+  { progress }: Pick<Commands, 'progress'>,
   caller: Caller,
   position: Position,
   reason: string,
 ): Promise<void> {
-  if (await readModels.waitForEvent('records', position, patience(caller, CATCH_UP_MS), caller.tenant)) return;
+  if (await progress.waitFor(caller.tenant, position, patience(caller, CATCH_UP_MS))) return;
   throw new TryAgainError(reason);
 }
 
 /** Waits until they show everything written to the table so far, by any process. @throws TryAgainError */
 export async function untilTableIsShown(
-  commands: Pick<Commands, 'eventStore' | 'readModels'>,
+  commands: Pick<Commands, 'eventStore' | 'progress'>,
   caller: Caller,
   table: TableRef['table'],
 ): Promise<void> {

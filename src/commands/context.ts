@@ -5,6 +5,8 @@ import type { KnownTenant, Tenant } from '../domain/identity/directory.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
+import type { RowProgress } from '../ports/progress.js';
+import type { RowReads } from '../ports/rowStore.js';
 import type { RequestDeadline } from './requestDeadline.js';
 
 /** Who asks, and on whose behalf, as the metadata of the resulting events; and how long the command may take. */
@@ -52,6 +54,8 @@ export class UnopenableSecretError extends Error {
 export type Commands = {
   readonly eventStore: EventStore;
   readonly readModels: DecisionReads;
+  readonly progress: Pick<RowProgress, 'waitFor'>;
+  readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;
   /** Now, as ISO 8601 UTC with microseconds. */

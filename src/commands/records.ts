@@ -287,7 +287,7 @@ async function alreadyMade(
   { assetType, body, fields }: Creation,
   { id, at }: KeyedRequest,
 ): Promise<WrittenRecord | undefined> {
-  const { eventStore, readModels } = commands;
+  const { eventStore, readModels, progress } = commands;
   const { tenant } = caller;
   if (assetType.role === 'order') {
     const created = await commands.orders.loadAt(tenant, id, 0, caller.deadline);
@@ -296,7 +296,7 @@ async function alreadyMade(
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };
   }
   const position = await withDeadline(caller, eventStore.head());
-  if (!(await withDeadline(caller, readModels.waitFor('records', position, patience(caller, CATCH_UP_MS), tenant)))) {
+  if (!(await withDeadline(caller, progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS))))) {
     throw new TryAgainError(notCaughtUp(assetType.name));
   }
   const table = { tenant, table: assetType.name };

@@ -1,10 +1,22 @@
 /** The deadline of one request, and whether anything of it may be written: what the caller is told when time is up. */
-import { EventStoreUnavailableError, EventTooLargeError, WrongExpectedRevisionError } from '../ports/eventStore.js';
+import {
+  type AppendResult,
+  EventStoreUnavailableError,
+  EventTooLargeError,
+  type Position,
+  WrongExpectedRevisionError,
+} from '../ports/eventStore.js';
 import { Deadline } from '../supervision/deadline.js';
 
 export class RequestDeadline extends Deadline {
   /** Appends that are stored, or in flight. */
   #appends = 0;
+  #written: Position = 0;
+
+  /** Position of the last append of the request; 0 before the first. */
+  get written(): Position {
+    return this.#written;
+  }
 
   /** Whether anything of the request is in the log, or may still get there. After the deadline no append is started. */
   get mayHaveWritten(): boolean {
@@ -15,11 +27,13 @@ export class RequestDeadline extends Deadline {
    * Starts an append, unless the deadline has passed.
    * @throws DeadlineError, and what the append throws
    */
-  async append<T>(ask: () => Promise<T>): Promise<T> {
+  async append(ask: () => Promise<AppendResult>): Promise<AppendResult> {
     this.throwIfCancelled();
     this.#appends += 1;
     try {
-      return await this.within(ask());
+      const appended = await this.within(ask());
+      this.#written = Math.max(this.#written, appended.position);
+      return appended;
     } catch (error) {
       if (isRefusal(error)) this.#appends -= 1;
       throw error;

@@ -21,10 +21,10 @@ import {
   type Position,
   type RecordedEvent,
 } from '../ports/eventStore.js';
-import type { Parked } from '../ports/projectionProgress.js';
-import { evolveTenantIn } from '../projector/steps.js';
-import { notApplied } from '../projector/tenantState.js';
+import type { ParkedTenant } from '../ports/progress.js';
+import { notApplied } from '../projections/tenantTexts.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { evolveTenantIn } from './evolveTenant.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
@@ -48,16 +48,16 @@ export class Directory {
   readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
-  readonly #onParked: (parked: Parked) => void;
+  readonly #onParked: (parked: ParkedTenant) => void;
   #known: KnownTenants = { tenants: new Map(), ends: new Map(), place: { position: 0 } };
   #keys: KnownKeys = NO_KEYS;
-  readonly #parked = new Map<string, Parked>();
+  readonly #parked = new Map<string, ParkedTenant>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
   #completeUntil: EventPosition | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
-  private constructor(stored: StoredDirectory | undefined, onParked: (parked: Parked) => void) {
+  private constructor(stored: StoredDirectory | undefined, onParked: (parked: ParkedTenant) => void) {
     this.#stored = stored;
     this.#onParked = onParked;
   }
@@ -74,7 +74,7 @@ export class Directory {
     eventStore: EventStore,
     onError: (error: unknown) => void,
     keeping?: DirectoryKeeping,
-    onParked: (parked: Parked) => void = () => undefined,
+    onParked: (parked: ParkedTenant) => void = () => undefined,
     onReading: (reached: () => { readonly position: Position; readonly of: Position }) => void = () => undefined,
   ): Promise<Directory> {
     const stored = keeping && new StoredDirectory(keeping.store, keeping.onError);
@@ -116,7 +116,7 @@ export class Directory {
   }
 
   /** Tenants with an event that could not be applied; they stay in the state before it. */
-  parked(): readonly Parked[] {
+  parked(): readonly ParkedTenant[] {
     return [...this.#parked.values()];
   }
 

@@ -90,20 +90,12 @@ export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 export const MAX_OPERATIONS = 25;
 /** Records that one page of a table's changes names. */
 export const MAX_CHANGES = 1_000;
-/** Events of the table that one such page reads. */
-export const MAX_CHANGE_EVENTS = 500;
-/** Events of a table that one page of its operations reads; an operation is never cut. */
+/** Operations of a table that one page of them looks at; a batch is never cut. */
 export const MAX_OPERATION_EVENTS = 2_000;
-/** Records in these events; a page ends beyond it. */
-export const MAX_OPERATION_RECORDS = 20_000;
 /** Characters of the earlier values that a change of one record notes in its event; longer ones are in earlier events. */
 export const MAX_WAS_CHARACTERS = 100_000;
 /** Entries on a page of a record's history. */
 export const MAX_RECORD_HISTORY = 100;
-/** Events that such a page reads, the earlier ones in which it looks for the values before included. */
-export const MAX_RECORD_HISTORY_EVENTS = 2_000;
-/** Characters of these events. Half of them are for its own entries: the page ends there, with at least one. */
-export const MAX_RECORD_HISTORY_CHARACTERS = 32_000_000;
 /** Names of changed fields that an entry of the activity has. */
 export const MAX_NAMED_FIELDS = 20;
 /** Entries of the activity on a page. */
@@ -116,16 +108,8 @@ export const MAX_ACTIVITY_ROWS = 20_000;
 export const MAX_ACTIVITY_SEARCHED = 10_000;
 /** Sync sessions on a page of a table's. */
 export const MAX_SYNCS = 25;
-/** Sessions of a table that are searched for an id. */
-export const MAX_SYNCS_LOOKED_THROUGH = 2_000;
-/** Events of the table that are read for the operations of one session, or of the sessions of one page. */
+/** Operations of the table that are looked at for those of one session, or of the sessions of one page. */
 export const MAX_SYNC_EVENTS = 5_000;
-/** Records that these events create or change, for one session that is shown or undone. */
-export const MAX_SYNC_RECORDS = 500_000;
-/** The same for the sessions of one page. */
-export const MAX_SYNC_PAGE_RECORDS = 50_000;
-/** Characters of these events as JSON, for a page. */
-export const MAX_SYNC_PAGE_CHARACTERS = 33_554_432;
 /** Events of a tenant's API clients that are searched for the names of removed clients. */
 export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */
@@ -209,8 +193,6 @@ export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 export const IDEMPOTENCY_KEY_HOURS = 24;
 /** Events of a table that are searched for what an unanswered request with a key, or an unanswered commit, has done. */
 export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
-/** Days for which deleted records are kept: so long a clean-up can be undone, keys bring back ids, and cursors of changes work. */
-export const KEPT_DELETED_DAYS = 90;
 /** Hours for which a sync session takes batches and can be committed. */
 export const SYNC_HOURS = 24;
 /** Keys of items in refused batches of a sync session that are remembered; with more of them it cannot be committed. */
@@ -311,8 +293,8 @@ export const MAX_TROUBLED_RECEIVERS = 100;
 export const MAX_LOG_PAGE_EVENTS = 2_000;
 /** Characters of these events: a page ends beyond it, as each is read whole. */
 export const MAX_LOG_PAGE_CHARACTERS = 8_000_000;
-/** Rebuilds, verifications and retries that an operator has at work at once in one process; each has a thread. */
-export const OPERATOR_WORK_AT_ONCE = 4;
+/** Reports of a job on rows that are shown, of tenants whose rows were not good. */
+export const MAX_JOB_REPORTS = 100;
 /** Those that are remembered after their end. */
 export const KEPT_OPERATOR_WORK = 20;
 
@@ -346,22 +328,6 @@ export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 /** Damaged files of each database that are kept beside their replacement. */
 export const KEPT_DAMAGED_FILES = 2;
 
-/** Copies of tables as they were, and comparisons of them, of all tenants. */
-export const MAX_PAST_TABLES = 64;
-/** The same of one tenant. */
-export const MAX_PAST_TABLES_OF_TENANT = 16;
-/** Percent of PAST_TABLES_BYTES for the copies of one tenant. */
-export const PAST_TABLES_TENANT_PERCENT = 50;
-/** Copies that are made at once; one of each tenant. */
-export const PAST_TABLES_AT_ONCE = 2;
-/** Copies of one tenant that wait to be made. */
-export const MAX_WAITING_PAST_TABLES = 8;
-/** Milliseconds that a request waits for a copy before it is answered with 202. */
-export const PAST_TABLE_WAIT_MS = 1_000;
-/** Seconds without a request for it after which a copy is not made any further. */
-export const PAST_TABLE_ABANDONED_S = 60;
-/** Percent of DISK_RESERVE that must be free; below it copies are dropped, and none is made. */
-export const PAST_TABLES_DISK_PERCENT = 150;
 /** Records on a page of a comparison. */
 export const MAX_COMPARED = 1_000;
 

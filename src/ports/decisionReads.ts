@@ -3,7 +3,6 @@
  * may be behind the log: the decision appends at the snapshot's revision, so a stale one conflicts.
  */
 import type { Revision } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
 import type { RecordReads, StoredRecord, TableRef } from './readModels.js';
 
 /** The data for a decision about a table, read at one moment. */
@@ -30,7 +29,7 @@ export type DeletedPage = {
   readonly next?: string | undefined;
 };
 
-export interface DecisionReads extends Pick<RecordReads, 'get'>, Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'> {
+export interface DecisionReads extends Pick<RecordReads, 'get'> {
   /** Records with one of these unique keys or ids, and the revision at which they were read. */
   snapshot(
     table: TableRef,

@@ -1,7 +1,6 @@
 /** The delivery log in the read models: each delivery to a webhook, with all its attempts. */
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Position, Revision } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
 
 /** One attempt of a delivery. Values not known yet are null. */
 export type DeliveryAttempt = {
@@ -95,7 +94,7 @@ export type WebhookHealth = {
   readonly failingSince: string | null;
 };
 
-export interface DeliveryLog extends Pick<ProjectionProgress, 'waitFor'> {
+export interface DeliveryLog {
   /** One entry, or undefined. */
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
   /** A page of a webhook's entries. Cancellable like lists of records. */

@@ -1,6 +1,5 @@
 /** Checks that the log is still the one that stored state (read models, jobs) was made from. */
 import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 
@@ -20,17 +19,6 @@ export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean):
 
 /** An anchor that no log holds: forces a rebuild from this log. */
 export const NOWHERE = { position: Number.MAX_SAFE_INTEGER } as const;
-
-/** The anchor of the furthest projection. State written by an earlier release has a position only. */
-export async function projectedAnchor(
-  progress: Pick<ProjectionProgress, 'checkpoint' | 'anchor'>,
-  projections: readonly { readonly name: string }[],
-): Promise<LogAnchor> {
-  const place = await progress.anchor();
-  if (place !== undefined) return place;
-  const positions = await Promise.all(projections.map(({ name }) => progress.checkpoint(name)));
-  return { position: Math.max(...positions) };
-}
 
 /** The anchor at the end of a slice. */
 export const anchorAt = (log: string, { position, eventId }: EventPosition): LogAnchor => ({ log, position, eventId });

@@ -3,9 +3,11 @@
  * for the tenants that somebody waits for.
  */
 import type { Position } from '../ports/eventStore.js';
+import type { ParkedTenant, RowProgress, TenantBehind } from '../ports/progress.js';
 import type { Parked, RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { sleep } from '../supervision/waiting.js';
+import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
 export type FollowerNews =
@@ -29,9 +31,20 @@ const ASK_EVERY_MS = 5;
 
 type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
 
-export class Progress {
+/** Tenants that are named at most. */
+const MAX_NAMED = 100;
+
+export type ProgressOptions = {
+  /** Whether `tell` is called with all news. */
+  readonly isTold: boolean;
+  /** Rows of a tenant are refused while they lack an event that is older than this. */
+  readonly maxStalenessSeconds?: number;
+};
+
+export class Progress implements RowProgress {
   readonly #rows: Pick<RowReads, 'progress'>;
   readonly #isTold: boolean;
+  readonly #maxStalenessSeconds: number;
   readonly #positions = new Map<string, Position>();
   readonly #parked = new Map<string, Parked>();
   readonly #filling = new Set<string>();
@@ -40,10 +53,13 @@ export class Progress {
   #behind: ReadonlyMap<string, string> = new Map();
   #isAsking = false;
 
-  /** @param isTold whether `tell` is called with all news */
-  constructor(rows: Pick<RowReads, 'progress'>, isTold: boolean) {
+  constructor(
+    rows: Pick<RowReads, 'progress'>,
+    { isTold, maxStalenessSeconds = Number.POSITIVE_INFINITY }: ProgressOptions,
+  ) {
     this.#rows = rows;
     this.#isTold = isTold;
+    this.#maxStalenessSeconds = maxStalenessSeconds;
   }
 
   tell(news: FollowerNews): void {
@@ -74,6 +90,7 @@ export class Progress {
         return;
       case 'read':
         this.#read = news.position;
+        for (const tenant of this.#waiting.keys()) if (this.#isRead(tenant)) this.#end(tenant, news.position);
         return;
       case 'behind':
         this.#behind = news.since;
@@ -81,37 +98,54 @@ export class Progress {
   }
 
   /** Up to here all events are applied, but those of parked and filled tenants; 0 before the first news. */
-  get read(): Position {
+  get position(): Position {
     return this.#read;
   }
 
-  get parked(): ReadonlyMap<string, Parked> {
-    return this.#parked;
+  parked(): readonly ParkedTenant[] {
+    return [...this.#parked].map(([tenant, parked]) => ({ tenant, ...parked }));
   }
 
-  get filling(): ReadonlySet<string> {
-    return this.#filling;
+  filling(): number {
+    return this.#filling.size;
   }
 
-  /** The age of the tenant's oldest event that is not applied, in seconds; 0 if it is less than one. */
   staleness(tenant: string): number {
     const since = this.#behind.get(tenant);
     return since === undefined ? 0 : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
-  /** The staleness of each tenant that is behind. */
-  get behind(): ReadonlyMap<string, number> {
-    return new Map([...this.#behind.keys()].map((tenant) => [tenant, this.staleness(tenant)]));
+  behind(): readonly TenantBehind[] {
+    return [...this.#behind.keys()]
+      .map((tenant) => ({ tenant, seconds: this.staleness(tenant) }))
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, MAX_NAMED);
+  }
+
+  refusal(tenant: string): string | undefined {
+    if (this.#filling.has(tenant)) return 'The rows of this tenant are being made.';
+    const parked = this.#parked.get(tenant);
+    if (parked !== undefined) return `The rows of this tenant are not shown: ${notApplied(parked)}`;
+    const seconds = this.staleness(tenant);
+    return seconds <= this.#maxStalenessSeconds
+      ? undefined
+      : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${this.#maxStalenessSeconds} that are allowed.`;
+  }
+
+  /** Whether `read` speaks of the tenant. */
+  #isRead(tenant: string): boolean {
+    return !this.#parked.has(tenant) && !this.#filling.has(tenant);
   }
 
   /**
-   * Resolves true as soon as the tenant's rows are made up to the position, and false after the time; at once while the tenant
-   * is parked or filled.
+   * Resolves true as soon as the tenant's rows show the position, and false after the time; at once while the tenant is parked
+   * or filled.
    * @throws the reason of the cancellation; what the rows' engine throws
    */
   async waitFor(tenant: string, position: Position, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
     if ((this.#positions.get(tenant) ?? 0) >= position) return true;
-    if (this.#parked.has(tenant) || this.#filling.has(tenant)) return false;
+    if (!this.#isRead(tenant)) return false;
+    if (this.#read >= position) return true;
     const waiters = this.#waiting.get(tenant) ?? new Set();
     this.#waiting.set(tenant, waiters);
     let forget = (): void => undefined;
@@ -155,6 +189,10 @@ export class Progress {
 
   #reach(tenant: string, position: Position): void {
     if ((this.#positions.get(tenant) ?? -1) < position) this.#positions.set(tenant, position);
+    this.#end(tenant, position);
+  }
+
+  #end(tenant: string, position: Position): void {
     for (const waiter of this.#waiting.get(tenant) ?? []) if (waiter.position <= position) waiter.end(true);
   }
 

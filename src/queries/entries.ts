@@ -1,7 +1,8 @@
 /** Rows in the order of creation, page by page, such as the entries of the activity. */
+import { ACTIVITY_KINDS } from '../domain/activity.js';
 import { ACTIVITY } from '../domain/spaces.js';
 import type { ActivityEntry } from '../ports/activity.js';
-import type { EventStore, Position } from '../ports/eventStore.js';
+import type { EventStore, Position, Revision } from '../ports/eventStore.js';
 import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { entryOf } from './activity.js';
@@ -67,4 +68,24 @@ export async function positionAt(
   const asked = { conditions: [compares('created_at', 'lte', time)], direction: 'desc' } as const;
   for await (const { position } of entriesOf(rows, tenant, asked, cancellation, 1)) return position;
   return 0;
+}
+
+const OF_ORDERS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('order.'));
+
+/** Revision of the order's last event up to a position; undefined before its first. */
+export async function orderRevisionAt(
+  rows: RowReads,
+  tenant: string,
+  orderId: string,
+  position: Position,
+  cancellation: Cancellation | undefined,
+): Promise<Revision | undefined> {
+  const conditions = [
+    isOneOf('order_id', [orderId]),
+    isOneOf('kind', OF_ORDERS),
+    compares('position', 'lte', position),
+  ];
+  const asked = { conditions, direction: 'desc' } as const;
+  for await (const { revision } of entriesOf(rows, tenant, asked, cancellation, 1)) return revision;
+  return undefined;
 }

@@ -1,6 +1,5 @@
 /** Everything that is asked of rows, as one object. */
 import type { EventStore } from '../ports/eventStore.js';
-import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { ReadModels } from '../ports/readSide.js';
 import type { RowReads } from '../ports/rowStore.js';
 import { ActivityQueries } from './activity.js';
@@ -16,11 +15,8 @@ export type QuerySource = {
   readonly tenants: Tenants;
 };
 
-/** What is asked of the read side; how far it has come is told by `projections/progress.ts`. */
-export type Queries = Omit<ReadModels, keyof ProjectionProgress>;
-
 /** @returns what answers all of them; closing it closes the rows */
-export function openQueries({ rows, eventStore, tenants }: QuerySource): Queries {
+export function openQueries({ rows, eventStore, tenants }: QuerySource): ReadModels {
   const records = new RecordQueries(rows, tenants);
   const deletions = new DeletionQueries(rows, eventStore, tenants);
   const histories = new HistoryQueries(eventStore, rows, tenants);

@@ -1,7 +1,7 @@
 /** The sync sessions of a table, from their rows, and the operations of each, from the activity (decision 0034). */
 import { MAX_SYNCS } from '../domain/limits.js';
 import type { OperationKind } from '../domain/referenceTable/operation.js';
-import { isSyncId, type Sync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
+import { isSyncId, type PastSync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
 import { SYNCS } from '../domain/spaces.js';
 import type { ActivityEntry } from '../ports/activity.js';
 import type { Position, Revision } from '../ports/eventStore.js';
@@ -12,14 +12,10 @@ import { compares, entriesOf, isOneOf, ofTable, rowsOf } from './entries.js';
 import { kindsOf, operationIn, type TableOperation } from './operations.js';
 
 /** A sync session, and who began it. */
-export type SyncSession = Sync & {
+export type SyncSession = PastSync & {
   /** Of its first event, in the stream of sessions. */
   readonly revision: Revision;
   readonly actor: ActivityEntry['actor'];
-  /** When a batch of it was refused, or it was closed or committed. */
-  readonly changedAt: string;
-  /** When the next one was started. */
-  readonly supersededAt?: string | undefined;
 };
 
 /** Fields of a session's row. */

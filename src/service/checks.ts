@@ -5,7 +5,6 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { freeBytes } from './diskReserve.js';
-import { readModelFile } from './engines.js';
 import { knownInstallationKeys } from './secretBox.js';
 import { earlierKeys } from './signingKeys.js';
 import { treeDirectory } from './treeFiles.js';
@@ -83,16 +82,10 @@ async function checkpoint(config: Config): Promise<Looked> {
 async function disk(config: Config): Promise<Looked> {
   const { DATA_DIR, DISK_RESERVE } = config;
   const free = await freeBytes(DATA_DIR);
-  const readModels = readModelFile(config);
-  const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
   const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
   const findings: Finding[] = [];
   if (free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE))
     findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
-  else if (free < rebuild) {
-    const problem = `${shown(free)} are free below ${DATA_DIR}; a rebuild of all read models may need ${shown(rebuild)}.`;
-    findings.push({ problem, remedy });
-  }
   return { detail: `${shown(free)} are free`, findings };
 }
 

@@ -1,5 +1,5 @@
 /** Makes the data directory private: it holds orders, secrets and keys, so only its owner may read it. */
-import { chmod, mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 
@@ -13,19 +13,22 @@ export const LAST_BACKUP_FILE = 'last-backup';
 export const HELD_WEBHOOKS = 'webhooks-held';
 /** What each tenant has in the log (`logUsage.ts`). */
 export const USAGE_FILE = 'usage.json';
-/** Copies of tables as they were (`pastTables.ts`); nothing in it outlives the processes that use it. */
-export const PAST_TABLES = 'past-tables';
+/** Earlier releases made copies of tables here. */
+const PAST_TABLES = 'past-tables';
 /** Databases, and what is kept beside them: files of SQLite, and locks. */
 const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
 export const KEYS = 'keys';
 /** The Merkle tree over the log, and the last checkpoint. Made from the log. */
 export const AUDIT = 'audit';
+/** Rows of tenants, in a file each, which the directory's own mode protects. Made from the log. */
+export const ROWS = 'rows';
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, USAGE_FILE, KEYS, AUDIT].includes(name);
+  DATABASE_FILE.test(name) ||
+  [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, USAGE_FILE, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {
@@ -49,6 +52,7 @@ export type DataDirectoryCheck = {
 /** Creates the directory if needed, and removes the access of others to it and to our files in it. */
 export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DataDirectoryCheck> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
+  await rm(join(DATA_DIR, PAST_TABLES), { recursive: true, force: true });
   const mended: string[] = [];
   const open: string[] = [];
   for (const path of await ownPaths(DATA_DIR)) {
@@ -65,7 +69,7 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
 async function ownPaths(directory: string): Promise<readonly string[]> {
   // Files of others are left alone.
   const files = (await readdir(directory)).filter((name) => isOwnEntry(name) && name !== KEYS);
-  const within = await Promise.all([KEYS, IN_USE, PAST_TABLES].map((name) => pathsIn(directory, name)));
+  const within = await Promise.all([KEYS, IN_USE].map((name) => pathsIn(directory, name)));
   return [directory, ...[...files, ...within.flat()].map((name) => join(directory, name))];
 }
 

@@ -16,6 +16,8 @@ import { IN_USE } from './dataDirectory.js';
 
 /** Held while a process checks for others and adds itself. */
 const GATE = 'gate.lock';
+/** Held by the process that writes embedded rows. */
+const ROWS_LOCK = 'rows.lock';
 const LOCK = '.lock';
 /** File name prefix of processes that use the directory alone. */
 const ALONE = 'alone-';
@@ -86,6 +88,25 @@ export async function useDirectory(
   }
 }
 
+/**
+ * Holds the rows in the directory, which one process alone may write. Waits for one that may be about to end.
+ * @returns releases them
+ * @throws Error that says what to do
+ */
+export async function holdRows(directory: string): Promise<() => void> {
+  const lock = join(directory, IN_USE, ROWS_LOCK);
+  const until = performance.now() + DATA_DIRECTORY_WAIT_SECONDS * 1_000;
+  for (;;) {
+    const release = holdAlone(lock);
+    if (release !== undefined) return release;
+    if (performance.now() >= until)
+      throw new Error(
+        `Another process writes the rows in ${directory}: without MONGODB_URL one process alone may have the role projector.`,
+      );
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
 /** The processes that use the directory now. */
 export async function usersOf(directory: string): Promise<readonly DirectoryUser[]> {
   if (!existsSync(join(directory, IN_USE))) return [];
@@ -136,7 +157,9 @@ function enter(directory: string, { what, alone }: Wanted): DirectoryUse | Direc
 
 /** Lists living users, and removes the files of dead ones. */
 function livingUsers(directory: string): DirectoryUser[] {
-  const locks = readdirSync(join(directory, IN_USE)).filter((name) => name.endsWith(LOCK) && name !== GATE);
+  const locks = readdirSync(join(directory, IN_USE)).filter(
+    (name) => name.endsWith(LOCK) && name !== GATE && name !== ROWS_LOCK,
+  );
   return locks.flatMap((name) => {
     const path = join(directory, IN_USE, name.slice(0, -LOCK.length));
     const free = holdAlone(`${path}${LOCK}`);

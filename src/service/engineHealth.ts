@@ -5,13 +5,12 @@ import { Gauge, type Registry } from 'prom-client';
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { Config } from '../config.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
-import type { Parked } from '../ports/projectionProgress.js';
-import { type ProjectionWatch, projections } from '../projector/projections.js';
-import { behindText, parkedText } from '../projector/tenantState.js';
-import type { Behind } from '../reading/staleness.js';
+import type { ParkedTenant, RowProgress } from '../ports/progress.js';
+import { behindText, parkedText } from '../projections/tenantTexts.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 import { lastBackupAt } from './dataDirectory.js';
 import { freeBytes } from './diskReserve.js';
+import type { RowWatch } from './rowWatch.js';
 
 /** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
@@ -23,13 +22,13 @@ const PROBE_LIMIT_MS = 3_000;
 
 export type ReadinessParts = {
   readonly engines: EngineProbes;
-  readonly watch: ProjectionWatch;
-  /** Why no read is answered; undefined while reads are answered. */
-  readonly withheld: () => Promise<string | undefined>;
-  readonly parked: () => Promise<readonly Parked[]>;
-  readonly behind: () => Promise<Behind | undefined>;
-  /** The projector's last failure; undefined while it runs. */
-  readonly projectorFailure: () => Error | undefined;
+  /** Undefined if another process follows the log for the rows. */
+  readonly watch: Pick<RowWatch, 'trouble' | 'mistrust'> | undefined;
+  /** Tenants that are parked here, in rows or in the directory. */
+  readonly parked: () => readonly ParkedTenant[];
+  readonly behind: RowProgress['behind'];
+  /** The last failure of the thread that follows the log; undefined while it runs. */
+  readonly rowsFailure: () => Error | undefined;
 };
 
 /** Concurrent callers share one answer, because anybody may ask at any rate. */
@@ -40,15 +39,14 @@ export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
 }
 
 async function report(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
-  const { engines, watch, withheld, parked, behind, projectorFailure } = parts;
+  const { engines, watch, parked, behind, rowsFailure } = parts;
   const probes: EngineProbes = {
     ...engines,
     projections: async () => {
-      const failure = projectorFailure() ?? asError(await withheld());
+      const failure = rowsFailure();
       if (failure !== undefined) throw failure;
-      const trouble = await watch.trouble();
-      const late = await behind();
-      const sentences = [parkedText(await parked(), isNamed), late && behindText(late, isNamed)];
+      const trouble = await watch?.trouble();
+      const sentences = [parkedText(parked(), isNamed), behindText(behind(), isNamed)];
       const text = [trouble, ...sentences].filter((each) => each !== undefined).join(' ');
       // While some tenants are parked or behind, the service stays ready for the others.
       if (trouble !== undefined) throw new Error(text);
@@ -56,12 +54,9 @@ async function report(parts: ReadinessParts, isNamed: boolean): Promise<Readines
     },
   };
   const checks = await checkAll(probes);
-  if (checks.projections?.ok === false) watch.mistrust();
+  if (checks.projections?.ok === false) watch?.mistrust();
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
-
-const asError = (reason: string | undefined): Error | undefined =>
-  reason === undefined ? undefined : new Error(reason);
 
 /** Asks all at once; never rejects. */
 async function checkAll(probes: EngineProbes): Promise<Checks> {
@@ -120,22 +115,35 @@ export function registerSetAsideMetrics(registry: Registry, count: () => number)
   });
 }
 
-/** `projections_parked`: how many tenants are parked in each projection. No values while the read models are away. */
-export function registerParkedMetrics(registry: Registry, parked: () => Promise<readonly Parked[]>): void {
-  new Gauge({
-    registers: [registry],
-    name: 'projections_parked',
-    help: 'Tenants whose part of a projection is parked at an event that could not be applied.',
-    labelNames: ['projection'],
-    async collect() {
-      const found = await answerOf(parked()).catch(() => undefined);
-      this.reset();
-      if (found === undefined) return;
-      for (const { name } of projections) {
-        this.set({ projection: name }, found.filter(({ projection }) => projection === name).length);
-      }
-    },
-  });
+/** How far the rows are: lag in events and seconds, tenants that are parked, behind or being filled. */
+export function registerRowMetrics(
+  registry: Registry,
+  progress: Pick<RowProgress, 'behind' | 'filling'>,
+  lag: () => Promise<number>,
+  parked: () => readonly ParkedTenant[],
+): void {
+  const register = (name: string, help: string, value: () => Promise<number> | number): void => {
+    new Gauge({
+      registers: [registry],
+      name,
+      help,
+      async collect() {
+        const found = await Promise.resolve()
+          .then(value)
+          .catch(() => undefined);
+        if (found === undefined) this.remove();
+        else this.set(found);
+      },
+    });
+  };
+  register('projection_lag_events', 'Positions of the log that the rows of tenants lack.', lag);
+  register(
+    'projection_lag_seconds',
+    'Age of the oldest event that the rows of a tenant lack.',
+    () => progress.behind()[0]?.seconds ?? 0,
+  );
+  register('projections_parked', 'Tenants parked at an event that could not be applied.', () => parked().length);
+  register('projections_filling', 'Tenants whose rows are made from the beginning.', () => progress.filling());
 }
 
 const STATES = ['ready', 'delayed', 'inFlight', 'dead'] as const;

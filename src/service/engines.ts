@@ -2,25 +2,25 @@
  * Opens the engine behind each port: one setting each, embedded if unset. Drivers of production engines are loaded only
  * when used, because each thread would hold them in memory.
  */
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
 import { withUpcasting } from '../adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
 import { withoutErased } from '../adapters/eventstore/withoutErased.js';
-import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/write/writer.js';
+import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
+import {
+  keptCheckpoint as keptInSqlite,
+  openRowWriter as openSqliteRowWriter,
+} from '../adapters/rows/sqlite/writer.js';
 import type { Config } from '../config.js';
 import { TENANTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import type { Projectors } from '../ports/projectors.js';
-import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
-import type { ReadModels } from '../ports/readSide.js';
-import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projector/lanes.js';
+import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
+import { ROWS } from './dataDirectory.js';
 
 export type EngineConfig = Pick<
   Config,
@@ -64,70 +64,66 @@ export async function openStoredLog(
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
   openDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
 
-/** The file of embedded read models. */
-export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'readmodels.db');
+/** The directory of embedded rows: a file a tenant. */
+export const rowsDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, ROWS);
 
-/**
- * The names of a lane's collections on MongoDB begin with it. It names count and rule, so that read models divided
- * otherwise are never read; a single lane has none, as before there were lanes.
- */
-export const collectionPrefix = ({ index, of }: Lane): string =>
-  of === 1 ? '' : `lane${index + 1}of${of}r${LANE_RULE}_`;
-
-/** More only if set: with 5,000 tenants each lane takes 100 MB of memory while it is filled. */
-const MOST_LANES = 2;
-
-/** The number of lanes of a new MongoDB database. */
-export const lanesWanted = ({ PROJECTION_LANES: set }: Pick<Config, 'PROJECTION_LANES'>): number =>
-  set ?? Math.min(availableParallelism(), MOST_LANES);
-
-/** What processes that project into one MongoDB database share; undefined for embedded read models. */
-export async function openProjectors({
-  MONGODB_URL: url,
-}: Pick<Config, 'MONGODB_URL'>): Promise<Projectors | undefined> {
-  if (url === undefined) return undefined;
-  const { openMongoProjectors } = await import('../adapters/readmodels/mongodb/projectors.js');
-  return openMongoProjectors(url);
+/** The server of the rows need not be reachable. */
+export async function openRowReads(config: EngineConfig): Promise<RowReads> {
+  const { MONGODB_URL: url, READER_THREADS: readers } = config;
+  if (url === undefined) return openSqliteRowReads({ directory: rowsDirectory(config), readers });
+  const { openMongoRowReads } = await import('../adapters/rows/mongodb/reads.js');
+  return openMongoRowReads({ url });
 }
 
-/** The lanes of the stored read models; settles their number if the database is new. */
-export async function settledLanes(config: Pick<Config, 'MONGODB_URL' | 'PROJECTION_LANES'>): Promise<readonly Lane[]> {
-  const projectors = await openProjectors(config);
-  if (projectors === undefined) return [ONLY_LANE];
-  return lanesOf(await projectors.settleLanes(lanesWanted(config)).finally(() => projectors.close()));
+/** How far the log was read for all tenants, as writers keep it, which may be open elsewhere. */
+export async function keptCheckpoint(config: EngineConfig): Promise<Checkpoint | undefined> {
+  const { MONGODB_URL: url } = config;
+  if (url === undefined) return keptInSqlite(rowsDirectory(config));
+  return (await import('../adapters/rows/mongodb/reads.js')).keptCheckpoint(url);
 }
 
-/** @param onSlowList called with each list of embedded read models that takes long, and how its rows were found */
-export async function openReadModels(
-  config: EngineConfig,
-  lane = ONLY_LANE,
-  onSlowList: (list: object) => void = () => undefined,
-): Promise<ReadModels> {
-  const { MONGODB_URL: url, READER_THREADS, REQUEST_TIMEOUT_MS: timeoutMs } = config;
-  if (url === undefined)
-    return openSqliteReadModels({ file: readModelFile(config), readers: READER_THREADS, onSlowList });
-  const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
-  // No read is waited for any longer.
-  return openMongoReadModels({ url, prefix: collectionPrefix(lane), timeoutMs });
-}
+/** Follows the log for the tenants that are this process's own until the signal aborts. */
+type Follow = (signal: AbortSignal, isOwn: (tenant: string) => boolean) => Promise<void>;
 
-type WriterOptions = {
-  readonly lane?: Lane;
-  /** Names the process: its writers follow one another and share the lease. */
-  readonly owner?: string;
-  /** If given, a damaged file is set aside, reported here, and replaced by an empty one. */
-  readonly onSetAside?: (aside: string) => void;
+export type OpenRowWriter = {
+  readonly writer: RowWriter;
+  /** Calls `follow` with the tenants that this process has, and again whenever they are others. */
+  readonly share: (signal: AbortSignal, follow: Follow) => Promise<void>;
+  readonly close: () => Promise<void>;
 };
 
-export async function openReadModelWriter(
-  config: EngineConfig,
-  { lane = ONLY_LANE, owner, onSetAside }: WriterOptions = {},
-): Promise<ReadModelWriter & RebuildableReadModels> {
-  const url = config.MONGODB_URL;
-  if (url === undefined)
-    return openSqliteReadModelWriter({ file: readModelFile(config), ...(onSetAside && { onSetAside }) });
-  const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
-  return openMongoReadModelWriter({ url, prefix: collectionPrefix(lane), ...(owner === undefined ? {} : { owner }) });
+/** @param owner names the process, where several share the tenants */
+export async function openRowWriter(config: EngineConfig, owner: string): Promise<OpenRowWriter> {
+  const { MONGODB_URL: url } = config;
+  if (url === undefined) {
+    const writer = openSqliteRowWriter({ directory: rowsDirectory(config) });
+    return { writer, share: (signal, follow) => follow(signal, () => true), close: () => writer.close() };
+  }
+  const { openMongoRowWriter } = await import('../adapters/rows/mongodb/writer.js');
+  const { Shares, ShareLostError, shareOf } = await import('../adapters/rows/mongodb/shares.js');
+  let changed = new AbortController();
+  const shares = new Shares({ url, owner, onChange: () => changed.abort() });
+  const writer = openMongoRowWriter({ url, shares });
+  return {
+    writer,
+    async share(signal, follow) {
+      await shares.start();
+      while (!signal.aborted) {
+        changed = new AbortController();
+        const held = new Set(shares.held());
+        const isOwn = (tenant: string): boolean => held.has(shareOf(tenant));
+        try {
+          await follow(AbortSignal.any([signal, changed.signal]), isOwn);
+        } catch (error) {
+          if (!(error instanceof ShareLostError)) throw error;
+        }
+      }
+    },
+    async close() {
+      await writer.close();
+      await shares.close();
+    },
+  };
 }
 
 /**

@@ -3,16 +3,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { ServiceMetrics } from '../api/metrics.js';
-import type { OperatorParts, ProjectionView } from '../api/operator/parts.js';
+import type { OperatorParts } from '../api/operator/parts.js';
 import { TryAgainError } from '../commands/context.js';
 import { type Config, settingsInUse } from '../config.js';
 import type { Directory } from '../directory/directory.js';
 import { MAX_OPERATOR_PAGE } from '../domain/limits.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import type { ProjectionProgress } from '../ports/projectionProgress.js';
-import { type ProjectionWatch, projections } from '../projector/projections.js';
-import type { Behind } from '../reading/staleness.js';
+import type { RowProgress } from '../ports/progress.js';
+import type { RunRowJob } from '../ports/rowJobs.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 import { endpointKey } from '../webhooks/dispatcher.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
@@ -21,7 +20,7 @@ import { lastBackupAt } from './dataDirectory.js';
 import { freeBytes } from './diskReserve.js';
 import { diskBytes, logFileBytes } from './engineHealth.js';
 import { openBroker } from './engines.js';
-import { OperatorJobs } from './projectionJobs.js';
+import { OperatorJobs } from './rowJobs.js';
 import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
@@ -32,10 +31,8 @@ const RATE_OVER_MS = 2_000;
 type Given = {
   readonly log: Logger;
   readonly eventStore: EventStore;
-  readonly readModels: Pick<ProjectionProgress, 'parked'>;
-  readonly lanes: () => Promise<readonly Pick<ProjectionProgress, 'checkpoints'>[]>;
-  readonly barrier: { behind(): Promise<Behind | undefined> };
-  readonly watch: Pick<ProjectionWatch, 'lag'>;
+  readonly progress: RowProgress;
+  readonly runJob: RunRowJob;
   readonly directory: Pick<Directory, 'parked' | 'signingKeys'>;
   readonly metrics: Pick<ServiceMetrics, 'registry'>;
   /** Undefined without the role webhooks: another one is opened when it is first asked for. */
@@ -45,15 +42,17 @@ type Given = {
 export type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: Given): OpenOperatorParts {
-  const { log, eventStore, readModels, directory } = given;
-  const jobs = new OperatorJobs(config, log);
+  const { log, eventStore, progress, directory } = given;
+  const jobs = new OperatorJobs(given.runJob, log);
   const queues = new Queues(config, given.broker);
   return {
     jobs,
     eventStore,
-    parked: async () => [...directory.parked(), ...(await within(readModels.parked()))],
-    behind: () => within(given.barrier.behind()),
-    projections: singleFlight(projectionsOf(given)),
+    parked: () => [
+      ...directory.parked().map((each) => ({ ...each, what: 'directory' as const })),
+      ...progress.parked().map((each) => ({ ...each, what: 'rows' as const })),
+    ],
+    projection: singleFlight(projectionOf(given)),
     openCircuits: () => openCircuits(given.metrics),
     queues: singleFlight(() => within(queues.look())),
     machine: singleFlight(() => machineOf(config)),
@@ -84,31 +83,18 @@ async function openCircuits({ registry }: Pick<ServiceMetrics, 'registry'>): Pro
   );
 }
 
-/** Remembers the positions of an earlier look for the rates. */
-function projectionsOf({ eventStore, lanes, watch }: Given): () => Promise<readonly ProjectionView[]> {
-  type Look = { readonly at: number; readonly positions: readonly ReadonlyMap<string, number>[] };
+/** Remembers the position of an earlier look for the rate. */
+function projectionOf({ eventStore, progress }: Given): OperatorParts['projection'] {
+  type Look = { readonly at: number; readonly position: Position };
   let [earlier, last]: (Look | undefined)[] = [];
   return async () => {
-    const asked = Promise.all([eventStore.head(), lanes(), watch.lag()]);
-    const [head, progress, lags] = await within(asked);
-    const now = { at: performance.now(), positions: await Promise.all(progress.map((lane) => lane.checkpoints())) };
+    const head = await within(eventStore.head());
+    const now = { at: performance.now(), position: progress.position };
     if (last === undefined || now.at - last.at >= RATE_OVER_MS) [earlier, last] = [last, now];
     const before = last === now ? earlier : last;
-    const rate = (name: string, lane: number, position: number): number | null => {
-      const then = before?.positions[lane]?.get(name);
-      return before === undefined || then === undefined
-        ? null
-        : Math.max(0, (position - then) / ((now.at - before.at) / 1_000));
-    };
-    return projections.map(({ name }) => ({
-      name,
-      head,
-      seconds: lags.find((each) => each.name === name)?.seconds ?? null,
-      lanes: now.positions.map((positions, lane) => {
-        const position = positions.get(name) ?? 0;
-        return { lane, position, behind: Math.max(0, head - position), rate: rate(name, lane, position) };
-      }),
-    }));
+    const rate =
+      before === undefined ? null : Math.max(0, (now.position - before.position) / ((now.at - before.at) / 1_000));
+    return { head, position: now.position, rate, tenantsBehind: progress.behind(), filling: progress.filling() };
   };
 }
 

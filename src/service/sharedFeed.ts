@@ -1,14 +1,9 @@
-/**
- * A process reads new events of the log once and forwards them to its projectors' threads: each gets the events of its
- * own lane's tenants at once, and now and then the log's position. Without this, each thread would get all events from
- * the log's server.
- */
+/** Forwards new events of the log to the thread that follows it. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';
-import { type Lane, logOf } from '../projector/lanes.js';
 import { sendable } from '../supervision/threads.js';
 
-/** How long a position without an event of the lane is held back, in milliseconds. */
+/** How long a position without an event is held back, in milliseconds. */
 const QUIET_MS = 200;
 
 type Wanted = Pick<SubscribeOptions, 'after' | 'streamPrefixes'>;
@@ -16,10 +11,9 @@ type Wanted = Pick<SubscribeOptions, 'after' | 'streamPrefixes'>;
 type FeedRequest = Wanted & { readonly port: MessagePort };
 type FeedAnswer = { readonly slice: EventSlice } | { readonly error: Error };
 
-/** Serves this process's log to a lane's thread. @param requests this side's end of the channel */
-export function serveFeed(log: EventStore, lane: Lane, requests: MessagePort): void {
-  const ofLane = logOf(lane, log);
-  requests.on('message', ({ port, ...wanted }: FeedRequest) => answer(ofLane, wanted, port));
+/** Serves this process's log to a thread. @param requests this side's end of the channel */
+export function serveFeed(log: EventStore, requests: MessagePort): void {
+  requests.on('message', ({ port, ...wanted }: FeedRequest) => answer(log, wanted, port));
   requests.unref();
 }
 

@@ -6,8 +6,7 @@ import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
 import { countByTrace } from '../ports/tracedEvents.js';
-import { failSpan, inSpans, startSpan } from '../ports/tracing.js';
-import type { ProjectedTraces } from '../projector/projectedTraces.js';
+import { inSpans, startSpan } from '../ports/tracing.js';
 
 /** Undefined if tracing is off. OpenTelemetry's SDK is loaded only here, which takes a tenth of a second. */
 export async function startTracing(
@@ -52,17 +51,12 @@ function appendTraced<Answer>(
   return inSpans(spans, append);
 }
 
-/** Adds a span to each trace that has events in a commit of the read models: they became visible together. */
-export function traceProjected(
-  tracer: Tracer,
-  { traces, parked, events, startedAt, endedAt, failure }: ProjectedTraces,
-): void {
-  for (const [traceparent, count] of traces) {
-    const attributes = { 'dynamic_assets.events': count, 'dynamic_assets.commit.events': events };
-    const options = { kind: SpanKind.CONSUMER, startTime: startedAt, attributes };
-    const span = startSpan(tracer, traceparent, 'project', options);
-    const stopped = parked.has(traceparent) ? 'parked' : failure;
-    if (stopped !== undefined) failSpan(span, stopped);
-    span.end(endedAt);
+/** Adds a span to each trace that has events which became visible in rows. @param traceparents one for each event */
+export function traceShown(tracer: Tracer, traceparents: readonly string[]): void {
+  const counts = new Map<string, number>();
+  for (const each of traceparents) counts.set(each, (counts.get(each) ?? 0) + 1);
+  for (const [traceparent, count] of counts) {
+    const attributes = { 'dynamic_assets.events': count };
+    startSpan(tracer, traceparent, 'project', { kind: SpanKind.CONSUMER, attributes }).end();
   }
 }

@@ -78,10 +78,10 @@ export class EndpointHealth {
 
   /** The first failure since the last success that any process saw; undefined if that cannot be known now. */
   async #firstFailure({ tenant, delivery, position }: LoadedDelivery): Promise<string | undefined> {
-    const { readModels } = this.#commands;
+    const { readModels, progress } = this.#commands;
     try {
       // A delivery log that is behind may not show the last success yet.
-      if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return undefined;
+      if (!(await progress.waitFor(tenant, position, CATCH_UP_MS))) return undefined;
       const { failingSince } = await readModels.webhookHealth(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {

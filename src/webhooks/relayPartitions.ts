@@ -9,7 +9,6 @@ import { charactersOf } from '../domain/jsonSize.js';
 import { RELAYED_TENANTS_AT_ONCE, WAITING_TO_BE_RELAYED, WAITING_TO_BE_RELAYED_OF_TENANT } from '../domain/limits.js';
 import { orderStream, parseStream, tableStream } from '../domain/streams.js';
 import type { EventPosition, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { slicesUpTo } from '../projector/steps.js';
 import { FairQueue } from '../supervision/fairQueue.js';
 import type { RelayCheckpoint } from './relayCheckpoint.js';
 
@@ -206,4 +205,26 @@ function byTenant(events: readonly RecordedEvent[]): ReadonlyMap<string, readonl
     else own.push(event);
   }
   return found;
+}
+
+type LogRange = { readonly after: Position; readonly to: Position; readonly streamPrefixes: readonly string[] };
+
+/** Slices of the range; the last one's position is `to`, unless the signal aborted. @throws what the log throws */
+async function* slicesUpTo(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  { after, to, streamPrefixes }: LogRange,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }> {
+  if (after >= to) return;
+  const reading = new AbortController();
+  const reader = AbortSignal.any([signal, reading.signal]);
+  try {
+    for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal: reader })) {
+      const events = slice.events.filter(({ position }) => position <= to);
+      yield { events, position: Math.min(slice.position, to) };
+      if (slice.position >= to) return;
+    }
+  } finally {
+    reading.abort();
+  }
 }

@@ -34,7 +34,9 @@ import {
 } from './queue.js';
 
 export type ReplayDeps = {
-  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'> & { readonly readModels: DeliveryLog };
+  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress'> & {
+    readonly readModels: DeliveryLog;
+  };
   readonly broker: MessageBroker;
   readonly cache: DeliveryCache;
 };
@@ -128,7 +130,7 @@ async function resume(deps: ReplayDeps, job: ResumeJob, redeliveries: number, si
 async function publishOpen({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<boolean> {
   const { tenant, webhookId, eventId, position } = job;
   const { readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return false;
+  if (!(await commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return false;
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await readModels.deliveries(tenant, query);
@@ -228,10 +230,13 @@ export async function backfillStep(
 type Progress = { readonly done: Position; readonly requested: Position };
 type WebhookJob = Progress & Pick<ResumeJob, 'tenant' | 'webhookId'>;
 
-async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: WebhookJob): Promise<boolean> {
+async function hasRoom(
+  { eventStore, readModels, progress }: ReplayDeps['commands'],
+  job: WebhookJob,
+): Promise<boolean> {
   const { tenant, webhookId, requested } = job;
   const isInLog = await eventStore.holds({ position: requested });
-  if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS, tenant))) return false;
+  if (isInLog && !(await progress.waitFor(tenant, requested, CATCH_UP_MS))) return false;
   const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
   return open.length < MAX_OPEN;
 }

@@ -189,10 +189,10 @@ test('afterwards none has', async () => {
   for (const id of [erased.party, erased.deleted, ids.keyed?.[0] ?? ''])
     await erase('--table', 'dyn_party', '--record', id);
   for (const { order, line } of [erased, rejected]) {
-    await erase('--table', 'dyn_stock_order', '--record', order, '--no-rebuild');
-    await erase('--table', 'dyn_order_line', '--record', line, '--order', order, '--no-rebuild');
+    await erase('--table', 'dyn_stock_order', '--record', order);
+    await erase('--table', 'dyn_order_line', '--record', line, '--order', order);
   }
-  await erase('--user', String(userId), '--no-rebuild');
+  await erase('--user', String(userId));
   expect(await found()).toEqual([]);
   expect((await acme().get('dyn_party', erased.party)).name).toBe('erased');
   const { text } = await acme().platform('GET', '/activity?kind=data.erased&limit=100');
@@ -279,7 +279,7 @@ test.each([
       await wait(50);
     await copy.stop();
     expect(await filesWith(run.service.dataDir)).toContain(join(run.service.dataDir, 'events.db'));
-    expect(await filesIn(target())).toContain(join(target(), 'readmodels.db'));
+    expect(await filesIn(target())).toContain(join(target(), 'rows', 'acme.1.db'));
     expect(await filesWith(target())).toEqual([]);
   });
 

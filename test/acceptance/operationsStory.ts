@@ -343,7 +343,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     const place = { query: `stream=${made.stream}&revision=${made.revision}` };
     expect((await operator.data('/log/event', place)).data).toMatchObject({ name: acme().name });
     const verified = await operator.ended(await operator.begin({ kind: 'verify', tenant: acme().name }));
-    expect(verified.reports.map(({ outcome }) => outcome)).toEqual(Array(4).fill('equal'));
+    expect(verified.reports.map(({ outcome }) => outcome)).toEqual(['equal']);
     await operator.data('/jobs');
     await operator.call('DELETE', '/jobs/{id}', { at: await operator.begin({ kind: 'verify' }) });
     const ids = operationsOf(operator.document).map(({ operation }) => operation.operationId);

@@ -1,133 +1,106 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+/** The commands `projections`, beside a running service and without one. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { beginImmediate } from '#app/adapters/readmodels/sqlite/write/transactions.js';
-import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { type Service, startService } from '../acceptance/service.js';
 import { ENTRY } from '../engines/commandLine.js';
-import { type Inside, openInside, openTenant } from '../projections/harness.js';
-import { Workplace } from './cli.js';
 
-let inside: Inside;
-let workplace: Workplace;
-
-beforeEach(async () => {
-  workplace = await Workplace.make();
-  inside = await openInside();
-  await openTenant(inside, 'acme');
-  await sync(0, 20);
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
+  const items = Array.from({ length: 20 }, (_, n) => ({ external_id: `p${n}`, name: `Party ${n}` }));
+  await service.tenant('acme').batch('dyn_party', items);
 });
-afterEach(async () => {
-  await inside.close();
-  await workplace.remove();
-});
+afterAll(() => service.dispose());
 
-async function sync(from: number, count: number): Promise<void> {
-  const items = Array.from({ length: count }, (_, n) => ({ external_id: `p${from + n}`, name: `Party ${from + n}` }));
-  await upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), { items });
-  await inside.caughtUp();
+const run = (...args: string[]) => service.cli('projections', ...args);
+
+/** One party is lost, by another hand. */
+function loseOne(): void {
+  const directory = join(service.dataDir, 'rows');
+  const file = readdirSync(directory).find((name) => /^acme\..*db$/.test(name)) ?? '';
+  const db = openSqlite(join(directory, file));
+  db.exec("DELETE FROM rows WHERE row IN (SELECT row FROM rows WHERE key = 'p7')");
+  db.close();
 }
 
-const settings = () => ({ DATA_DIR: inside.directoryPath });
-const run = (...args: string[]) => workplace.run(['projections', ...args], settings());
-const readModels = () => openSqlite(join(inside.directoryPath, 'readmodels.db'));
+it('a tenant that is not there is named, with those that there are, and ends with 2', async () => {
+  for (const command of ['verify', 'rebuild', 'retry']) {
+    const { code, stdout, stderr } = await run(command, '--tenant', 'acne');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^There is no tenant acne\. There is: acme, other\./);
+  }
+});
+
+describe.each([['beside a running service'], ['without a service']])('%s', (where) => {
+  beforeAll(async () => {
+    if (where === 'without a service') await service.stop();
+  });
+  afterAll(async () => {
+    if (where === 'without a service') await service.start();
+  });
+
+  it('the list says how far the rows of each tenant are', async () => {
+    const { stdout } = await run('list', '--json');
+    const listed = { state: 'running', position: expect.any(Number), rows: expect.any(Number) };
+    expect(JSON.parse(stdout)).toMatchObject({
+      head: expect.any(Number),
+      position: expect.any(Number),
+      behind: 0,
+      tenants: ['acme', 'other'].map((tenant) => ({ ...listed, tenant })),
+    });
+  });
+
+  it('what differs from the log is named and ends with 1; a rebuild mends it', async () => {
+    expect(await run('verify')).toMatchObject({ code: 0, stdout: expect.stringMatching(/equal to the log/) });
+    loseOne();
+    const { code, stdout } = await run('verify', '--tenant', 'acme');
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(
+        /^acme: \d+ differences? from the log at position \d+; .*\n {2}dyn_party, row \S+: missing\n/,
+      ),
+    });
+    const rebuilt = await run('rebuild', '--tenant', 'acme');
+    expect(rebuilt).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^acme: rebuilt up to position \d+; \d+ rows/),
+    });
+    expect((await run('verify', '--tenant', 'acme')).code).toBe(0);
+  });
+
+  it('a retry of what is not parked says so', async () => {
+    expect(await run('retry', '--tenant', 'acme')).toMatchObject({ code: 0, stdout: 'Nothing is parked there.\n' });
+  });
+});
 
 it.each([
-  [['rebuild', '--projection', 'record'], /Allowed choices are records, order_history, deliveries, activity/],
-  [['rebuild', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme\.\n$/],
-  [['rebuild', '--tenant', 'acme', '--table', 'dyn_prty'], / in tenant acme\. There is: dyn_party, dyn_item, /],
-  [['rebuild', '--table', 'dyn_party'], /^--table needs --tenant/],
-  [['verify', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme\.\n$/],
-  [['rebuild', '--tenant', 'acme', '--table', 'dyn_party', '--projection', 'deliveries'], /^--table goes with/],
-])('what is not there is named, with what there is, and ends with 2: %j', async (args, message) => {
-  const { code, stdout, stderr } = await run(...args);
-  expect(stderr).toMatch(message);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-});
-
-it('a rebuild says how many events and records it has applied; the list says how far each projection is', async () => {
-  const { stdout } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
-  expect(stdout).toMatch(/^records of acme\/dyn_party: 2 events with 20 records in [\d.]+ s, in place now\.\n$/);
-  const names = ['records', 'order_history', 'deliveries', 'activity'];
-  const reports = await workplace.json(['projections', 'rebuild'], settings());
-  expect(reports).toMatchObject(names.map((projection) => ({ projection, behind: 0 })));
-  const shown = { head: expect.any(Number), behind: 0, parked: [], tenantsBehind: { names: [], isAll: true } };
-  expect(await workplace.json(['projections', 'list'], settings())).toMatchObject(
-    names.map((name) => ({ name, ...shown })),
-  );
-});
-
-describe('verify', () => {
-  it('says that what is served is equal to the log, while the service goes on', async () => {
-    const { code, stdout } = await run('verify');
-    expect(stdout).toMatch(/^records: equal to the log, at position \d+; 20 records in \d+ tables, [\d.]+ s\.\n/);
-    expect(stdout).toMatch(/\norder_history: equal to the log.*\ndeliveries: equal to the log/);
-    expect(code).toBe(0);
-  });
-
-  it('names each entry that is gone from an index, with its record, and ends with 1', async () => {
-    await sync(20, 1_000);
-    const db = readModels();
-    const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party' AND copy = 0";
-    const table = db.prepare<[], number>(find).pluck().get();
-    db.exec(`DELETE FROM r${table}_t0 WHERE rowid BETWEEN 3 AND 12`);
-    db.close();
-    const { code, stdout } = await run('verify', '--tenant', 'acme', '--table', 'dyn_party');
-    expect(code).toBe(1);
-    expect(stdout).toMatch(/^records of acme\/dyn_party: 10 differences from the log, at position \d+;/);
-    const line = new RegExp(`^  records/acme/dyn_party, r${table}_t0, [0-9a-f-]{36}: missing\\. .+$`, 'gm');
-    expect(stdout.match(line)).toHaveLength(10);
-
-    const result = await workplace.run(['projections', 'verify', '--tenant', 'acme', '--json'], settings());
-    const counts = { projection: 'records', tenant: 'acme', records: 1_020, differences: 10 };
-    const first = { projection: 'records', tenant: 'acme', table: 'dyn_party', place: `r${table}_t0`, kind: 'missing' };
-    expect(JSON.parse(result.stdout)).toMatchObject({
-      equal: false,
-      more: 0,
-      projections: expect.arrayContaining([expect.objectContaining(counts)]),
-      differences: Array(10).fill(first),
-    });
-    // A rebuild puts it right.
-    expect(await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party')).toMatchObject({ code: 0 });
-    expect(await run('verify', '--tenant', 'acme')).toMatchObject({ code: 0 });
-  });
-});
-
-describe.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s', (signal, exitCode) => {
-  it('stops a rebuild, which says so, and the next one begins at once', async () => {
-    for (let from = 20; from < 5_000; from += 500) await sync(from, 500);
-    const db = readModels();
-    const child = spawn(process.execPath, [ENTRY, 'projections', 'rebuild'], {
-      env: { PATH: process.env.PATH ?? '', ...settings() },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const stderr = textOf(child);
-    const ended = once(child, 'exit');
-    const begun = db.prepare<[], number>('SELECT count(*) FROM rebuilds').pluck();
-    while (begun.get() === 0) await wait(1);
-    // From here on the rebuild waits for its next slice.
-    await beginImmediate(db);
-    child.kill(signal);
-    while (!stderr().includes('Stopping')) await wait(10);
-    db.exec('COMMIT');
-    expect(await ended).toEqual([exitCode, null]);
-    expect(stderr()).toContain(`Stopped by ${signal}. Unchanged: records, order_history, deliveries, activity.`);
-    expect(begun.get()).toBe(0);
-    expect(db.prepare('SELECT count(*) FROM catalog WHERE copy <> 0').pluck().get()).toBe(0);
-    db.close();
-    expect(await run('rebuild')).toMatchObject({ code: 0 });
+] as const)('%s stops a rebuild, which says so, and the next one begins at once', async (signal, exitCode) => {
+  await service.stop();
+  // Its thread waits for this.
+  const db = openSqlite(join(service.dataDir, 'rows', 'follower.sqlite'));
+  db.exec('BEGIN IMMEDIATE');
+  const child = spawn(process.execPath, [ENTRY, 'projections', 'rebuild'], {
+    env: { PATH: process.env.PATH ?? '', DATA_DIR: service.dataDir },
+    stdio: ['ignore', 'ignore', 'pipe'],
   });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    stderr += part;
+  });
+  const ended = once(child, 'exit');
+  while (!readdirSync(join(service.dataDir, 'in-use')).some((name) => name.startsWith('alone-'))) await wait(10);
+  child.kill(signal);
+  while (!stderr.includes('Stopping')) await wait(10);
+  db.exec('COMMIT');
+  db.close();
+  expect(await ended).toEqual([exitCode, null]);
+  expect(stderr).toContain(`Stopped by ${signal}. What is not reported is as it was.`);
+  expect(await run('rebuild')).toMatchObject({ code: 0 });
+  await service.start();
 });
-
-/** What the process has written on standard error so far. */
-function textOf(child: ChildProcess): () => string {
-  let text = '';
-  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-    text += part;
-  });
-  return () => text;
-}

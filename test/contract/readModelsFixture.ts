@@ -1,48 +1,17 @@
+/** What suites of the queries write and ask. */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import type { ActivityEntry } from '#app/ports/activity.js';
-import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import type { HistoryEntry } from '#app/ports/orderHistory.js';
-import type { ProjectionProgress } from '#app/ports/projectionProgress.js';
 import type { RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
-import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { textField } from '../fixtures/textField.js';
-
-/** Both sides of the same, empty read models; the suite closes what it opened. */
-export type OpenReadModels = () => Promise<{
-  readonly readModels: ReadModels;
-  readonly writer: ReadModelWriter & RebuildableReadModels;
-  /** Another writer on the same read models, as another process would open it. */
-  readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
-  /** A value of `notes` that the engine refuses to store from now on. Tables must have their first record. */
-  readonly refusedNotes: () => string;
-}>;
+import type { WrittenRows } from '../support/writtenRows.js';
 
 /** What is asked of the read side, and how tests write it. */
-export type OpenQueries<Methods extends keyof ReadModelWriter> = () => Promise<{
-  readonly readModels: Omit<ReadModels, keyof ProjectionProgress>;
-  readonly writer: Pick<ReadModelWriter, 'begin' | 'commit' | Methods>;
+export type OpenQueries = () => Promise<{
+  readonly readModels: Omit<ReadModels, 'close'>;
+  readonly writer: WrittenRows;
 }>;
-
-const PROJECTIONS = ['records', 'order_history', 'deliveries', 'activity'];
-
-/** Opens once, and empties for each test what it opened: opening takes longer than most tests. */
-export function openedOnce(open: OpenReadModels): OpenReadModels {
-  let opened: Awaited<ReturnType<OpenReadModels>> | undefined;
-  afterAll(async () => {
-    await opened?.readModels.close();
-    await opened?.writer.close();
-  });
-  return async () => {
-    opened ??= await open();
-    // What was refused may have left its transaction open.
-    await opened.writer.rollback();
-    for (const projection of PROJECTIONS) await opened.writer.reset(projection);
-    return opened;
-  };
-}
 
 export const places: AssetType = {
   name: 'places',
@@ -93,99 +62,16 @@ export const contains = (field: string, ...anyOf: string[]): RecordQuery['filter
   anyOf,
 });
 
-export const historyEntry = (revision: number, more: Partial<HistoryEntry> = {}): HistoryEntry => ({
-  position: revision + 10,
-  revision,
-  eventId: id(revision),
-  eventType: 'OrderSaved',
-  at: at(revision),
-  actor: { kind: 'user', id: '7', name: 'Ada' },
-  correlationId: 'c',
-  causationId: 'd',
-  statusFrom: null,
-  statusTo: 'saved',
-  reasons: [],
-  changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: 'now' }],
-  ...more,
-});
-
-/** The nth entry of an activity: a client changed a record at `at(n)`. */
-export const activityEntry = (n: number, more: Partial<ActivityEntry> = {}): ActivityEntry => ({
-  kind: 'record.changed',
-  table: 'dyn_item',
-  subject: { kind: 'record', id: id(n) },
-  fields: ['name'],
-  at: at(n),
-  position: n,
-  revision: n,
-  eventId: id(n),
-  actor: { kind: 'client', id: id(1), name: 'ERP' },
-  correlationId: id(n),
-  causationId: id(n),
-  request: { method: 'PUT', path: '/api/v1/dynamic-assets/dyn/dyn_item/assets' },
-  ...more,
-});
-
-/** The nth delivery to the webhook `hook`: requested at `at(n)`, open. */
-export const delivery = (n: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry => ({
-  id: id(n),
-  revision: 0,
-  position: n,
-  webhookId: 'hook',
-  messageId: id(n),
-  kind: 'order.approved',
-  purpose: null,
-  orderId: id(1),
-  table: null,
-  sequence: 4,
-  requestedAt: at(n),
-  state: 'open',
-  endedAt: null,
-  reason: null,
-  retryAt: null,
-  attempts: [],
-  ...more,
-});
-
-/** An attempt that ended at `at(ended)`: well, or for this reason. */
-export const attempt = (number: number, ended: number, reason: string | null): DeliveryAttempt => ({
-  attempt: number,
-  url: 'https://erp.example/orders',
-  startedAt: at(ended),
-  endedAt: at(ended),
-  durationMs: 12,
-  status: reason === null ? 200 : 500,
-  reason,
-  responseBody: 'Ünïcode "quoted"\n🚚',
-});
-
-export const succeeded = (n: number, ended: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry =>
-  delivery(n, { revision: 2, state: 'succeeded', endedAt: at(ended), attempts: [attempt(1, ended, null)], ...more });
-
-export const failed = (n: number, ended: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry =>
-  delivery(n, {
-    revision: 3,
-    state: 'failed',
-    endedAt: at(ended),
-    reason: 'No attempt is left.',
-    attempts: [attempt(1, ended, 'HTTP 500')],
-    ...more,
-  });
-
-/** One transaction of a projection. */
-export async function write(
-  writer: Pick<ReadModelWriter, 'begin' | 'commit'>,
-  work: () => Promise<void>,
-  checkpoints: Record<string, number> = {},
-): Promise<void> {
+/** What is shown at once. */
+export async function write(writer: WrittenRows, work: () => Promise<void>): Promise<void> {
   await writer.begin();
   await work();
-  await writer.commit(new Map(Object.entries(checkpoints)));
+  await writer.commit();
 }
 
-/** Defines the table and applies changes, in one transaction. */
+/** Defines the table and applies changes, at once. */
 export const fill = (
-  writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'defineTable' | 'applyToTable'>,
+  writer: WrittenRows,
   changes: readonly RecordChange[],
   table: TableRef = acmePlaces,
 ): Promise<void> =>

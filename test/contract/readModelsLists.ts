@@ -16,14 +16,13 @@ import {
   write,
 } from './readModelsFixture.js';
 
-type Tables = 'defineTable' | 'applyToTable';
-type Opened = Awaited<ReturnType<OpenQueries<Tables>>>;
+type Opened = Awaited<ReturnType<OpenQueries>>;
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 const asc = (field: string) => ({ field, direction: 'asc' as const });
 const desc = (field: string) => ({ field, direction: 'desc' as const });
 
-export function describeLists(name: string, open: OpenQueries<Tables>): void {
+export function describeLists(name: string, open: OpenQueries): void {
   describe(`read models, lists: ${name}`, () => {
     let readModels: Opened['readModels'];
     let writer: Opened['writer'];

@@ -16,14 +16,12 @@ import {
   write,
 } from './readModelsFixture.js';
 
-type Tables = 'defineTable' | 'applyToTable';
-
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 
-export function describeRecords(name: string, open: OpenQueries<Tables>): void {
+export function describeRecords(name: string, open: OpenQueries): void {
   describe(`read models, records: ${name}`, () => {
-    let readModels: Awaited<ReturnType<OpenQueries<Tables>>>['readModels'];
-    let writer: Awaited<ReturnType<OpenQueries<Tables>>>['writer'];
+    let readModels: Awaited<ReturnType<OpenQueries>>['readModels'];
+    let writer: Awaited<ReturnType<OpenQueries>>['writer'];
 
     beforeEach(async () => {
       ({ readModels, writer } = await open());

@@ -12,20 +12,16 @@ import { readConfig } from '#app/config.js';
 import { Directory } from '#app/directory/directory.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import type { Projection } from '#app/ports/projection.js';
-import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { projections as ownProjections } from '#app/projector/projections.js';
-import { runProjections } from '#app/projector/runner.js';
-import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';
+import { openQueries } from '#app/queries/readModels.js';
+import { openEventStore } from '#app/service/engines.js';
+import { followLog, openRows } from '../support/followedRows.js';
 
 export type Inside = {
   readonly directoryPath: string;
   readonly commands: Application;
   readonly eventStore: EventStore;
   readonly readModels: ReadModels;
-  /** A write side of its own, for rebuilds. */
-  readonly writer: ReadModelWriter & RebuildableReadModels;
   caller(tenant: string): Caller;
   assetType(tenant: string, table: string): AssetType;
   /** Resolves when the read models show everything in the log. */
@@ -34,35 +30,28 @@ export type Inside = {
 };
 
 export type InsideOptions = {
-  /** In place of the service's own. */
-  readonly projections?: readonly Projection[];
   /** Settings beside the directory. */
   readonly env?: { readonly [name: string]: string };
 };
 
-/** @param beside opens a second one on the same directory, as another process would */
-export async function openInside(
-  beside?: Inside,
-  { projections = ownProjections, env = {} }: InsideOptions = {},
-): Promise<Inside> {
+/** @param beside opens a second one on the same directory, as another process would: the first one makes the rows */
+export async function openInside(beside?: Inside, { env = {} }: InsideOptions = {}): Promise<Inside> {
   const directoryPath = beside?.directoryPath ?? (await mkdtemp(join(tmpdir(), 'dynamic-assets-')));
   const config = readConfig({ DATA_DIR: directoryPath, ...env });
   const eventStore = await openEventStore(config);
-  const liveWriter = await openReadModelWriter(config);
+  const { rows, progress } = openRows(directoryPath, { isTold: beside === undefined });
   const stopping = new AbortController();
-  const running = runProjections({ eventStore, writer: liveWriter, projections }, stopping.signal);
-  const readModels = await openReadModels(config);
-  const writer = await openReadModelWriter(config);
+  const running = beside === undefined ? followLog(eventStore, directoryPath, progress, stopping.signal) : undefined;
   const directory = await Directory.start(eventStore, (error) => {
     throw error;
   });
   const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
+  const readModels = openQueries({ rows, eventStore, tenants: directory });
   return {
     directoryPath,
-    commands: openApplication({ eventStore, readModels, directory, secretBox, now, newId }),
+    commands: openApplication({ eventStore, readModels, rows, progress, directory, secretBox, now, newId }),
     eventStore,
     readModels,
-    writer,
     caller: (tenant) => ({
       tenant,
       actor: { kind: 'system', id: 'test' },
@@ -72,15 +61,13 @@ export async function openInside(
     assetType: (tenant, table) => assetTypeOf(tenantOf({ directory }, tenant), table),
     async caughtUp() {
       const head = await eventStore.head();
-      for (const { name } of projections) await readModels.waitFor(name, head, 10_000);
+      for (const { name } of directory.tenants()) await progress.waitFor(name, head, 10_000);
     },
     async close() {
       await directory.stop();
       stopping.abort();
       await running;
       await readModels.close();
-      await writer.close();
-      await liveWriter.close();
       await eventStore.close();
       if (beside === undefined) await rm(directoryPath, { recursive: true, force: true });
     },

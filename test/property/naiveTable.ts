@@ -89,9 +89,9 @@ export class NaiveTable {
   }
 
   list(query: RecordQuery): { total: number; records: unknown[] } {
-    const matches = this.#records
-      .filter((record) => query.filters.every((filter) => this.#fulfils(record, filter)))
-      .toSorted((a, b) => this.#compare(a, b, query));
+    const found = this.#records.filter((record) => query.filters.every((filter) => this.#fulfils(record, filter)));
+    // Without a sort: in order of creation, as they are.
+    const matches = query.sort.length === 0 ? found : found.toSorted((a, b) => this.#compare(a, b, query));
     return {
       total: matches.length,
       records: matches.slice(query.offset, query.offset + query.limit).map((record) => this.#shown(record)),
@@ -125,9 +125,8 @@ export class NaiveTable {
   }
 
   #compare(a: NaiveRecord, b: NaiveRecord, { sort }: RecordQuery): number {
-    const terms = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' as const }] : sort;
-    const last = terms.at(-1)?.direction ?? 'asc';
-    for (const { field, direction } of [...terms, { field: 'id', direction: last }]) {
+    const last = sort.at(-1)?.direction ?? 'asc';
+    for (const { field, direction } of [...sort, { field: 'id', direction: last }]) {
       const order = compareValues(this.#sortValue(a, field), this.#sortValue(b, field));
       if (order !== 0) return direction === 'asc' ? order : -order;
     }

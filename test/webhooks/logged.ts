@@ -5,8 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { type Application, openApplication } from '#app/commands/application.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller } from '#app/commands/context.js';
@@ -19,12 +17,13 @@ import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/even
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { deliveriesProjection } from '#app/projections/deliveries.js';
-import { runProjections } from '#app/projector/runner.js';
+import type { Progress } from '#app/projections/progress.js';
+import { openQueries } from '#app/queries/readModels.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { runRelay } from '#app/webhooks/relay.js';
 import { type ReplayDeps, runReplays } from '#app/webhooks/replays.js';
+import { followLog, openRows } from '../support/followedRows.js';
 
 export const TENANT = 'acme';
 export const OTHER = 'other';
@@ -64,10 +63,18 @@ export class Logged {
   readonly broker: MessageBroker;
   readonly cache: DeliveryCache;
   readonly #directory: string;
+  readonly #progress: Progress;
   readonly #tenants: Directory;
   readonly #running = new Set<{ readonly abort: AbortController; readonly ended: Promise<void> }>();
 
-  private constructor(directory: string, commands: Logged['commands'], tenants: Directory, broker: MessageBroker) {
+  private constructor(
+    directory: string,
+    commands: Logged['commands'],
+    tenants: Directory,
+    broker: MessageBroker,
+    progress: Progress,
+  ) {
+    this.#progress = progress;
     this.#directory = directory;
     this.commands = commands;
     this.cache = new DeliveryCache(commands.eventStore);
@@ -78,15 +85,17 @@ export class Logged {
   static async open(): Promise<Logged> {
     const directory = await mkdtemp(join(tmpdir(), 'relay-'));
     const eventStore = await openSqliteEventStore({ file: join(directory, 'events.db') });
-    const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
     const broker = await openSqliteBroker({ file: join(directory, 'broker.db') });
     const tenants = await Directory.start(eventStore, () => undefined);
     const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
-    const commands = openApplication({ eventStore, readModels, directory: tenants, secretBox, now, newId });
+    const { rows, progress } = openRows(directory);
+    const readModels = openQueries({ rows, eventStore, tenants });
+    const ports = { eventStore, readModels, rows, progress, directory: tenants, secretBox, now, newId };
+    const commands = openApplication(ports);
     for (const tenant of [TENANT, OTHER]) {
       await createTenant(commands, callerOf(tenant), { orderModel: 'dyn_stock_order' });
     }
-    return new Logged(directory, commands, tenants, broker);
+    return new Logged(directory, commands, tenants, broker, progress);
   }
 
   async close(): Promise<void> {
@@ -113,13 +122,12 @@ export class Logged {
     );
   }
 
+  /** Makes rows from now on. Resolves when they are shown: those of tenants that were there before are filled first. */
   async projections(): Promise<void> {
-    const writer = await openSqliteReadModelWriter({ file: join(this.#directory, 'readmodels.db') });
     const { eventStore } = this.commands;
-    this.run(async (signal) => {
-      await runProjections({ eventStore, writer, projections: [deliveriesProjection] }, signal);
-      await writer.close();
-    });
+    const head = await eventStore.head();
+    this.run((signal) => followLog(eventStore, this.#directory, this.#progress, signal));
+    while (this.#progress.position < head || this.#progress.filling() > 0) await new Promise(setImmediate);
   }
 
   run(work: (signal: AbortSignal) => Promise<void>): void {

@@ -188,7 +188,6 @@ export const en = {
     compareDo: 'Compare',
     at: 'As it was at',
     now: 'Now',
-    building: 'The table as it was is being built. This takes a while for a large table.',
     differences: 'Differences',
     noDifferences: 'Both moments show the same.',
     changes: { create: 'Created', update: 'Changed', delete: 'Deleted' },

@@ -190,7 +190,6 @@ export const nl: Text = {
     compareDo: 'Vergelijken',
     at: 'Zoals het was op',
     now: 'Nu',
-    building: 'De tabel zoals hij was wordt opgebouwd. Dat duurt even bij een grote tabel.',
     differences: 'Verschillen',
     noDifferences: 'Beide momenten tonen hetzelfde.',
     changes: { create: 'Aangemaakt', update: 'Gewijzigd', delete: 'Verwijderd' },

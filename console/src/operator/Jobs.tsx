@@ -1,7 +1,6 @@
 /** Rebuilds, verifications and retries: the form that asks for one, and what becomes of them. */
-import { Badge, Group, Progress, Select, Stack, Text, Title } from '@mantine/core';
+import { Badge, Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { bodyOf } from '../api/client';
 import { Act, Asked } from '../app/Dialogs';
 import { useNumber, When } from '../app/language';
@@ -10,24 +9,12 @@ import { Rows } from '../app/Rows';
 import { api, type Job } from './client';
 import { useWords } from './words';
 
-type Projection = Job['projections'][number];
-const PROJECTIONS: readonly Projection[] = ['records', 'order_history', 'deliveries', 'activity'];
-const isProjection = (name: string | null): name is Projection => PROJECTIONS.some((each) => each === name);
-
-/** Work on everything, or on a tenant. */
-export function JobForm({ tenant, tables = [] }: { readonly tenant?: string; readonly tables?: readonly string[] }) {
+/** Work on all tenants, or on one. */
+export function JobForm({ tenant }: { readonly tenant?: string }) {
   const { jobs } = useWords();
   const client = useQueryClient();
-  const [projection, setProjection] = useState<string | null>(null);
-  const [table, setTable] = useState<string | null>(null);
   const begin = (kind: 'verify' | 'rebuild') => async () => {
-    const body = {
-      kind,
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(table === null ? {} : { table }),
-      ...(isProjection(projection) && table === null ? { projection } : {}),
-    };
-    await bodyOf(api.POST('/api/v1/operator/jobs', { body }));
+    await bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind, ...(tenant === undefined ? {} : { tenant }) } }));
     await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
   };
   return (
@@ -36,26 +23,6 @@ export function JobForm({ tenant, tables = [] }: { readonly tenant?: string; rea
         {jobs.title}
       </Title>
       <Group align="flex-end" gap="xs">
-        <Select
-          label={jobs.what}
-          placeholder={jobs.all}
-          clearable
-          disabled={table !== null}
-          data={[...PROJECTIONS]}
-          value={projection}
-          onChange={setProjection}
-        />
-        {tenant !== undefined && (
-          <Select
-            label={jobs.table}
-            placeholder={jobs.allTables}
-            clearable
-            searchable
-            data={[...tables]}
-            value={table}
-            onChange={setTable}
-          />
-        )}
         <Act label={jobs.verify} act={begin('verify')} />
         <Asked label={jobs.rebuild} why={jobs.rebuildWhy} act={begin('rebuild')} color="indigo" />
       </Group>
@@ -82,11 +49,8 @@ export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
       rows={jobs.map((job) => ({
         id: job.id,
         cells: [
-          <div key="what">
-            {words.jobs[job.kind]}
-            <Text size="sm">{job.projections.length === PROJECTIONS.length ? words.jobs.all : job.projections}</Text>
-          </div>,
-          [job.tenant ?? words.jobs.everything, job.table].filter(Boolean).join(' / '),
+          words.jobs[job.kind],
+          job.tenant ?? words.jobs.everything,
           <JobState key="state" job={job} />,
           <div key="by">
             <bdi>{job.operator}</bdi>
@@ -103,6 +67,7 @@ export function JobList({ jobs }: { readonly jobs: readonly Job[] }) {
 /** Its progress while it is at work, then what came of it. */
 function JobState({ job }: { readonly job: Job }) {
   const { jobs } = useWords();
+  const number = useNumber();
   const client = useQueryClient();
   const cancel = async () => {
     await bodyOf(api.DELETE('/api/v1/operator/jobs/{id}', { params: { path: { id: job.id } } }));
@@ -117,8 +82,9 @@ function JobState({ job }: { readonly job: Job }) {
         {job.state === 'running' && job.kind !== 'retry' && <Act label={jobs.cancel} act={cancel} />}
       </Group>
       {job.state === 'running' && job.kind !== 'retry' && <JobProgress job={job} />}
+      {job.tenants_done > 0 && <Text size="sm">{jobs.done(number(job.tenants_done), number(job.rows))}</Text>}
       {job.reports.map((report) => (
-        <Report key={report.projection} report={report} />
+        <Report key={report.tenant} report={report} />
       ))}
       {job.kind === 'retry' && job.state === 'done' && job.reports.length === 0 && (
         <Text size="sm">{jobs.nothingParked}</Text>
@@ -132,12 +98,11 @@ function JobState({ job }: { readonly job: Job }) {
   );
 }
 
-function JobProgress({ job: { progress, reports, projections } }: { readonly job: Job }) {
+function JobProgress({ job: { progress, tenants_done: tenantsDone } }: { readonly job: Job }) {
   const { jobs } = useWords();
   const share = progress === null || progress.of === 0 ? 0 : Math.min(1, progress.done / progress.of);
-  const isNext = progress !== null && !reports.some(({ projection }) => projection === progress.projection);
-  const percent = Math.round(((reports.length + (isNext ? share : 0)) / projections.length) * 100);
-  const label = progress === null ? jobs.states.running : `${progress.projection}: ${jobs[progress.step]}`;
+  const percent = progress === null ? 0 : Math.round(((tenantsDone + share) / Math.max(1, progress.tenants)) * 100);
+  const label = progress?.tenant ?? jobs.states.running;
   return (
     <div>
       <Progress value={percent} animated aria-label={label} />
@@ -154,8 +119,7 @@ function Report({ report }: { readonly report: Job['reports'][number] }) {
   return (
     <div>
       <Text size="sm">
-        {report.projection}: {jobs.outcomes[report.outcome]}
-        {report.records > 0 && `, ${jobs.records(number(report.records))}`}
+        {report.tenant}: {jobs.outcomes[report.outcome]}
       </Text>
       {report.error !== null && (
         <Text size="sm" className="text">
@@ -164,7 +128,7 @@ function Report({ report }: { readonly report: Job['reports'][number] }) {
       )}
       {report.differences.map((each) => (
         <Text key={JSON.stringify(each)} size="sm" className="text">
-          {[each.tenant, each.table, each.place, each.record].filter((part) => part).join(' / ')}: {each.detail}
+          {[each.space, each.kind, each.id].filter((part) => part).join(' / ')}: {each.is}
         </Text>
       ))}
       {report.more > 0 && <Text size="sm">{jobs.moreDifferences(number(report.more))}</Text>}

@@ -1,5 +1,4 @@
 /** What is parked: the event that could not be applied, its error, and the button that tries it again. */
-import { Group, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bodyOf } from '../api/client';
@@ -10,7 +9,7 @@ import { api, type Parked } from './client';
 import { useWords } from './words';
 
 /** Of the directory, only a release with a fix brings it back. */
-const isRetryable = ({ projection }: Parked): boolean => projection !== 'directory';
+const isRetryable = ({ what }: Parked): boolean => what === 'rows';
 
 export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
   const { projections } = useWords();
@@ -27,13 +26,13 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
         { label: projections.retry },
       ]}
       rows={parked.map((each) => ({
-        id: `${each.tenant} ${each.projection}`,
+        id: `${each.tenant} ${each.what}`,
         cells: [
           <span key="tenant">
             <Link to="/operator/tenants/$tenant" params={{ tenant: each.tenant }}>
               {each.tenant}
             </Link>{' '}
-            {each.projection}
+            {each.what === 'directory' && each.what}
           </span>,
           <When key="since" at={each.since} />,
           <span key="event">
@@ -50,18 +49,12 @@ export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
   );
 }
 
-function Retry({ parked: { tenant, projection, retry_asked } }: { readonly parked: Parked }) {
+function Retry({ parked: { tenant } }: { readonly parked: Parked }) {
   const { projections } = useWords();
   const client = useQueryClient();
-  const body = { kind: 'retry', tenant, projection: projection as 'records' } as const;
   const retry = async () => {
-    await bodyOf(api.POST('/api/v1/operator/jobs', { body }));
+    await bodyOf(api.POST('/api/v1/operator/jobs', { body: { kind: 'retry', tenant } }));
     await client.invalidateQueries({ queryKey: ['operator', 'jobs'] });
   };
-  return (
-    <Group gap="xs">
-      <Act label={projections.retry} act={retry} />
-      {retry_asked && <Text size="sm">{projections.asked}</Text>}
-    </Group>
-  );
+  return <Act label={projections.retry} act={retry} />;
 }

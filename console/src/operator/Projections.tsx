@@ -1,6 +1,7 @@
-/** The projections: how far each is, what is parked, and work on all tenants. */
+/** How far the rows of tenants are, which tenants are parked, and work on all of them. */
 import { Stack, Text, Title } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useNumber } from '../app/language';
 import { Loaded, More, Page } from '../app/Page';
 import { Rows } from '../app/Rows';
@@ -15,7 +16,7 @@ export function Projections() {
   const parked = useInfiniteQuery(parkedQuery);
   return (
     <Page title={words.menu.projections}>
-      <Loaded query={useQuery(projectionsQuery)}>{(projections) => <Positions projections={projections} />}</Loaded>
+      <Loaded query={useQuery(projectionsQuery)}>{(projection) => <Progress projection={projection} />}</Loaded>
       <Stack component="section" gap="xs">
         <Title order={2} size="h4">
           {words.projections.parked}
@@ -34,34 +35,35 @@ export function Projections() {
   );
 }
 
-type Projection = Schemas['Projection'];
-
-function Positions({ projections }: { readonly projections: readonly Projection[] }) {
-  const words = useWords();
+function Progress({ projection }: { readonly projection: Schemas['Projection'] }) {
+  const { projections, menu, queues } = useWords();
   const number = useNumber();
-  const hasLanes = projections.some(({ lanes }) => lanes.length > 1);
-  const { projection, lane: laneLabel, position: positionLabel, ...labels } = words.projections;
+  const { head, position, behind, rate, filling, tenants_behind: late } = projection;
+  const heads = [projections.position, projections.head, projections.behind, projections.rate, projections.filling];
+  const perSecond = rate === null ? '–' : number(Math.round(rate));
+  const cells = [number(position), number(head), number(behind), perSecond, number(filling)];
   return (
-    <Rows
-      label={words.menu.projections}
-      heads={[
-        { label: projection },
-        ...(hasLanes ? [{ label: laneLabel, isNumber: true }] : []),
-        ...[positionLabel, labels.behind, labels.rate, labels.oldest].map((label) => ({ label, isNumber: true })),
-      ]}
-      rows={projections.flatMap(({ name, lanes, seconds }) =>
-        lanes.map(({ lane, position, behind, rate }) => ({
-          id: `${name} ${lane}`,
-          cells: [
-            name,
-            ...(hasLanes ? [number(lane + 1)] : []),
-            number(position),
-            number(behind),
-            rate === null ? '–' : number(Math.round(rate)),
-            seconds === null ? '–' : words.queues.seconds(number(Math.round(seconds))),
-          ],
-        })),
+    <Stack gap="xs">
+      <Rows
+        label={menu.projections}
+        heads={heads.map((label) => ({ label, isNumber: true }))}
+        rows={[{ id: 'rows', cells }]}
+      />
+      {late.length > 0 && (
+        <Rows
+          label={projections.late}
+          heads={[{ label: projections.late }, { label: projections.oldest, isNumber: true }]}
+          rows={late.map(({ tenant, seconds }) => ({
+            id: tenant,
+            cells: [
+              <Link key="tenant" to="/operator/tenants/$tenant" params={{ tenant }}>
+                {tenant}
+              </Link>,
+              queues.seconds(number(seconds)),
+            ],
+          }))}
+        />
       )}
-    />
+    </Stack>
   );
 }

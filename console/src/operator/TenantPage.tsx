@@ -37,7 +37,7 @@ export function TenantPage() {
             {found.parked.length > 0 && <ParkedList parked={found.parked} />}
             <Figures tenant={found} />
             <Quotas quotas={found.quotas} />
-            <JobForm tenant={tenant} tables={found.tables} />
+            <JobForm tenant={tenant} />
             <JobList jobs={jobs} />
           </Stack>
         )}

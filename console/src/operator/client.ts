@@ -7,7 +7,7 @@ import { bodyOf, clientOptions } from '../api/client';
 export type Schemas = components['schemas'];
 export type Tenant = Schemas['OperatorTenant'];
 export type Parked = Schemas['Parked'];
-export type Job = Schemas['ProjectionJob'];
+export type Job = Schemas['RowJob'];
 export type LogEntry = Schemas['LogEntry'];
 
 type Session = { readonly token: string; readonly operator: string; readonly endsAt: number };

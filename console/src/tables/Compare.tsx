@@ -9,10 +9,8 @@ import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
-import { ASKED_AGAIN_MS, BUILDING, BuildingTable } from './BuildingTable';
 import { Changed } from './Differences';
 
-type Listed = Schemas['PlatformCompareMomentsAnswer'] & { readonly isBuilding: boolean };
 type Moments = { readonly from: string; readonly to: string };
 
 export function Compare() {
@@ -28,15 +26,13 @@ export function Compare() {
     enabled: asked !== undefined,
     queryFn: async ({ pageParam }) => {
       const query = { from: asked?.from, to: asked?.to, cursor: pageParam } as object;
-      const { body, status } = await answerOf(
+      const { body } = await answerOf(
         api.GET('/api/v1/platform/tables/{table}/compare', { params: { path: { table }, query } as never }),
       );
-      return { ...body, isBuilding: status === BUILDING } as Listed;
+      return body as Schemas['PlatformCompareMomentsAnswer'];
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ meta }) => meta?.next_cursor ?? undefined,
-    refetchInterval: ({ state }) =>
-      state.data?.pages.some(({ isBuilding }) => isBuilding) === true ? ASKED_AGAIN_MS : false,
   });
   const labels = new Map(type?.fields.map(({ name, label }) => [name, label]));
   return (
@@ -56,9 +52,6 @@ export function Compare() {
       {asked !== undefined && (
         <Loaded query={compared}>
           {({ pages }) => {
-            if (pages.some(({ isBuilding }) => isBuilding)) {
-              return <BuildingTable />;
-            }
             const differences = pages.flatMap(({ data }) => data);
             const meta = pages[0]?.meta;
             if (differences.length === 0 || meta === undefined) return <Empty>{text.tables.noDifferences}</Empty>;

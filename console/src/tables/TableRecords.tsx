@@ -11,15 +11,12 @@ import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 import type { RecordsSearch } from '../routes';
-import { ASKED_AGAIN_MS, BUILDING, BuildingTable } from './BuildingTable';
 import { DownloadTable } from './DownloadTable';
 import { AddField } from './Tables';
 
 const OPERATORS = ['', 'eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'null'] as const;
 const SHOWN_COLUMNS = 8;
 const PAGE_SIZE = 25;
-
-type Listed = Schemas['PlatformListRecordsAnswer'] & { readonly isBuilding: boolean };
 
 export function TableRecords() {
   const { table } = getRouteApi('/tables/$table').useParams();
@@ -45,17 +42,15 @@ function Records({ type }: { readonly type: AssetType }) {
     queryFn: async ({ signal }) => {
       const { page, sort, at } = search;
       const query = { perPage: PAGE_SIZE, page, sort, at, ...filtersOf(search) };
-      const { body, status } = await answerOf(
+      const { body } = await answerOf(
         api.GET('/api/v1/platform/tables/{table}/assets', {
           params: { path: { table }, query: query as object },
           signal,
         }),
       );
-      // A table as it was is built first; the answer says how far it is.
-      return { ...body, isBuilding: status === BUILDING } as Listed;
+      return body as Schemas['PlatformListRecordsAnswer'];
     },
     placeholderData: (before) => before,
-    refetchInterval: ({ state }) => (state.data?.isBuilding === true ? ASKED_AGAIN_MS : false),
   });
   const fields = type.fields.filter(({ name, list: isList }) => !isList && !SYSTEM_FIELDS.includes(name));
   const columns: readonly Column<AnyRecord>[] = [
@@ -101,10 +96,8 @@ function Records({ type }: { readonly type: AssetType }) {
     >
       <Filters fields={fields} search={search} onChange={change} />
       <Loaded query={list}>
-        {({ data: rows, meta, isBuilding }) =>
-          isBuilding ? (
-            <BuildingTable />
-          ) : rows.length === 0 ? (
+        {({ data: rows, meta }) =>
+          rows.length === 0 ? (
             <Empty
               action={
                 search.filters !== undefined && (

@@ -1,20 +1,22 @@
 /**
- * Changes of Reference Data after a cursor, for clients that keep a copy of a table. The events say which records changed,
- * the read models say what they are now. A client that applies all of them has the table's current state. The service keeps
- * nothing for a client.
+ * Changes of Reference Data after a cursor, for clients that keep a copy of a table. A client that applies all of them has the
+ * table's current state. The service keeps nothing for a client.
  */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
-import { eventAt, type StreamReads, streamPages } from '../../commands/streamPages.js';
-import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
-import { changedIds } from '../../domain/referenceTable/changes.js';
-import { forgottenBefore } from '../../domain/referenceTable/deletionHistory.js';
-import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
-import { tableStream } from '../../domain/streams.js';
-import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
-import type { RecordJson, RecordReads, TableRef } from '../../ports/readModels.js';
+import { ACTIVITY_KINDS } from '../../domain/activity.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { MAX_CHANGES } from '../../domain/limits.js';
+import { ACTIVITY } from '../../domain/spaces.js';
+import type { SpaceRef } from '../../ports/rowStore.js';
+import { entryOf } from '../../queries/activity.js';
+import { compares, entriesOf, isOneOf, ofTable } from '../../queries/entries.js';
+import { kindsOf } from '../../queries/operations.js';
+import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
+import { rowText } from '../../queries/rowText.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
+import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
@@ -30,34 +32,60 @@ const changesQuery = z.strictObject({
     .describe('meta.next_cursor of the previous answer. Left out: no changes, and the current cursor.'),
 });
 
-const place = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
+/** A place, and the id of its event: that tells its position in a log that was copied, and notices another log; '' before all. */
+const place = z.tuple([z.int().min(0), z.int().min(0).nullable(), z.string()]);
+/** Of earlier releases: revision and id of the last event, and how much of it was read. */
+const revisionPlace = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
+const cursorPlace = z.union([place, revisionPlace]);
 
-function cursorIn(cursor: string, mark: string): FeedCursor {
-  const [revision, eventId, named, cleanedUp] = fromCursor('after', cursor, mark, place);
-  return { revision, eventId, ...(named === null ? {} : { within: { named, cleanedUp } }) };
+const BEFORE_ALL: ChangesPage['next'] = [0, null];
+
+/** @returns undefined if the log has no such event */
+async function placeIn(
+  { rows }: Api,
+  tenant: string,
+  cursor: string,
+  mark: string,
+): Promise<ChangesPage['next'] | undefined> {
+  const given = fromCursor('after', cursor, mark, cursorPlace);
+  const eventId = given.length === 3 ? given[2] : given[1];
+  if (eventId === '') return BEFORE_ALL;
+  const found = await rows.rows({ tenant, space: ACTIVITY.name }, { ids: [eventId.toLowerCase()], keys: [] });
+  const [event] = found.rows.map(entryOf);
+  if (event === undefined) return undefined;
+  if (given.length === 3) return [event.position, given[1]];
+  // All of an event that was read in part is told once more.
+  return [event.position - (given[2] === null ? 0 : 1), null];
 }
 
-const cursorOf = (mark: string, { revision, eventId, within }: FeedCursor): string =>
-  toCursor(mark, [revision, eventId, within?.named ?? null, within?.cleanedUp ?? '']);
+/** Behind the table's last event up to the place: all others changed nothing of it. */
+async function cursorOf(
+  { rows }: Api,
+  { tenant, space }: SpaceRef,
+  [until, n]: ChangesPage['next'],
+  mark: string,
+  cancellation: Cancellation,
+): Promise<string> {
+  const conditions = [ofTable(space), isOneOf('kind', OF_RECORDS), compares('position', 'lte', until)];
+  const entries = entriesOf(rows, tenant, { conditions, direction: 'desc' }, cancellation, 1);
+  for await (const { position, eventId } of entries) return toCursor(mark, [position, n, eventId]);
+  return toCursor(mark, [...BEFORE_ALL, '']);
+}
+
+const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || kindsOf().includes(kind));
 
 const gone = (): HttpError =>
   new HttpError(
     410,
     'Gone.',
-    `The deletions since this cursor are no longer known: a clean-up after it is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
+    'The event log was put back to an older copy, which lacks the last change that was read. Begin again: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.',
   );
 
-async function reply(url: string, mark: string, { changed, next, hasMore }: Changes): Promise<Reply> {
-  const cursor = cursorOf(mark, next);
-  const links = { next: `${url}?after=${cursor}` };
-  const data = await encodeWithPauses(changeTexts(changed));
-  return { body: envelope(data, links, { next_cursor: cursor, has_more: hasMore }) };
-}
-
 /** Records are JSON text already. */
-function* changeTexts(changed: Changes['changed']): Generator<string> {
-  for (const [index, { id, record }] of changed.entries()) {
-    yield `${index === 0 ? '' : ','}{"id":"${id}","deleted":${record === null},"record":${record}}`;
+function* changeTexts({ changed }: ChangesPage, { fields }: AssetType): Generator<string> {
+  for (const [index, { id, row }] of changed.entries()) {
+    const record = row === undefined ? null : rowText(row, fields);
+    yield `${index === 0 ? '' : ','}{"id":"${id}","deleted":${row === undefined},"record":${record}}`;
   }
 }
 
@@ -74,7 +102,7 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'listChanges',
       summary: 'The changes since a cursor',
-      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and still \`has_more\`. A cursor is valid for ${KEPT_DELETED_DAYS} days, and longer if no clean-up after it is older than that.`,
+      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and still \`has_more\`.`,
       allow: 'read',
       isOffered: isReferenceData,
       query: parametersIn(changesQuery),
@@ -101,7 +129,7 @@ export const changes: Resource = {
           error: gone().reason,
         }),
       },
-      async handle({ commands: { eventStore, now }, readModels, config, lists }, { req, caller, assetType, query }) {
+      async handle(api, { req, caller, assetType, query }): Promise<Reply> {
         const { name, supportingData } = assetType;
         if (!supportingData) {
           throw new NotSupportedError(
@@ -112,133 +140,21 @@ export const changes: Resource = {
         const { tenant } = caller;
         const { after } = parseQuery(changesQuery, query);
         const mark = queryHash('changes', tenant, name);
-        const table = { tenant, table: name };
-        const from = after === '' ? undefined : cursorIn(after, mark);
-        const changes = await lists.run({
-          tenant,
-          context: req.context,
-          advice: () => 'Ask again.',
-          find: async (cancellation) => {
-            const feed = { eventStore, readModels, table, cancellation, now };
-            if (from !== undefined) return changesAfter(feed, from);
-            return { changed: [], next: await currentCursor(feed, table, cancellation), hasMore: false };
-          },
-        });
-        if (changes === undefined) throw gone();
-        return reply(requestUrl(req, config), mark, changes);
+        const space = { tenant, space: name };
+        const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
+        if (after !== '' && from === undefined) throw gone();
+        const find = async (cancellation: Cancellation) => {
+          const page = from && (await changesAfter(api.rows, space, from, cancellation));
+          const next = page?.next ?? ([await changedAt(api.rows, space, cancellation), null] as const);
+          const cursor = await cursorOf(api, space, next, mark, cancellation);
+          return { page: page ?? { changed: [], next, hasMore: false }, cursor };
+        };
+        const advice = () => 'Ask again.';
+        const { page, cursor } = await api.lists.run({ tenant, context: req.context, advice, find });
+        const data = await encodeWithPauses(changeTexts(page, assetType));
+        const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
+        return { body: envelope(data, links, { next_cursor: cursor, has_more: page.hasMore }) };
       },
     },
   },
 };
-
-/** A position in the changes of a table. */
-export type FeedCursor = {
-  /** Revision of the last event that was read; -1 before the first. */
-  readonly revision: Revision;
-  /** Identifies the log, so that a replaced one is noticed; '' before the first event. */
-  readonly eventId: string;
-  /**
-   * Progress within the event: how many of the ids it names were read, and the last of those it cleaned up. Undefined
-   * if it was read entirely.
-   */
-  readonly within?: { readonly named: number; readonly cleanedUp: string } | undefined;
-};
-
-export type Changes = {
-  /** Each id once. A deleted record is null. */
-  readonly changed: readonly { readonly id: string; readonly record: RecordJson | null }[];
-  readonly next: FeedCursor;
-  /** More changes are available now. */
-  readonly hasMore: boolean;
-};
-
-export type FeedDeps = {
-  /** ISO 8601. */
-  readonly now: () => string;
-  readonly eventStore: StreamReads;
-  readonly readModels: Pick<RecordReads, 'byIds' | 'cleanedUpIds'>;
-};
-
-type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
-
-/** The cursor of the table's current state. */
-export async function currentCursor(
-  { eventStore, readModels }: Pick<FeedDeps, 'eventStore' | 'readModels'>,
-  table: TableRef,
-  cancellation?: Cancellation,
-): Promise<FeedCursor> {
-  const { revision } = await readModels.byIds(table, [], cancellation);
-  const event = await eventAt(eventStore, streamOf(table), revision);
-  return event === undefined ? BEFORE_ALL : { revision, eventId: event.id };
-}
-
-const BEFORE_ALL: FeedCursor = { revision: -1, eventId: '' };
-
-const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
-
-/** @returns undefined if the log does not have the cursor's event, or deletions after it are no longer known */
-export async function changesAfter(feed: Feed, from: FeedCursor): Promise<Changes | undefined> {
-  if (!(await holds(feed, from))) return undefined;
-  const { table, readModels, cancellation } = feed;
-  const { revision: shown } = await readModels.byIds(table, [], cancellation);
-  /** For each id, the cursor before it. */
-  const found = new Map<string, FeedCursor>();
-  let end = from;
-  for await (const step of stepsAfter(feed, from, shown)) {
-    if (step === 'forgotten') return undefined;
-    const { id, place } = step;
-    if (id !== undefined && !found.has(id)) {
-      if (found.size === MAX_CHANGES) break;
-      found.set(id, end);
-    }
-    end = place;
-  }
-  const ids = [...found.keys()];
-  const { records } = ids.length === 0 ? { records: [] } : await readModels.byIds(table, ids, cancellation);
-  const next = found.get(ids[records.length] ?? '') ?? end;
-  const changed = records.map((record, at) => ({ id: ids[at] ?? '', record }));
-  return { changed, next, hasMore: next.within !== undefined || next.revision < shown };
-}
-
-async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedCursor): Promise<boolean> {
-  if (revision < 0) return true;
-  const event = await eventAt(eventStore, streamOf(table), revision);
-  return event?.id === eventId;
-}
-
-/** `place` is the cursor after this step. */
-type Step = { readonly id?: string; readonly place: FeedCursor } | 'forgotten';
-
-/** Changes after a cursor, up to a revision or the limit of one page. */
-async function* stepsAfter(feed: Feed, from: FeedCursor, shown: Revision): AsyncGenerator<Step> {
-  const { eventStore, table, cancellation } = feed;
-  const first = from.within === undefined ? from.revision + 1 : from.revision;
-  const last = Math.min(shown, first + MAX_CHANGE_EVENTS - 1);
-  for await (const events of streamPages(eventStore, streamOf(table), { from: first, to: last, cancellation })) {
-    for (const event of events) {
-      yield* stepsWithin(feed, event, event.revision === from.revision ? from.within : undefined);
-    }
-  }
-}
-
-async function* stepsWithin(
-  { readModels, table, cancellation, now }: Feed,
-  event: RecordedEvent,
-  { named, cleanedUp }: NonNullable<FeedCursor['within']> = { named: 0, cleanedUp: '' },
-): AsyncGenerator<Step> {
-  const { revision, id: eventId } = event;
-  const { ids, isCleanUp } = changedIds({ type: event.type, data: event.data } as ReferenceTableEvent);
-  for (const [at, id] of ids.entries()) {
-    if (at >= named) yield { id, place: { revision, eventId, within: { named: at + 1, cleanedUp: '' } } };
-  }
-  if (isCleanUp && event.metadata.occurredAt < forgottenBefore(now())) yield 'forgotten';
-  let behind = cleanedUp;
-  for (let mayBeMore = isCleanUp; mayBeMore; ) {
-    const page = { behind, limit: MAX_CHANGES };
-    const gone = await readModels.cleanedUpIds(table, revision, page, cancellation);
-    for (const id of gone) yield { id, place: { revision, eventId, within: { named: ids.length, cleanedUp: id } } };
-    behind = gone.at(-1) ?? behind;
-    mayBeMore = gone.length === MAX_CHANGES;
-  }
-  yield { place: { revision, eventId } };
-}

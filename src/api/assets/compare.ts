@@ -1,19 +1,21 @@
 /** What was created, changed and deleted in a table between two moments. */
 import type { Request } from 'express';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_COMPARED, MAX_PAGE_BYTES } from '../../domain/limits.js';
-import type { Position } from '../../ports/eventStore.js';
-import { type Compared, DIFFERENCE_KINDS, type PastTable, type TableDifference } from '../../ports/pastTables.js';
 import type { RecordJson } from '../../ports/readModels.js';
+import type { RowReads } from '../../ports/rowStore.js';
+import { type Comparison, comparisonOf, DIFFERENCE_KINDS, type DifferenceKind } from '../../queries/past.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
-import { badRequest, notFound } from '../errors.js';
+import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { type Moment, momentIn, PAST_ANSWERS, pastOf, pastTableOf, unlessBuilding } from './moments.js';
+import { momentIn, type Past, pastOf, pastTypeOf, recordsAt } from './moments.js';
 import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
 
 const moment = (which: string) =>
@@ -27,18 +29,21 @@ const compareQuery = z.strictObject({
 
 const place = z.tuple([z.int().min(0)]);
 
-type Entry = TableDifference & { readonly before: RecordJson; readonly after: RecordJson };
+type Entry = {
+  readonly id: string;
+  readonly kind: DifferenceKind;
+  readonly before: RecordJson;
+  readonly after: RecordJson;
+};
 
 /** Documentation of a comparison, for clients and users. */
-export const comparison = {
+export const comparisonPage = {
   work: 'events',
   summary: 'What differs between two moments',
-  description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same. While the two states of the table are made, the answer is 202.`,
+  description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
   query: parametersIn(compareQuery).map((parameter) =>
     parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
   ),
-  answers: PAST_ANSWERS,
-  errors: [507],
 } as const;
 
 /** @param record of the table */
@@ -62,56 +67,83 @@ export const comparisonAnswer = (record: json.JsonSchema): json.ResponseObject =
     }),
   );
 
-async function tableAt(api: Api, req: Request, name: string, moment: Moment | undefined, table: AssetType) {
+async function pastAt(api: Api, req: Request, name: string, query: URLSearchParams): Promise<Past> {
+  const moment = momentIn(query, name);
   if (moment === undefined) throw badRequest(`${name} is missing: a time, or a position of the log.`);
-  const past = await pastOf(api, req, moment, name);
-  return { table: await pastTableOf(api, req, past, table), type: past.tenant.assetTypes.get(table.name) };
+  return pastOf(api, req, moment, name);
 }
 
 /** @throws HttpError 400, 404 */
 export async function compareReply(
   api: Api,
   req: Request,
-  assetType: AssetType,
+  { name }: AssetType,
   query: URLSearchParams,
 ): Promise<Reply> {
   const { cursor } = parseQuery(compareQuery, query);
-  const { table: from } = await tableAt(api, req, 'from', momentIn(query, 'from'), assetType);
-  const { table: to, type } = await tableAt(api, req, 'to', momentIn(query, 'to'), assetType);
-  if (type === undefined) throw notFound(`There was no asset ${assetType.name} then.`);
+  const from = await pastAt(api, req, 'from', query);
+  const to = await pastAt(api, req, 'to', query);
+  pastTypeOf(to, name);
   if (from.position > to.position) throw badRequest('from must not be after to.');
-  const mark = queryHash('compare', to.tenant, to.table, from.position, to.position);
+  const tenant = to.tenant.name;
+  const mark = queryHash('compare', tenant, name, from.position, to.position);
   const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
-  const positions = { from: from.position, to: to.position };
-  return unlessBuilding(api, req, query, positions, () =>
-    api.pastTables.compare(
-      from,
-      to,
-      async (compared) => {
-        const entries = await entriesOf(compared, [from, to], behind);
-        const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
-        return pageOf(entries, compared, { url, mark, behind, positions });
-      },
-      req.context.deadline,
-    ),
-  );
+  return api.lists.run({
+    tenant,
+    context: req.context,
+    advice: () => 'Compare two moments with less between them.',
+    find: async (cancellation) => {
+      const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
+      const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_COMPARED));
+      const end = behind + entries.length;
+      const next = end < differences.length ? toCursor(mark, [end]) : null;
+      const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
+      const links = { next: next === null ? null : `${url}&cursor=${next}` };
+      const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
+      return { body: envelope(await encodeWithPauses(entryTexts(entries)), links, meta) };
+    },
+  });
+}
+
+/** Rows of the comparisons that are kept for their next pages. */
+const MAX_KEPT = 1_000_000;
+const comparisons = new WeakMap<RowReads, LRUCache<string, Comparison>>();
+
+/** Two moments differ by the same for ever. */
+async function comparison(
+  rows: RowReads,
+  table: string,
+  [from, to]: readonly [Past, Past],
+  cancellation: Cancellation,
+): Promise<Comparison> {
+  const sizeCalculation = ({ differences }: Comparison) => differences.length + 1;
+  const kept = comparisons.get(rows) ?? new LRUCache<string, Comparison>({ maxSize: MAX_KEPT, sizeCalculation });
+  comparisons.set(rows, kept);
+  const space = { tenant: to.tenant.name, space: table };
+  const key = JSON.stringify([space, from.position, to.position]);
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const compared = await comparisonOf(rows, space, [from.position, to.position], cancellation);
+  kept.set(key, compared);
+  return compared;
 }
 
 /** As many as fit into a page, at least one. */
 async function entriesOf(
-  { before, after, comparison }: Compared,
-  [from, to]: readonly [PastTable, PastTable],
-  behind: number,
+  api: Api,
+  table: string,
+  [from, to]: readonly [Past, Past],
+  differences: Comparison['differences'],
 ): Promise<readonly Entry[]> {
-  const found = comparison.page(behind, MAX_COMPARED);
-  if (found.length === 0) return [];
-  const ids = found.map(({ id }) => id);
-  const [old, now] = await Promise.all([before.byIds(from, ids), after.byIds(to, ids)]);
+  if (differences.length === 0) return [];
+  const ids = differences.map(([id]) => id);
+  const named = { tenant: to.tenant.name, table };
+  const [old, now] = await Promise.all([from, to].map((past) => recordsAt(api, past).byIds(named, ids)));
   const entries: Entry[] = [];
   let size = 0;
-  for (const [at, { id, kind }] of found.entries()) {
-    const [one, other] = [old.records[at], now.records[at]];
-    // Beyond what fits into the answer of one copy.
+  for (const [at, [id, kind]] of differences.entries()) {
+    const [one, other] = [old?.records[at], now?.records[at]];
+    // Beyond what fits into the answer of one moment.
     if (one === undefined || other === undefined) break;
     const entry = { id, kind, before: one ?? 'null', after: other ?? 'null' };
     size += entry.before.length + entry.after.length;
@@ -119,26 +151,6 @@ async function entriesOf(
     entries.push(entry);
   }
   return entries;
-}
-
-type Page = {
-  readonly url: string;
-  readonly mark: string;
-  readonly behind: number;
-  readonly positions: { readonly from: Position; readonly to: Position };
-};
-
-async function pageOf(
-  entries: readonly Entry[],
-  { comparison: { counts } }: Compared,
-  { url, mark, behind, positions }: Page,
-): Promise<Reply> {
-  const total = counts.created + counts.changed + counts.deleted;
-  const end = behind + entries.length;
-  const next = end < total ? toCursor(mark, [end]) : null;
-  const links = { next: next === null ? null : `${url}&cursor=${next}` };
-  const meta = { from_position: positions.from, to_position: positions.to, ...counts, next_cursor: next };
-  return { body: envelope(await encodeWithPauses(entryTexts(entries)), links, meta) };
 }
 
 /** Records are JSON text already. */
@@ -163,7 +175,7 @@ export const compare: Resource = {
   operations: {
     'GET /:table/compare': {
       id: 'compareMoments',
-      ...comparison,
+      ...comparisonPage,
       allow: 'read',
       answer: comparisonAnswer(json.ref('AnyRecord')),
       handle: (api, { req, assetType, query }) => compareReply(api, req, assetType, query),

@@ -1,6 +1,5 @@
 /** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
 import { z } from 'zod';
-import type { Application } from '../../commands/application.js';
 import { type Caller, NotSupportedError } from '../../commands/context.js';
 import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
@@ -9,7 +8,6 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import {
   MAX_FILTER_VALUE_LENGTH,
   MAX_OPERATION_EVENTS,
-  MAX_OPERATION_RECORDS,
   MAX_OPERATIONS,
   MAX_SHORT_TEXT,
   MAX_UNDONE_RECORDS,
@@ -17,7 +15,7 @@ import {
 } from '../../domain/limits.js';
 import { OPERATION_KINDS } from '../../domain/referenceTable/operation.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
-import { tableStream } from '../../domain/streams.js';
+import { type TableOperation, tableOperations } from '../../queries/operations.js';
 import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
@@ -34,7 +32,6 @@ import {
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { period } from '../timeQuery.js';
-import { type TableOperation, tableOperations } from './tableOperations.js';
 
 type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };
 
@@ -54,7 +51,7 @@ const operationView = json.view<ShownOperation>({
   ],
 });
 
-/** Revision of a table's event, before which the next page begins. */
+/** A number of the last entry, before which the next page begins. */
 export const revisionCursor = z
   .string()
   .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
@@ -189,7 +186,7 @@ function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
 /** Documentation of a list of operations, for clients and users. */
 export const operationsList = {
   summary: 'Batches, clean-ups and undos, the newest first',
-  description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and still a link to the next.`,
+  description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
   query: parametersIn(operationsQuery),
   answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
   work: 'events',
@@ -197,15 +194,15 @@ export const operationsList = {
 
 /** @throws HttpError 400; NotSupportedError */
 export async function operationsReply(
-  commands: Application,
+  { commands, rows }: Api,
   url: string,
   caller: Caller,
-  { name, supportingData }: AssetType,
+  { name: table, supportingData }: AssetType,
   query: URLSearchParams,
 ): Promise<Reply> {
   if (!supportingData) {
     throw new NotSupportedError(
-      `${name} is Master Data: it has no batches and no clean-ups.`,
+      `${table} is Master Data: it has no batches and no clean-ups.`,
       'What happened to an order is at …/assets/{asset_id}/history.',
     );
   }
@@ -214,12 +211,9 @@ export async function operationsReply(
   const { deadline } = caller;
   const isActor = actor === undefined ? () => true : await actorNamed(commands, tenant, actor, deadline);
   const isWanted = (operation: TableOperation): boolean =>
-    (kind === undefined || operation.kind === kind) &&
-    (batchId === undefined || operation.batchIds.includes(batchId)) &&
-    isActor(operation.actor);
-  const stream = tableStream(caller.tenant, name);
-  const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, isWanted };
-  const page = await tableOperations(commands.eventStore, stream, asked, deadline);
+    (batchId === undefined || operation.batchIds.includes(batchId)) && isActor(operation.actor);
+  const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, kind, isWanted };
+  const page = await tableOperations(rows, { tenant: caller.tenant, table }, asked, deadline);
   const actors = page.operations.map((operation) => operation.actor);
   const shown = await actorsShown(commands, tenant, actors, deadline);
   const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));
@@ -256,8 +250,8 @@ export const operations: Resource = {
       ...operationsList,
       allow: 'read',
       isOffered: isReferenceData,
-      handle: ({ commands, config }, { req, caller, assetType, query }) =>
-        operationsReply(commands, requestUrl(req, config), caller, assetType, query),
+      handle: (api, { req, caller, assetType, query }) =>
+        operationsReply(api, requestUrl(req, api.config), caller, assetType, query),
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperation',

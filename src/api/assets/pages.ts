@@ -114,7 +114,7 @@ export type ExportQuery = {
  * @throws HttpError 400 for a cursor of another list, or a sort order that is not stable
  */
 export function parseExportQuery(
-  table: { readonly tenant: string; readonly assetType: AssetType; readonly position?: Position },
+  table: { readonly tenant: string; readonly assetType: AssetType; readonly position?: Position | undefined },
   { perPage, query: { filters, sort } }: Pick<ListQuery, 'perPage' | 'query'>,
   parameters: URLSearchParams,
 ): ExportQuery {

@@ -16,7 +16,7 @@ import { requestUrl } from '../tenantHost.js';
 import { FILTERS_TEXT, filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseTableQuery } from './listQuery.js';
-import { AT, momentIn, PAST_ANSWERS } from './moments.js';
+import { AT, atPosition, momentIn, pastOf, pastTypeOf, recordsAt } from './moments.js';
 import {
   CURSOR,
   collectionEnvelope,
@@ -26,7 +26,6 @@ import {
   pageSchemas,
   parseExportQuery,
 } from './pages.js';
-import { pastPageReply, pastRecordReply } from './pastReplies.js';
 
 /** An answer with one record, of any table. */
 const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
@@ -40,7 +39,7 @@ export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply
 export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
 
-/** A page of a table's records, by number or by cursor. @throws HttpError 400 */
+/** A page of a table's records, by number or by cursor, of now or of an earlier moment. @throws HttpError 400 */
 export async function pageReply(
   api: Api,
   req: Request,
@@ -49,35 +48,41 @@ export async function pageReply(
   parameters: URLSearchParams,
 ): Promise<Reply> {
   const moment = momentIn(parameters);
-  if (moment !== undefined) return pastPageReply(api, req, assetType, parameters, moment);
-  const { readModels, config, lists } = api;
-  const list = parseTableQuery(assetType, parameters);
-  const { query } = list;
-  const table = { tenant, table: assetType.name };
+  const past = moment && (await pastOf(api, req, moment));
+  const shown = past === undefined ? assetType : pastTypeOf(past, assetType.name);
+  const reads = past === undefined ? api.readModels : recordsAt(api, past);
+  const headers = past && atPosition(past.position);
+  const { config, lists } = api;
+  const parsed = parseTableQuery(shown, parameters);
+  const { query } = parsed;
+  // All pages are of one moment.
+  const kept = past === undefined ? parsed.kept : [['at', String(past.position)] as [string, string], ...parsed.kept];
+  const list = { ...parsed, kept, url: requestUrl(req, config) };
+  const table = { tenant, table: shown.name };
   const turn = { tenant, context: req.context, advice: () => narrowing(query) };
-  const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
-    const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
-    const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
-    return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
+    const of = { tenant, assetType: shown, position: past?.position };
+    const { query: behind, mark } = parseExportQuery(of, parsed, parameters);
+    const find = (cancellation: Cancellation) => reads.listBehind(table, behind, cancellation);
+    return { headers, body: exportEnvelope(await lists.run({ ...turn, find }), mark, list) };
   }
   // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
   const tagAt = (state: string | undefined): string | undefined =>
-    state === undefined ? undefined : `${config.release}.${state}`;
-  if (mayHaveAnswer(req)) {
-    const tag = tagAt(await readModels.tableState(table));
+    state === undefined || past !== undefined ? undefined : `${config.release}.${state}`;
+  if (past === undefined && mayHaveAnswer(req)) {
+    const tag = tagAt(await reads.tableState(table));
     // If the client holds the page, nothing is searched.
     if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
   }
-  const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
+  const find = (cancellation: Cancellation) => reads.list(table, query, cancellation);
   const { records, total, state } = await lists.run({ ...turn, find });
-  return { body: collectionEnvelope(records, { ...list, url, total }), tag: tagAt(state) };
+  return { headers, body: collectionEnvelope(records, { ...list, total }), tag: tagAt(state) };
 }
 
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
-/** One record. @throws HttpError 404; 503 while the read models are behind and may not show it */
+/** One record, of now or of an earlier moment. @throws HttpError 404; 503 while the rows are behind and may not show it */
 export async function recordReply(
   api: Api,
   req: Request,
@@ -86,16 +91,16 @@ export async function recordReply(
   query: URLSearchParams,
 ): Promise<Reply> {
   const moment = momentIn(query);
-  if (moment !== undefined) return pastRecordReply(api, req, assetType, id, query, moment);
-  const { readModels, staleness } = api;
-  const tenant = req.context.tenant.name;
-  const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
+  const past = moment && (await pastOf(api, req, moment));
+  const { name, fields } = past === undefined ? assetType : pastTypeOf(past, assetType.name);
+  const reads = past === undefined ? api.readModels : recordsAt(api, past);
+  const record = await reads.get({ tenant: req.context.tenant.name, table: name }, id.toLowerCase(), fields);
   if (record === undefined) {
-    if (staleness(tenant) > 0)
-      throw unavailable('The read models of this tenant are behind: they may not show the record yet.');
-    throw unknownRecord(assetType, id);
+    if (past === undefined && api.progress.staleness(req.context.tenant.name) > 0)
+      throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
+    throw past === undefined ? unknownRecord(assetType, id) : notFound(`There was no record ${id} in ${name} then.`);
   }
-  return { body: `{"data":${record}}`, tag: tagOf(record) };
+  return { body: `{"data":${record}}`, tag: tagOf(record), headers: past && atPosition(past.position) };
 }
 
 /** Of any table; its info names the fields. */
@@ -129,8 +134,7 @@ export const records: Resource = {
       allow: 'read',
       query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
-      answers: { ...LIST_ANSWERS, ...PAST_ANSWERS },
-      errors: [507],
+      answers: LIST_ANSWERS,
       handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
     },
     'POST /:table/assets': {
@@ -157,8 +161,6 @@ export const records: Resource = {
       allow: 'read',
       query: [AT],
       answer: recordAnswer('The record.'),
-      answers: PAST_ANSWERS,
-      errors: [507],
       handle: (api, { req, assetType, path, query }) => recordReply(api, req, assetType, path.id, query),
     },
     'PUT /:table/assets/:id': {

@@ -60,7 +60,7 @@ export async function replayReply(
   parameters: URLSearchParams,
 ): Promise<JsonText | undefined> {
   const { cursor } = parseQuery(query, parameters);
-  await untilShown(api, 'deliveries', tenant.name);
+  await untilShown(api, tenant.name);
   const source = replaySource(api, tenant.name);
   const cancellation = req.context.deadline;
   const steps = replaySteps(source, { tenant, orderId, from: placeIn(cursor), cancellation });

@@ -4,33 +4,14 @@
  */
 import { z } from 'zod';
 import type { Caller } from '../../commands/context.js';
-import {
-  type Budget,
-  EventTimes,
-  endOf,
-  type SyncSession,
-  type SyncWork,
-  statusOf,
-  syncSessions,
-  timesOf,
-  workOf,
-} from '../../commands/referenceTables/syncHistory.js';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/syncs.js';
 import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undoSync.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import {
-  MAX_DIFFERENCES,
-  MAX_SYNC_EVENTS,
-  MAX_SYNC_PAGE_CHARACTERS,
-  MAX_SYNC_PAGE_RECORDS,
-  MAX_SYNC_RECORDS,
-  MAX_SYNCS,
-  SYNC_HOURS,
-} from '../../domain/limits.js';
+import { MAX_DIFFERENCES, MAX_SYNC_EVENTS, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
-import { expiryOf } from '../../domain/referenceTable/sync.js';
-import { tableStream } from '../../domain/streams.js';
+import { endOf, expiryOf, statusOf, timesOf } from '../../domain/referenceTable/sync.js';
+import { type Budget, type SyncSession, type SyncWork, syncSessions, workOf } from '../../queries/syncs.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { actorsShown, type ShowActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
@@ -118,7 +99,7 @@ const syncsQuery = z.strictObject({ cursor: revisionCursor });
 /** Documentation of a list of syncs, for clients and users. */
 export const syncsList = {
   summary: 'Sync sessions, the newest first',
-  description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}, or fewer if they changed many records.`,
+  description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}, or fewer if they have many batches.`,
   query: parametersIn(syncsQuery),
   answer: json.linkedPage('SyncSession', MAX_SYNCS),
   answers: LIST_ANSWERS,
@@ -199,20 +180,13 @@ export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): 
   refuseMasterData(assetType, 'synchronized');
   const { cursor } = parseQuery(syncsQuery, asked.query);
   const table = { tenant: asked.caller.tenant, table: assetType.name };
-  const { eventStore, now } = api.commands;
-  const budget: Budget = {
-    events: MAX_SYNC_EVENTS,
-    records: MAX_SYNC_PAGE_RECORDS,
-    characters: MAX_SYNC_PAGE_CHARACTERS,
-  };
+  const budget: Budget = { entries: MAX_SYNC_EVENTS };
   const found: (SyncSession & { readonly work: SyncWork | undefined })[] = [];
   const before = cursor === undefined ? undefined : Number(cursor);
-  const times = new EventTimes(eventStore, tableStream(table.tenant, table.table));
   const find = async (cancellation: Cancellation): Promise<boolean> => {
-    for await (const session of syncSessions(eventStore, table, before, cancellation)) {
-      cancellation.throwIfCancelled();
+    for await (const session of syncSessions(api.rows, table, before, cancellation)) {
       if (found.length === MAX_SYNCS) return true;
-      const work = await workOf(eventStore, table, session, now(), budget, cancellation, times);
+      const work = await workOf(api.rows, table, session, budget, cancellation);
       if (work === undefined && found.length > 0) return true;
       found.push({ ...session, work });
     }
@@ -227,11 +201,9 @@ export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): 
 export async function syncReply(api: Api, asked: Asked, assetType: AssetType): Promise<Reply> {
   refuseMasterData(assetType, 'synchronized');
   const table = { tenant: asked.caller.tenant, table: assetType.name };
-  const { eventStore, now } = api.commands;
   const find = async (cancellation: Cancellation) => {
-    const session = await requireSync(eventStore, table, asked.path.id, cancellation);
-    const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
-    return { ...session, work: await workOf(eventStore, table, session, now(), budget, cancellation) };
+    const session = await requireSync(api.rows, table, asked.path.id, cancellation);
+    return { ...session, work: await workOf(api.rows, table, session, { entries: MAX_SYNC_EVENTS }, cancellation) };
   };
   const [sync] = await shown(api, asked, [await inTurn(api, asked, find)]);
   return dataReply(sync);

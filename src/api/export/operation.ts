@@ -47,7 +47,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: UserC
   const checkpoint = await exportParts.checkpoint();
   if (checkpoint === undefined) throw notReady();
   const signed = checkpoint === 'none' ? undefined : checkpoint;
-  await untilShown(api, 'deliveries', tenant.name);
+  await untilShown(api, tenant.name);
   const source: ExportSource = {
     ...replaySource(api, tenant.name),
     checkpoint: signed,

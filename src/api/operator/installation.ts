@@ -60,10 +60,8 @@ const unlessAway = <T>(asked: Promise<T>): Promise<T | undefined> => asked.catch
 
 async function overview(api: Api) {
   const { operator, directory, usage } = api;
-  const [readiness, parked, behind, queues, machine, backlog] = await Promise.all([
+  const [readiness, queues, machine, backlog] = await Promise.all([
     api.ready(true),
-    unlessAway(operator.parked()),
-    unlessAway(operator.behind()),
     unlessAway(operator.queues()),
     operator.machine(),
     unlessAway(api.readModels.deliveryBacklog()),
@@ -87,10 +85,10 @@ async function overview(api: Api) {
   }));
   const found: { readonly [kind in Need['kind']]: readonly string[] } = {
     engine: checks.filter(({ ok }) => !ok).map(({ name }) => name),
-    parked: [...new Set((parked ?? []).map(({ tenant }) => tenant))],
+    parked: [...new Set(operator.parked().map(({ tenant }) => tenant))],
     disk: free < Math.max(api.disk.reserve, NEARLY_FULL_SHARE * size) ? [String(free)] : [],
     dead_letters: (queues ?? []).filter(({ dead }) => dead > 0).map(({ name, dead }) => `${name}: ${dead}`),
-    behind: behind?.names ?? [],
+    behind: api.progress.behind().map(({ tenant }) => tenant),
     held: webhooksHeld === undefined ? [] : [webhooksHeld],
     backup: isLate ? [lastBackupAt ?? ''] : [],
     quota: tenants.filter(isNearlyUsed).map(({ name }) => name),

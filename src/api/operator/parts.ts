@@ -1,27 +1,22 @@
 /** What the composition root gives the operator's operations, beside what all operations have. */
 import type { StoredSigningKeys } from '../../domain/identity/signingKeys.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { DeadLetter, QueueDepth } from '../../ports/messageBroker.js';
-import type { ProjectionJobs } from '../../ports/projectionJobs.js';
-import type { Parked } from '../../ports/projectionProgress.js';
+import type { ParkedTenant, TenantBehind } from '../../ports/progress.js';
+import type { RowJobs } from '../../ports/rowJobs.js';
 
-/** A projection in one lane; embedded read models have one. */
-export type LanePosition = {
-  readonly lane: number;
-  readonly position: number;
-  /** Positions behind the head of the log. */
-  readonly behind: number;
+/** How far the rows of tenants are. */
+export type ProjectionView = {
+  readonly head: Position;
+  readonly position: Position;
   /** Positions a second since an earlier look; null at the first one. */
   readonly rate: number | null;
+  readonly tenantsBehind: readonly TenantBehind[];
+  readonly filling: number;
 };
 
-export type ProjectionView = {
-  readonly name: string;
-  readonly head: number;
-  /** Age of the oldest event that it has not applied; null if that is not known. */
-  readonly seconds: number | null;
-  readonly lanes: readonly LanePosition[];
-};
+/** `directory`: nothing of the tenant is served. */
+export type ParkedView = ParkedTenant & { readonly what: 'rows' | 'directory' };
 
 export type QueueView = QueueDepth & { readonly name: string; readonly deadLetters: readonly DeadLetter[] };
 
@@ -52,13 +47,11 @@ export type SettingView = {
 };
 
 export type OperatorParts = {
-  readonly jobs: ProjectionJobs;
+  readonly jobs: RowJobs;
   readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend' | 'positionAt'>;
-  /** What the read models and the directory could not apply. */
-  readonly parked: () => Promise<readonly Parked[]>;
-  /** Tenants that lack older writes; `isAll` is false if there may be more. */
-  readonly behind: () => Promise<{ readonly names: readonly string[]; readonly isAll: boolean } | undefined>;
-  readonly projections: () => Promise<readonly ProjectionView[]>;
+  /** Tenants with an event that could not be applied. */
+  readonly parked: () => readonly ParkedView[];
+  readonly projection: () => Promise<ProjectionView>;
   /** Receivers, by `endpointKey`, to which this process sends nothing but a probe now and then. */
   readonly openCircuits: () => Promise<ReadonlySet<string>>;
   /** Undefined: the embedded queue was not made yet. */

@@ -1,143 +1,119 @@
-/** The read models: how far they are, what is parked, and work on them: `/api/v1/operator/projections`, `/parked` and `/jobs`. */
+/** The rows of tenants: how far they are, which are parked, and work on them: `/api/v1/operator/projections`, `/parked` and `/jobs`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import {
-  KEPT_OPERATOR_WORK,
-  MAX_OPERATOR_PAGE,
-  MAX_STRING_LENGTH,
-  OPERATOR_WORK_AT_ONCE,
-} from '../../domain/limits.js';
-import {
-  JOB_KINDS,
-  JOB_OUTCOMES,
-  JOB_STATES,
-  type JobRequest,
-  type ProjectionJob,
-} from '../../ports/projectionJobs.js';
-import type { Parked } from '../../ports/projectionProgress.js';
-import { projections } from '../../projector/projections.js';
+import { KEPT_OPERATOR_WORK, MAX_OPERATOR_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../ports/rowJobs.js';
 import type { Api } from '../deps.js';
 import { notFound, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { pageAfter, pageQuery, pageReply } from './pages.js';
-import type { ProjectionView } from './parts.js';
+import type { ParkedView, ProjectionView } from './parts.js';
 
-const NAMES = projections.map(({ name }) => name);
-
-export const parkedView = json.view<Parked>({
+export const parkedView = json.view<ParkedView>({
   tenant: [json.text, ({ tenant }) => tenant],
-  projection: [json.text, ({ projection }) => projection],
+  what: [
+    { ...json.oneOf(['rows', 'directory']), description: 'directory: nothing of the tenant is served.' },
+    ({ what }) => what,
+  ],
   since: [json.timestamp, ({ since }) => since],
   position: [{ ...json.count, description: 'Of the event that could not be applied.' }, ({ position }) => position],
   event_id: [json.uuid, ({ eventId }) => eventId],
   event_type: [json.text, ({ eventType }) => eventType],
   error: [json.text, ({ error }) => error],
-  retry_asked: [json.truth, ({ retryAsked }) => retryAsked],
 });
 
-export const projectionView = json.view<ProjectionView>({
-  name: [json.oneOf(NAMES), ({ name }) => name],
+const projectionView = json.view<ProjectionView>({
   head: [{ ...json.count, description: 'Position of the last event in the log.' }, ({ head }) => head],
-  seconds: [
-    { type: ['number', 'null'], description: 'Age of the oldest event that it has not applied; null: not known.' },
-    ({ seconds }) => seconds,
+  position: [
+    { ...json.count, description: 'The rows of all tenants are made up to here, but for those below.' },
+    ({ position }) => position,
   ],
-  lanes: [
-    json.listOf(
-      json.closedObject({
-        lane: json.count,
-        position: json.count,
-        behind: json.count,
-        rate: { type: ['number', 'null'], description: 'Positions a second since an earlier request; null: none yet.' },
-      }),
-    ),
-    ({ lanes }) => lanes,
+  behind: [{ ...json.count, description: 'Positions.' }, ({ head, position }) => Math.max(0, head - position)],
+  rate: [
+    { type: ['number', 'null'], description: 'Positions a second since an earlier request; null: none yet.' },
+    ({ rate }) => rate,
+  ],
+  seconds: [
+    { ...json.count, description: 'Age of the oldest event that the rows of a tenant lack.' },
+    ({ tenantsBehind: [first] }) => first?.seconds ?? 0,
+  ],
+  tenants_behind: [
+    json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
+    ({ tenantsBehind }) => tenantsBehind,
+  ],
+  filling: [
+    { ...json.count, description: 'Tenants whose rows are made from the beginning, and not shown.' },
+    ({ filling }) => filling,
   ],
 });
 
-const jobView = json.view<ProjectionJob>({
+const jobView = json.view<RowJob>({
   id: [json.uuid, ({ id }) => id],
   kind: [json.oneOf(JOB_KINDS), ({ kind }) => kind],
-  projections: [json.listOf(json.oneOf(NAMES)), (job) => job.projections],
   tenant: [{ ...json.nullableText, description: 'null: all.' }, ({ tenant }) => tenant ?? null],
-  table: [{ ...json.nullableText, description: 'null: all.' }, ({ table }) => table ?? null],
   operator: [json.text, ({ operator }) => operator],
   state: [json.oneOf(JOB_STATES), ({ state }) => state],
   started_at: [json.timestamp, ({ startedAt }) => startedAt],
   ended_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ endedAt }) => endedAt ?? null],
-  progress: [json.orNull(json.ref('JobProgress')), ({ progress }) => progress ?? null],
-  reports: [json.listOf(json.ref('JobReport')), ({ reports }) => reports.map((each) => ({ error: null, ...each }))],
+  progress: [
+    json.orNull(json.ref('JobProgress')),
+    ({ progress }) =>
+      progress === undefined
+        ? null
+        : { tenant: progress.tenant, tenants: progress.tenants, done: progress.done, of: progress.of },
+  ],
+  tenants_done: [json.count, ({ tenantsDone }) => tenantsDone],
+  rows: [json.count, ({ rows }) => rows],
+  reports: [
+    { ...json.listOf(json.ref('JobReport')), description: 'What is not good comes first; the others may be left out.' },
+    ({ reports }) => reports.map((each) => ({ error: null, ...each })),
+  ],
   error: [{ ...json.nullableText, description: 'Why it failed.' }, ({ error }) => error ?? null],
 });
 
 const jobSchemas: json.Schemas = {
-  ProjectionJob: jobView.schema,
+  RowJob: jobView.schema,
   JobProgress: json.closedObject({
-    projection: json.text,
-    step: json.oneOf(['applying', 'comparing']),
-    done: { ...json.count, description: 'A position of the log, or compared tables.' },
+    tenant: { ...json.text, description: 'The one at work.' },
+    tenants: json.count,
+    done: { ...json.count, description: 'A position of the log.' },
     of: json.count,
-    records: json.count,
   }),
   JobReport: json.closedObject({
-    projection: json.text,
-    outcome: {
-      ...json.oneOf(JOB_OUTCOMES),
-      description: 'rebuilt: it stood the proof and is in place. asked: the projector has not tried it yet.',
-    },
+    tenant: json.text,
+    outcome: json.oneOf(JOB_OUTCOMES),
     position: json.count,
-    records: json.count,
+    rows: json.count,
     seconds: { type: 'number' },
-    differences: json.listOf(
-      json.closedObject({
-        tenant: json.nullableText,
-        table: json.nullableText,
-        place: json.text,
-        record: json.nullableText,
-        kind: json.text,
-        detail: json.text,
-      }),
-    ),
+    differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text, is: json.text })),
     more: { ...json.count, description: 'Differences beside those listed.' },
     error: json.nullableText,
   }),
 };
 
-const name = z.string('must be a string.').max(MAX_STRING_LENGTH, 'is too long.').optional();
 const jobBody = z.strictObject({
   kind: z.enum(JOB_KINDS, `must be one of ${JOB_KINDS.join(', ')}.`),
-  projection: z.enum(NAMES, `must be one of ${NAMES.join(', ')}.`).optional(),
-  tenant: name,
-  table: name,
+  tenant: z.string('must be a string.').max(MAX_STRING_LENGTH, 'is too long.').optional(),
 });
 
-const everyJob = (api: Api): readonly ProjectionJob[] => api.operator.jobs.all();
-
 /** @throws HttpError 404 */
-function jobOf(api: Api, id: string): ProjectionJob {
-  const job = everyJob(api).find((each) => each.id === id);
+function jobOf(api: Api, id: string): RowJob {
+  const job = api.operator.jobs.all().find((each) => each.id === id);
   if (job === undefined) throw notFound(`This process knows no job ${id}.`);
   return job;
 }
 
-/** @throws ValidationError for a scope that does not exist */
+/** @throws ValidationError for a tenant that does not exist */
 function requestIn({ directory }: Api, body: unknown): JobRequest {
-  const { kind, projection, tenant, table } = parseBody(jobBody, body);
-  const invalid = (field: string, message: string) => new ValidationError({ [field]: [message] });
-  const found = tenant === undefined ? undefined : directory.tenant(tenant);
-  if (tenant !== undefined && found === undefined) throw invalid('tenant', `There is no tenant ${tenant}.`);
-  if (tenant === undefined && (kind === 'retry' || table !== undefined))
-    throw invalid('tenant', 'The tenant field is required.');
-  if (table !== undefined && kind === 'retry') throw invalid('table', 'A retry has no table.');
-  if (table !== undefined && found?.assetTypes.has(table) !== true)
-    throw invalid('table', `The tenant has no table ${table}.`);
-  if (table !== undefined && projection !== undefined && projection !== 'records')
-    throw invalid('projection', 'A table goes with the projection records only.');
-  const chosen = table === undefined ? projection : 'records';
-  return { kind, projections: chosen === undefined ? NAMES : [chosen], tenant, table };
+  const request = parseBody(jobBody, body);
+  const invalid = (message: string) => new ValidationError({ tenant: [message] });
+  if (request.tenant !== undefined && directory.tenant(request.tenant) === undefined)
+    throw invalid(`There is no tenant ${request.tenant}.`);
+  if (request.tenant === undefined && request.kind === 'retry') throw invalid('The tenant field is required.');
+  return request;
 }
 
 export const operatorProjections: Resource = {
@@ -146,12 +122,12 @@ export const operatorProjections: Resource = {
   schemas: { Parked: parkedView.schema, Projection: projectionView.schema, ...jobSchemas },
   operations: {
     'GET /projections': {
-      id: 'operatorListProjections',
-      summary: 'Projections with position, lag and rate in each lane',
+      id: 'operatorGetProjection',
+      summary: 'How far the rows of tenants are, and which tenants are behind',
       allow: 'operators',
       work: 'operator',
-      answer: json.all('Projection'),
-      handle: async ({ operator }) => dataReply((await operator.projections()).map(projectionView.show)),
+      answer: json.one('Projection'),
+      handle: async ({ operator }) => dataReply(projectionView.show(await operator.projection())),
     },
     'GET /parked': {
       id: 'operatorListParked',
@@ -161,8 +137,9 @@ export const operatorProjections: Resource = {
       answer: json.linkedPage('Parked', MAX_OPERATOR_PAGE),
       async handle(api, call) {
         const { search = '', after } = parseQuery(pageQuery, call.query);
-        const keyOf = ({ tenant, projection }: Parked): string => `${tenant}.${projection}`;
-        const found = (await api.operator.parked())
+        const keyOf = ({ tenant, what }: ParkedView): string => `${tenant}.${what}`;
+        const found = api.operator
+          .parked()
           .filter(({ tenant }) => tenant.includes(search.toLowerCase()))
           .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
         const { entries, next } = pageAfter(found, keyOf, after);
@@ -171,23 +148,23 @@ export const operatorProjections: Resource = {
     },
     'GET /jobs': {
       id: 'operatorListJobs',
-      summary: `Rebuilds, verifications and retries that this process was asked for: those at work, and the last ${KEPT_OPERATOR_WORK} that ended`,
+      summary: `Rebuilds, verifications and retries that this process was asked for: the one at work, and the last ${KEPT_OPERATOR_WORK} that ended`,
       allow: 'operators',
-      answer: json.all('ProjectionJob'),
-      handle: (api) => dataReply(everyJob(api).map(jobView.show)),
+      answer: json.all('RowJob'),
+      handle: (api) => dataReply(api.operator.jobs.all().map(jobView.show)),
     },
     'POST /jobs': {
       id: 'operatorStartJob',
-      summary: 'Rebuild or verify read models, or retry what is parked of a tenant',
+      summary: 'Rebuild or verify the rows of a tenant or of all, or retry a parked one',
       description:
-        'Of everything, a tenant, or a table of it; all projections unless one is named. A rebuild fills a copy from the log, proves it and swaps it in; a verification changes nothing. No webhook is sent again. A job ends with its process.',
+        'A rebuild fills a copy from the log and swaps it in; a verification compares such a copy and changes nothing. No webhook is sent again. A job ends with its process.',
       allow: 'operators',
-      body: json.bodyOf(jobBody, { kind: 'verify', tenant: 'acme', projection: 'records' }),
+      body: json.bodyOf(jobBody, { kind: 'verify', tenant: 'acme' }),
       status: 202,
-      answer: json.one('ProjectionJob', 'It has begun.'),
+      answer: json.one('RowJob', 'It has begun.'),
       handle(api, { body, operator }) {
         const job = api.operator.jobs.start(requestIn(api, body), operator);
-        if (job === undefined) throw tooManyRequests(`${OPERATOR_WORK_AT_ONCE} jobs are at work already.`, 5);
+        if (job === undefined) throw tooManyRequests('Another job is at work.', 5);
         return dataReply(jobView.show(job));
       },
     },
@@ -195,7 +172,7 @@ export const operatorProjections: Resource = {
       id: 'operatorGetJob',
       summary: 'A job with its progress and results',
       allow: 'operators',
-      answer: json.one('ProjectionJob'),
+      answer: json.one('RowJob'),
       handle: (api, { path }) => dataReply(jobView.show(jobOf(api, path.id))),
     },
     'DELETE /jobs/:id': {
@@ -203,12 +180,12 @@ export const operatorProjections: Resource = {
       summary: 'Cancel a job: what its reports do not name stays as it was',
       allow: 'operators',
       status: 202,
-      answer: json.one('ProjectionJob', 'It ends soon.'),
+      answer: json.one('RowJob', 'It ends soon.'),
       errors: [409],
       handle(api, { path, operator, req }) {
         const { id } = jobOf(api, path.id);
         if (!api.operator.jobs.cancel(id)) throw new ConflictError('The job has ended already.');
-        api.log.info({ job: id, operator, ...req.context.ids }, 'an operator cancels work on read models');
+        api.log.info({ job: id, operator, ...req.context.ids }, 'an operator cancels work on rows');
         return dataReply(jobView.show(jobOf(api, id)));
       },
     },

@@ -3,7 +3,6 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { MAX_OPERATOR_PAGE } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
-import type { Parked } from '../../ports/projectionProgress.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -12,11 +11,12 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { pageAfter, pageQuery, pageReply } from './pages.js';
+import type { ParkedView } from './parts.js';
 import { parkedView } from './projections.js';
 
 type Seen = {
   readonly tenant: Tenant;
-  readonly parked: readonly Parked[];
+  readonly parked: readonly ParkedView[];
   readonly behind: number;
   readonly inLog: { readonly bytes: number; readonly events: number };
   /** Undefined while the read models do not answer. */
@@ -40,7 +40,7 @@ const properties = {
   parked: [
     {
       ...json.listOf(json.ref('Parked')),
-      description: 'Projections that stopped at an event; `directory`: all of it.',
+      description: 'Stopped at an event that could not be applied.',
     },
     ({ parked }: Seen) => parked.map(parkedView.show),
   ],
@@ -117,13 +117,14 @@ export const operatorTenants: Resource = {
 const LOOK_MS = 1_000;
 
 async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Promise<readonly Seen[]> {
-  const { operator, usage, staleness, metrics } = api;
-  const [parked, records] = await Promise.all([operator.parked().catch(() => []), recordsOf(api, tenants)]);
+  const { operator, usage, progress, metrics } = api;
+  const parked = operator.parked();
+  const records = await recordsOf(api, tenants);
   return Promise.all(
     tenants.map(async (tenant) => ({
       tenant,
       parked: parked.filter((each) => each.tenant === tenant.name),
-      behind: staleness(tenant.name),
+      behind: progress.staleness(tenant.name),
       inLog: usage.inLog(tenant.name),
       records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
       lately: metrics.tenants.lately(tenant.name),

@@ -18,26 +18,17 @@ import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
+import { orderRevisionAt } from '../../queries/entries.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { historyList, historyPage } from '../assets/history.js';
-import {
-  AT,
-  atPosition,
-  type Moment,
-  momentIn,
-  PAST_ANSWERS,
-  pastOf,
-  pastOrderOf,
-  pastTableOf,
-  pastTypeOf,
-  unlessBuilding,
-} from '../assets/moments.js';
+import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { preconditionOf, tagOfText } from '../entityTags.js';
+import { notFound } from '../errors.js';
 import { exportOfOrder, exportReply } from '../export/operation.js';
 import { type JsonText, joined } from '../jsonAnswer.js';
 import { recordExample, recordInputSchema } from '../openapi/records.js';
@@ -116,30 +107,19 @@ async function documentAnswer(
  * The order as it was, with its parts and the records that they named, as these were. Without warnings: they are about the
  * webhooks of now.
  */
-async function pastOrderAnswer(
-  api: Api,
-  req: Request,
-  tenant: Tenant,
-  id: string,
-  query: URLSearchParams,
-  moment: Moment,
-): Promise<Reply> {
-  const past = await pastOf(api, req, moment);
-  const { order, position } = await pastOrderOf(api, req, past, id);
-  const { assetTypes } = past.tenant;
+async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: string, moment: Moment): Promise<Reply> {
   const { deadline } = req.context;
-  const find: SnapshotSource['find'] = async (name, key, values) => {
-    const table = await pastTableOf(api, req, past, pastTypeOf(past, name));
-    return api.pastTables.read(table, (reads) => reads.find(table, key, values), deadline);
-  };
-  const at = 'position' in past.moment ? past.moment.position : position;
-  const answer = async (): Promise<Reply> => {
-    const snapshot = await snapshotOf({ assetTypes, find }, id, order);
-    const body = await documentAnswer({ users: tenant.users, assetTypes }, snapshot, order, [], deadline);
-    return { body, headers: atPosition(at) };
-  };
-  // The records it names are as of the moment itself, which may be a time.
-  return unlessBuilding(api, req, query, 'position' in past.moment ? { at } : {}, answer, at);
+  const past = await pastOf(api, req, moment);
+  const { assetTypes } = past.tenant;
+  const revision = await orderRevisionAt(api.rows, tenant.name, id, past.position, deadline);
+  const order =
+    revision === undefined ? undefined : await api.commands.orders.loadAt(tenant.name, id, revision, deadline);
+  if (order === undefined) throw notFound(`There was no order ${id} then.`);
+  const reads = recordsAt(api, past);
+  const find: SnapshotSource['find'] = (table, key, values) => reads.find({ tenant: tenant.name, table }, key, values);
+  const snapshot = await snapshotOf({ assetTypes, find }, id, order.state);
+  const body = await documentAnswer({ users: tenant.users, assetTypes }, snapshot, order.state, [], deadline);
+  return { body, headers: atPosition(past.position) };
 }
 
 /** The order's fields, and the record or list of each relationship. */
@@ -201,13 +181,11 @@ export const orders: Resource = {
       allow: 'users',
       query: [AT],
       answer: orderDocumentResponse,
-      answers: PAST_ANSWERS,
-      errors: [507],
       // Reads the order's stream, not the read model.
       async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
         const moment = momentIn(query);
-        if (moment !== undefined) return pastOrderAnswer(api, req, tenant, id, query, moment);
+        if (moment !== undefined) return pastOrderAnswer(api, req, tenant, id, moment);
         const { commands } = api;
         const order = await commands.orders.load(tenant.name, id, req.context.deadline);
         if (order === undefined) throw unknownOrder(id);

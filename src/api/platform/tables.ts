@@ -4,10 +4,10 @@ import { createRecord, removePart, updateRecord } from '../../commands/records.j
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { TableFigures } from '../../ports/readModels.js';
-import { compareReply, comparison, comparisonAnswer } from '../assets/compare.js';
+import { compareReply, comparisonAnswer, comparisonPage } from '../assets/compare.js';
 import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
-import { AT, PAST_ANSWERS } from '../assets/moments.js';
+import { AT } from '../assets/moments.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
 import { anyRecord, pageReply, recordReply, taggedReply } from '../assets/records.js';
 import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
@@ -103,8 +103,7 @@ export const tables: Resource = {
       allow: 'users',
       query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
       answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-      answers: { ...LIST_ANSWERS, ...PAST_ANSWERS },
-      errors: [507],
+      answers: LIST_ANSWERS,
       handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
     },
     'GET /tables/:table/assets.csv': {
@@ -115,7 +114,7 @@ export const tables: Resource = {
     },
     'GET /tables/:table/compare': {
       id: 'platformCompareMoments',
-      ...comparison,
+      ...comparisonPage,
       allow: 'users',
       answer: comparisonAnswer(json.ref('AnyRecord')),
       handle: (api, call) => compareReply(api, call.req, tableOf(call), call.query),
@@ -124,8 +123,8 @@ export const tables: Resource = {
       id: 'platformListOperations',
       ...operationsList,
       allow: 'users',
-      handle: ({ commands, config }, call) =>
-        operationsReply(commands, requestUrl(call.req, config), call.caller, tableOf(call), call.query),
+      handle: (api, call) =>
+        operationsReply(api, requestUrl(call.req, api.config), call.caller, tableOf(call), call.query),
     },
     'POST /tables/:table/assets': {
       id: 'platformAddPart',
@@ -149,8 +148,6 @@ export const tables: Resource = {
       allow: 'users',
       query: [AT],
       answer: oneRecord,
-      answers: PAST_ANSWERS,
-      errors: [507],
       handle: (api, call) => recordReply(api, call.req, tableOf(call), call.path.id, call.query),
     },
     'GET /tables/:table/assets/:id/history': {

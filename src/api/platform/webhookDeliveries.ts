@@ -146,7 +146,7 @@ export const webhookDeliveries: Resource = {
         let entry = await find();
         if (entry === undefined) {
           // It may have been asked for a moment ago, by a resend or a test.
-          await untilShown(api, 'deliveries', tenant.name);
+          await untilShown(api, tenant.name);
           entry = await find();
         }
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
@@ -240,6 +240,6 @@ async function checkKnown(api: Api, tenant: Tenant, webhookId: string): Promise<
   const isLogged = async () => (await api.readModels.deliveries(tenant.name, { webhookId, limit: 1 })).length > 0;
   if (await isLogged()) return;
   // Its first delivery may have been requested a moment ago.
-  await untilShown(api, 'deliveries', tenant.name);
+  await untilShown(api, tenant.name);
   if (!(await isLogged())) throw new NotFoundError(`There is no webhook ${webhookId}.`);
 }

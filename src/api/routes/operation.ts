@@ -207,7 +207,7 @@ export type Reply = {
   readonly body?: JsonText;
   /** The compressed body; by default the body is compressed for each answer. */
   readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
-  readonly headers?: { readonly [name: string]: string };
+  readonly headers?: { readonly [name: string]: string } | undefined;
   /** Tag of the record or page. A read without one gets a tag of its bytes. */
   readonly tag?: string | undefined;
   /** Position of what was written. All reads after the answer show it. */

@@ -227,14 +227,15 @@ function pathOf({ params, path }: Request): Call['path'] {
  * Whether the read models show the write in time. If they do not, or cannot be reached, the write stands and the answer has
  * the header `Projection-Pending: true`.
  */
-function shownByReads(api: Api, req: Request, { written = 0 }: Reply): true | Promise<boolean> {
-  if (written === 0) return true;
-  const { context } = req;
-  const { config, log, tracer, readModels } = api;
+function shownByReads(api: Api, { context }: Request, reply: Reply): true | Promise<boolean> {
+  const written = Math.max(reply.written ?? 0, context.deadline.written);
+  if (written === 0 || context.tenantName === undefined) return true;
+  const { tenantName } = context;
+  const { config, log, tracer, progress } = api;
   const until = async (limitMs: number): Promise<boolean> => {
     const span = continueTrace(tracer, traceparentOf(context.span), 'wait until visible', {});
     const wait = async () => {
-      const isShown = await readModels.waitForEvent('records', written, limitMs, context.tenantName);
+      const isShown = await progress.waitFor(tenantName, written, limitMs);
       span?.setAttribute('dynamic_assets.visible', isShown);
       return isShown;
     };
@@ -310,9 +311,9 @@ async function send(api: Api, req: Request, res: Response, answer: Answer): Prom
 }
 
 /** Reads may lag behind writes. */
-function tellStaleness({ staleness }: Api, { context }: Request, res: Response): void {
+function tellStaleness({ progress }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
-  const seconds = staleness(context.tenantName);
+  const seconds = progress.staleness(context.tenantName);
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
 }
 

@@ -3,27 +3,26 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../../config.js';
 import { type Checked, checked, LOOK, machineChecks, settingsCheck } from '../../service/checks.js';
-import { readModelFile } from '../../service/engines.js';
 import { EXIT_FAILURE } from '../errors.js';
-import { withProjections, withTenants } from '../operator.js';
+import { withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
-import { broker, directory, logFile, quotas, readModels } from './engines.js';
+import { broker, directory, logFile, quotas, rows } from './engines.js';
 import { files } from './machine.js';
 
 export function doctorCommand(): Command {
   const definition = new Command('doctor').description(
-    'Check settings, files, keys, disk, event log, read models and broker, and give a remedy for each problem. Works with or without a running service. Exits with 1 if there is a problem.',
+    'Check settings, files, keys, disk, event log, rows and broker, and give a remedy for each problem. Works with or without a running service. Exits with 1 if there is a problem.',
   );
   definition.option(
     '--page-seconds <number>',
-    'time limit, in seconds, of the search for damaged pages in read models, broker and directory',
+    'time limit, in seconds, of the search for damaged pages in rows, broker and directory',
     secondsOption,
     PAGE_SECONDS,
   );
   return withJson(definition, 'dynamic-assets doctor').action(examine);
 }
 
-/** Enough for some 10 GB of cached read models. */
+/** Enough for some 10 GB of cached rows. */
 const PAGE_SECONDS = 60;
 
 function secondsOption(text: string): number {
@@ -57,22 +56,18 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
   const types = await checked('event types and secrets', away, () => withTenants(directory, config));
-  const counted = () => withTenants((tenants, tools) => quotas(config, tenants, tools), config);
+  const ofTenants = (look: typeof quotas) => () =>
+    withTenants((tenants, tools) => look(config, tenants, tools), config);
   return [
     log,
     types,
     // A log that could not be opened is reported once.
-    ...(types.detail === '' ? [] : [await checked('quotas', away, counted)]),
-    await checked('read models', away, () => ofReadModels(config)),
+    ...(types.detail === ''
+      ? []
+      : [await checked('quotas', away, ofTenants(quotas)), await checked('rows', away, ofTenants(rows))]),
     jobs,
   ];
 }
-
-/** Opening the embedded read models would create them. */
-const ofReadModels = (config: Config) =>
-  config.MONGODB_URL !== undefined || existsSync(readModelFile(config))
-    ? withProjections(readModels)
-    : Promise.resolve({ detail: 'not made yet: the first start makes it', findings: [] });
 
 function linesOf({ check, detail, findings }: Checked): string[] {
   if (findings.length === 0) return [`ok       ${check}: ${detail}`];

@@ -1,4 +1,4 @@
-/** Checks the engines: the log is complete and readable, the read models are current, and the broker's queue moves. */
+/** Checks the engines: the log is complete and readable, the rows are current, and the broker's queue moves. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -7,20 +7,22 @@ import { opens, signingKeysNow } from '../../commands/identity/signingKeys.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { signerOf } from '../../domain/identity/signingKeys.js';
-import type { Parked } from '../../ports/projectionProgress.js';
-import { type ProjectionStatus, statusOfLanes } from '../../projector/projections.js';
-import { afterFix, parkedSentence } from '../../projector/tenantState.js';
+import type { ParkedTenant } from '../../ports/progress.js';
+import { afterFix, parkedSentence } from '../../projections/tenantTexts.js';
 import { type Finding, type Looked, shown } from '../../service/checks.js';
-import { openBroker } from '../../service/engines.js';
+import { openBroker, openRowReads } from '../../service/engines.js';
 import { LogUsage } from '../../service/logUsage.js';
 import { OtherSecretsKeyError } from '../../service/signingKeys.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../../webhooks/queue.js';
-import type { OperatorTools, ProjectionTools } from '../operator.js';
+import type { OperatorTools } from '../operator.js';
+import { type RowsNow, rowsNow } from '../rowsNow.js';
 
 const ANSWER_WITHIN_MS = 10_000;
-/** A working projector commits several times a second. */
+/** A follower commits several times a second. */
 const MOVES_WITHIN_MS = 3_000;
+/** Tenants that a problem names at most. */
+const MAX_NAMED = 10;
 /** As in the alert rules. */
 const LONGEST_READY_MS = 60_000;
 
@@ -41,7 +43,7 @@ const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start th
 export async function directory(
   tenants: readonly Tenant[],
   { commands }: OperatorTools,
-  parked: readonly Parked[],
+  parked: readonly ParkedTenant[],
 ): Promise<Looked> {
   const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
   const signer = signerOf(await signingKeysNow(commands));
@@ -88,29 +90,52 @@ export async function quotas(config: Config, tenants: readonly Tenant[], { comma
 const NEEDS_RELEASE =
   'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
-/** A projection is behind only if it makes no progress. */
-export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
-  const first = await withTimeout(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
-  const late = first.filter(({ behind }) => behind > 0);
-  if (late.length > 0) await wait(MOVES_WITHIN_MS);
-  const now = late.length > 0 ? await statusOfLanes(lanes) : first;
-  const standing = now.filter(
-    ({ name, position, behind }) => behind > 0 && late.some((each) => each.name === name && each.position === position),
-  );
-  return {
-    detail: late.length === 0 ? 'they show the whole log' : 'they are catching up with the log',
-    findings: [...standing.map(standsStill), ...now.flatMap(({ parked }) => parked.map(isParked))],
+/** Rows are behind only if they make no progress. */
+export async function rows(
+  config: Config,
+  tenants: readonly Tenant[],
+  { commands: { eventStore } }: OperatorTools,
+): Promise<Looked> {
+  const stored = await openRowReads({ ...config, READER_THREADS: 1 });
+  const look = () => {
+    const names = tenants.map(({ name }) => name);
+    return withTimeout(
+      ANSWER_WITHIN_MS,
+      'The rows do not answer.',
+      rowsNow(config, { eventStore, rows: stored }, names),
+    );
   };
+  try {
+    const first = await look();
+    if (first.behind > 0) await wait(MOVES_WITHIN_MS);
+    const now = first.behind > 0 ? await look() : first;
+    const standing = now.behind > 0 && now.position === first.position ? [standsStill(now)] : [];
+    const parked = now.tenants.flatMap(({ tenant, parked: why }) =>
+      why === undefined ? [] : [isParked({ tenant, ...why })],
+    );
+    const detail = first.behind === 0 ? 'they show the whole log' : 'they are catching up with the log';
+    return { detail, findings: [...standing, ...parked] };
+  } finally {
+    await stored.close();
+  }
 }
 
-const standsStill = ({ name, position, behind }: ProjectionStatus): Finding => ({
-  problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
-  remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
-});
+const standsStill = ({ position, behind, tenants }: RowsNow): Finding => {
+  const late = tenants.filter(({ lacksSince }) => lacksSince !== undefined);
+  const named = late
+    .slice(0, MAX_NAMED)
+    .map(({ tenant }) => tenant)
+    .join(', ');
+  const more = late.length > MAX_NAMED ? ` and ${late.length - MAX_NAMED} more` : '';
+  return {
+    problem: `Rows stand still at position ${position}, ${behind} positions behind the log: those of ${named}${more}.`,
+    remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
+  };
+};
 
-const isParked = (parked: Parked): Finding => ({
+const isParked = (parked: ParkedTenant): Finding => ({
   problem: `${parkedSentence(parked)} ${parked.error}`,
-  remedy: afterFix(parked),
+  remedy: afterFix(parked.tenant),
 });
 
 /** Queues that are lost with one node of a cluster. */

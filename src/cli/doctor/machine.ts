@@ -1,11 +1,12 @@
 /** Checks the data directory, and the pages of its databases. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lookAtPages } from '../../adapters/damagedFiles.js';
 import type { Config } from '../../config.js';
 import type { Finding, Looked } from '../../service/checks.js';
-import { prepareDataDirectory } from '../../service/dataDirectory.js';
+import { prepareDataDirectory, ROWS } from '../../service/dataDirectory.js';
 import { usersOf } from '../../service/directoryUse.js';
+import { rowsDirectory } from '../../service/engines.js';
 import { withProgressBar } from '../output.js';
 
 /** @param pageSeconds see `pages` */
@@ -33,22 +34,34 @@ export async function files(config: Config, pageSeconds: number): Promise<Looked
 /** Files derived from the log, with what to do if one is damaged. */
 const DERIVED: readonly (readonly [name: string, remedy: string])[] = [
   [
-    'readmodels.db',
-    'Nothing is lost: "dynamic-assets projections rebuild" sets it aside and fills a new one from the event log, with or without the service.',
-  ],
-  [
     'broker.db',
     'Nothing is lost: stop all processes and start again, which sets it aside and fills a new one from the event log. Nothing that was delivered is sent again.',
   ],
   ['directory.db', 'Nothing is lost: the next start removes it and makes a new one from the event log.'],
 ];
 
+/** The files of tenants' rows, as `DERIVED`. */
+function rowFiles(config: Config): typeof DERIVED {
+  const directory = rowsDirectory(config);
+  const names = existsSync(directory) ? readdirSync(directory) : [];
+  return names.flatMap((name) => {
+    const [, tenant] = /^([^.]+)\.db$/.exec(name) ?? [];
+    if (tenant === undefined) return [];
+    const remedy = `Nothing is lost: "dynamic-assets projections rebuild --tenant ${tenant}" fills another one from the event log, with or without the service.`;
+    return [[join(ROWS, name), remedy]];
+  });
+}
+
+/** Files that are named at most. */
+const MAX_NAMED = 10;
+
 /**
  * Checks the pages of the derived databases.
  * @param seconds no further table is checked after this time
  */
-async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
-  const derived = DERIVED.filter(([name]) => existsSync(join(DATA_DIR, name)));
+async function pages(config: Config, seconds: number): Promise<Looked> {
+  const { DATA_DIR } = config;
+  const derived = [...DERIVED.filter(([name]) => existsSync(join(DATA_DIR, name))), ...rowFiles(config)];
   const until = performance.now() + seconds * 1_000;
   const findings: Finding[] = [];
   const unlooked: string[] = [];
@@ -63,6 +76,8 @@ async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
       else if (looked < tables) unlooked.push(`${name} (${looked} of ${tables} tables)`);
     }
   });
-  const rest = unlooked.length === 0 ? '' : `; not all pages were checked within ${seconds} s: ${unlooked.join(', ')}`;
+  const more = unlooked.length > MAX_NAMED ? ` and ${unlooked.length - MAX_NAMED} more` : '';
+  const named = `${unlooked.slice(0, MAX_NAMED).join(', ')}${more}`;
+  const rest = unlooked.length === 0 ? '' : `; not all pages were checked within ${seconds} s: ${named}`;
   return { detail: `${derived.length} databases made from the log are not damaged${rest}`, findings };
 }

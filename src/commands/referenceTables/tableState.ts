@@ -24,7 +24,7 @@ export type DecisionRecords = {
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
 /** What writing reference tables needs. */
-export type TablePorts = LogAccess & Pick<Commands, 'readModels'>;
+export type TablePorts = LogAccess & Pick<Commands, 'readModels' | 'progress'>;
 
 /** The wanted records, and those that would get a former id, as the rows show them. */
 export async function loadTable(

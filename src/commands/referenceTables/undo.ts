@@ -92,7 +92,7 @@ export class Undo {
 
   #isShown(position: Position): Promise<boolean> {
     const longestMs = Math.min(CATCH_UP_MS, Math.max(0, this.#until - performance.now()));
-    return this.commands.readModels.waitForEvent('records', position, longestMs, this.caller.tenant);
+    return this.commands.progress.waitFor(this.caller.tenant, position, longestMs);
   }
 
   /** Records that were looked at so far. */

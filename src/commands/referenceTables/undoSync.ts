@@ -1,18 +1,20 @@
 /** Undoes a whole sync session: the clean-up of its commit, then its batches, newest first. */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_SYNC_EVENTS, MAX_SYNC_RECORDS, MAX_SYNCS_LOOKED_THROUGH } from '../../domain/limits.js';
+import { MAX_SYNC_EVENTS } from '../../domain/limits.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { statusOf } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
-import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
+import type { RowReads } from '../../ports/rowStore.js';
+import { type SyncOperation, type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
-import { eventAt, type StreamReads } from '../streamPages.js';
+import { eventAt } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
-import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
 import { eventsOfBatch, Undo, type UndoOptions, type UndoResult, undoBatch, undoCleanUp } from './undo.js';
 
 const NEXT = 'must be the `next` of an answer.';
@@ -25,20 +27,16 @@ export const undoSyncBody = z.strictObject({
     .optional(),
 });
 
-/** @throws NotFoundError when it is not among the newest MAX_SYNCS_LOOKED_THROUGH sessions; the cancellation's reason */
+/** @throws NotFoundError; the cancellation's reason */
 export async function requireSync(
-  eventStore: StreamReads & Pick<EventStore, 'lastAppend'>,
+  rows: RowReads,
   table: TableRef,
   id: string,
   cancellation: Cancellation | undefined,
 ): Promise<SyncSession> {
-  let left = MAX_SYNCS_LOOKED_THROUGH;
-  for await (const session of syncSessions(eventStore, table, undefined, cancellation)) {
-    if (session.id === id) return session;
-    left -= 1;
-    if (left === 0) break;
-  }
-  throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
+  const session = await syncSession(rows, table, id, cancellation);
+  if (session === undefined) throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
+  return session;
 }
 
 /**
@@ -56,18 +54,16 @@ export async function undoSync(
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'synchronized');
   const { after } = parseBody(undoSyncBody, body);
-  const { eventStore } = commands;
+  const { rows } = commands;
   const table = { tenant: caller.tenant, table: assetType.name };
   const undo = new Undo(commands, caller, assetType, options);
-  const session = await requireSync(eventStore, table, id, caller.deadline);
-  const now = commands.now();
-  const budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
-  const work = await workOf(eventStore, table, session, now, budget, caller.deadline);
+  const session = await requireSync(rows, table, id, caller.deadline);
+  const work = await workOf(rows, table, session, { entries: MAX_SYNC_EVENTS }, caller.deadline);
   if (work === undefined) {
     throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
   }
   const isCleanedUp = work.operations.some(({ kind }) => kind === 'clean_up');
-  const status = statusOf(session, isCleanedUp, now);
+  const status = statusOf(session, isCleanedUp, commands.now());
   if (status === 'started' || status === 'committing') {
     throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);
   }

@@ -9,7 +9,7 @@ import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
-import { type Caller, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
+import { type Caller, type Commands, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
@@ -59,7 +59,7 @@ const SHOWN_WITHIN_MS = 5_000;
  * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
  */
 export async function resendFailed(
-  commands: DirectoryCommands & { readonly readModels: DeliveryLog },
+  commands: DirectoryCommands & Pick<Commands, 'progress'> & { readonly readModels: DeliveryLog },
   caller: Caller,
   webhookId: string,
   body: unknown,
@@ -68,10 +68,10 @@ export async function resendFailed(
   const input = parseBody(resendFailedBody, body);
   const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
-  const { eventStore, readModels } = commands;
+  const { eventStore, readModels, progress } = commands;
   const patienceMs = patience(caller, SHOWN_WITHIN_MS);
   const head = await eventStore.head();
-  if (!(await readModels.waitFor('deliveries', head, patienceMs, caller.tenant))) {
+  if (!(await progress.waitFor(caller.tenant, head, patienceMs))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();

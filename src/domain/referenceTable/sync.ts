@@ -88,3 +88,46 @@ export function refusalOfSync(newest: Sync | undefined, id: string, now: string)
   if (Date.parse(now) >= Date.parse(expiryOf(newest))) return `${id} is older than ${SYNC_HOURS} hours. ${remedy}`;
   return undefined;
 }
+
+/** A session of the past, or the present one. */
+export type PastSync = Sync & {
+  /** When a batch of it was refused, or it was closed or committed. */
+  readonly changedAt: string;
+  /** When the next one was started. */
+  readonly supersededAt?: string | undefined;
+};
+
+export type SyncStatus = 'started' | 'committing' | 'committed' | 'expired' | 'aborted';
+
+const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Date.parse(other);
+
+/** When it stopped taking batches; undefined while it takes some. @param now ISO 8601 */
+export function endOf(session: PastSync, now: string): string | undefined {
+  const { committed, failure, supersededAt, changedAt } = session;
+  if (committed !== undefined || failure !== undefined) return changedAt;
+  const expiresAt = expiryOf(session);
+  const ends = [...(supersededAt === undefined ? [] : [supersededAt]), ...(isAfter(now, expiresAt) ? [expiresAt] : [])];
+  return ends.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
+}
+
+/** @param isCleanedUp whether the table's stream has its deletion */
+export function statusOf(session: PastSync, isCleanedUp: boolean, now: string): SyncStatus {
+  if (session.committed !== undefined || isCleanedUp) return 'committed';
+  if (session.failure !== undefined) return 'aborted';
+  const end = endOf(session, now);
+  if (end === undefined) return session.closed === undefined ? 'started' : 'committing';
+  return end === expiryOf(session) ? 'expired' : 'aborted';
+}
+
+/** The most by which the clocks of two processes that write to one table may differ. */
+const CLOCKS_APART_MS = 60_000;
+
+const shifted = (time: string, ms: number): string =>
+  `${new Date(Date.parse(time) + ms).toISOString().slice(0, 23)}000Z`;
+
+/** A range of time that contains all operations of the session. */
+export const timesOf = (session: PastSync, now: string): { readonly from: string; readonly to?: string } => {
+  const end = endOf(session, now);
+  const from = shifted(session.startedAt, -CLOCKS_APART_MS);
+  return end === undefined ? { from } : { from, to: shifted(end, CLOCKS_APART_MS) };
+};

@@ -40,7 +40,7 @@ it('a write is a span of the caller’s trace: its append, its projection and th
   expect(wait).toMatchObject({ parentSpanId: request.spanId, attributes: { 'dynamic_assets.visible': true } });
   const project = only(spans, 'project');
   expect(project).toMatchObject({ parentSpanId: request.spanId, kind: KIND.consumer, status: { code: 0 } });
-  expect(project.attributes).toEqual({ 'dynamic_assets.events': 1, 'dynamic_assets.commit.events': 1 });
+  expect(project.attributes).toEqual({ 'dynamic_assets.events': 1 });
   for (const { startTimeUnixNano, endTimeUnixNano } of [append, project, wait]) {
     expect(endTimeUnixNano).toBeGreaterThanOrEqual(startTimeUnixNano);
     // The clock of a span's start has milliseconds.

@@ -52,8 +52,8 @@ export class LogInMemory {
           this.#table(table)
             .records.filter((record) => record.batchId !== batchId)
             .slice(0, count),
-        waitForEvent: async () => true,
       },
+      progress: { waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
       newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,
     } as unknown as Commands);

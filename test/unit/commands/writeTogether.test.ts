@@ -55,7 +55,9 @@ function openTable() {
         const found = [...keys.map(rows.byKey), ...ids.map(rows.byId)].filter((each) => each !== undefined);
         return { revision, lastEventAt: '', records: found, formerIds: new Map() };
       },
-      waitForEvent: async (_projection: string, position: number) => {
+    },
+    progress: {
+      waitFor: async (_tenant: string, position: number) => {
         waitedFor.push(position);
         return true;
       },

@@ -12,7 +12,7 @@ describe('where the follower tells', () => {
   let progress: Progress;
   beforeEach(() => {
     rows = new MemoryRows();
-    progress = new Progress(rows, true);
+    progress = new Progress(rows, { isTold: true });
   });
 
   test('a wait ends with the news of its position', async () => {
@@ -34,7 +34,7 @@ describe('where the follower tells', () => {
     progress.tell({ kind: 'parked', tenant: 'acme', parked });
     expect(await waiting).toBe(false);
     expect(await progress.waitFor('acme', 9, LONG)).toBe(false);
-    expect([...progress.parked.keys()]).toEqual(['acme']);
+    expect(progress.parked()).toEqual([{ tenant: 'acme', ...parked }]);
     progress.tell({ kind: 'running', tenant: 'acme' });
     const afterRetry = progress.waitFor('acme', 9, LONG);
     progress.tell({ kind: 'applied', tenant: 'acme', position: 9 });
@@ -44,6 +44,17 @@ describe('where the follower tells', () => {
     const deleted = progress.waitFor('other', 9, LONG);
     progress.tell({ kind: 'deleted', tenant: 'other' });
     expect(await deleted).toBe(false);
+  });
+
+  test('a position where the tenant has no event is reached with the log', async () => {
+    const waiting = progress.waitFor('acme', 9, LONG);
+    progress.tell({ kind: 'applied', tenant: 'other', position: 9 });
+    progress.tell({ kind: 'read', position: 9 });
+    expect(await waiting).toBe(true);
+    expect(progress.position).toBe(9);
+    progress.tell({ kind: 'filling', tenant: 'acme' });
+    expect(progress.filling()).toBe(1);
+    expect(await progress.waitFor('acme', 9, LONG)).toBe(false);
   });
 
   test('a cancelled wait ends', async () => {
@@ -56,17 +67,29 @@ describe('where the follower tells', () => {
   test('staleness is the age of the oldest event that is not applied', () => {
     const since = new Date(Date.now() - 5_500).toISOString();
     progress.tell({ kind: 'behind', since: new Map([['acme', since]]) });
-    expect([...progress.behind]).toEqual([['acme', 5]]);
+    expect(progress.behind()).toEqual([{ tenant: 'acme', seconds: 5 }]);
     expect(progress.staleness('other')).toBe(0);
     progress.tell({ kind: 'behind', since: new Map() });
     expect(progress.staleness('acme')).toBe(0);
   });
 });
 
+test('rows that are parked, filled or too old are refused, and the reason is said', () => {
+  const progress = new Progress(new MemoryRows(), { isTold: true, maxStalenessSeconds: 10 });
+  expect(progress.refusal('acme')).toBeUndefined();
+  progress.tell({ kind: 'behind', since: new Map([['acme', new Date(Date.now() - 11_500).toISOString()]]) });
+  expect(progress.refusal('acme')).toMatch('11 seconds behind what was written, more than the 10 ');
+  expect(progress.refusal('other')).toBeUndefined();
+  progress.tell({ kind: 'parked', tenant: 'acme', parked });
+  expect(progress.refusal('acme')).toMatch('the event X at position 8 could not be applied');
+  progress.tell({ kind: 'filling', tenant: 'acme' });
+  expect(progress.refusal('acme')).toBe('The rows of this tenant are being made.');
+});
+
 describe('where nobody tells', () => {
   test('the rows are asked until they are there, parked, or the time is over', async () => {
     const rows = new MemoryRows();
-    const progress = new Progress(rows, false);
+    const progress = new Progress(rows, { isTold: false });
     const waiting = progress.waitFor('acme', 7, LONG);
     await moveTo(rows, 7);
     expect(await waiting).toBe(true);
@@ -85,6 +108,6 @@ describe('where nobody tells', () => {
     rows.progress = async () => {
       throw new Error('The engine is away.');
     };
-    await expect(new Progress(rows, false).waitFor('acme', 7, LONG)).rejects.toThrow('The engine is away.');
+    await expect(new Progress(rows, { isTold: false }).waitFor('acme', 7, LONG)).rejects.toThrow('The engine is away.');
   });
 });

@@ -1,72 +1,79 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
-import type { EventStore } from '#app/ports/eventStore.js';
-import { ProjectionWatch } from '#app/projector/projections.js';
-import type { Behind } from '#app/reading/staleness.js';
+import type { TenantBehind } from '#app/ports/progress.js';
 import { readiness } from '#app/service/engineHealth.js';
+import { RowWatch } from '#app/service/rowWatch.js';
 
 describe('readiness', () => {
   const HEAD = 10;
-  let reached = HEAD;
+  let position: number;
+  let filling: number;
+  let time: number;
   let failure: Error | undefined;
-  let withheld: string | undefined;
-  let behind: Behind | undefined;
+  let behind: readonly TenantBehind[];
   let ask: ReturnType<typeof readiness>;
-  const report = () => ask(true);
-  const ready = async () => (await report()).ready;
+  const projections = async () => (await ask(true)).checks.projections;
+  const ready = async () => (await ask(true)).ready;
 
   beforeEach(() => {
-    reached = HEAD;
+    position = HEAD;
+    filling = 0;
+    time = 0;
     failure = undefined;
-    withheld = undefined;
-    behind = undefined;
+    behind = [];
     const progress = {
-      checkpoint: async () => reached,
-      anchor: async () => undefined,
-      parked: async () => [],
-      checkpoints: async () => new Map<string, number>(),
-      outOfOrder: async () => [],
-      waitFor: async (_projection: string, position: number) => reached >= position,
-      waitForEvent: async (_projection: string, position: number) => reached >= position,
+      get position() {
+        return position;
+      },
+      filling: () => filling,
     };
-    const subscribe: EventStore['subscribe'] = async function* () {
-      yield { events: [], position: HEAD, caughtUp: true };
-    };
-    const watch = new ProjectionWatch({ head: async () => HEAD, subscribe }, progress);
     ask = readiness({
       engines: {},
-      watch,
-      withheld: async () => withheld,
-      parked: async () => [],
-      behind: async () => behind,
-      projectorFailure: () => failure,
+      watch: new RowWatch({ head: async () => HEAD }, progress, () => time),
+      parked: () => [],
+      behind: () => behind,
+      rowsFailure: () => failure,
     });
   });
 
-  test('says why nothing is read', async () => {
-    withheld = 'The read models are rebuilt.';
-    expect(await report()).toEqual({ ready: false, checks: { projections: { ok: false, detail: withheld } } });
+  test('comes when all rows have caught up with the log, also those of tenants that are filled', async () => {
+    position = 5;
+    const detail = 'The rows have not caught up yet: they are at position 5 of 10.';
+    expect(await ask(true)).toEqual({ ready: false, checks: { projections: { ok: false, detail } } });
+    position = HEAD;
+    filling = 1;
+    expect(await ready()).toBe(false);
+    filling = 0;
+    expect(await ready()).toBe(true);
+    filling = 1;
+    expect(await ready()).toBe(true);
+  });
+
+  test('goes while the rows stand still behind the log', async () => {
+    expect(await ready()).toBe(true);
+    position = 5;
+    expect(await ready()).toBe(true);
+    time = 30_001;
+    expect(await projections()).toEqual({ ok: false, detail: 'The rows stand still at 5; the log is at 10.' });
   });
 
   test('is given while tenants are behind, at most ten of whom are named, and all are counted', async () => {
-    behind = { names: Array.from({ length: 12 }, (_, n) => `acme${n}`), isAll: true, seconds: 75 };
+    behind = Array.from({ length: 12 }, (_, n) => ({ tenant: `acme${n}`, seconds: 75 - n }));
     const detail =
       'by up to 75 seconds: acme0, acme1, acme2, acme3, acme4, acme5, acme6, acme7, acme8, acme9, and 2 more.';
-    expect(await report()).toEqual({
+    expect(await ask(true)).toEqual({
       ready: true,
       checks: { projections: { ok: true, detail: `12 tenants are behind what was written, ${detail}` } },
     });
-    behind = { ...behind, isAll: false };
-    expect(JSON.stringify(await report())).toContain('At least 12 tenants are behind');
   });
 
-  test('comes back after the projector failed only when the projections have caught up', async () => {
+  test('comes back after the follower failed only when the rows have caught up', async () => {
     expect(await ready()).toBe(true);
     failure = new Error('MongoDB is away');
     expect(await ready()).toBe(false);
     failure = undefined;
-    reached = 5;
+    position = 5;
     expect(await ready()).toBe(false);
-    reached = HEAD;
+    position = HEAD;
     expect(await ready()).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-/** What is new in the log reaches a thread of one lane: its own tenants' events at once, and of the others how far it is. */
+/** What is new in the log reaches the thread that follows it. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import {
@@ -8,7 +8,6 @@ import {
   type RecordedEvent,
   type SubscribeOptions,
 } from '#app/ports/eventStore.js';
-import { ONLY_LANE } from '#app/projector/lanes.js';
 import { followFeed, QuietSlices, serveFeed } from '#app/service/sharedFeed.js';
 
 /** A log whose events are a tenant and a position. `failure`: thrown by whoever follows. */
@@ -59,11 +58,11 @@ afterEach(() => {
   for (const { port1 } of channels) port1.close();
 });
 
-/** A thread of the lane that follows the log, and what it has seen. */
-function thread(lane = ONLY_LANE) {
+/** A thread that follows the log, and what it has seen. */
+function thread() {
   const channel = new MessageChannel();
   channels.push(channel);
-  serveFeed(log.store, lane, channel.port1);
+  serveFeed(log.store, channel.port1);
   const signal = new AbortController();
   ending.push(signal);
   const seen: EventSlice[] = [];
@@ -90,17 +89,6 @@ test('what is stored comes first, then what is new, each event once and in order
   expect(positions(seen)).toEqual(Array.from({ length: 23 }, (_, index) => index + 1));
   end();
   await ended;
-});
-
-test('of others’ events a lane learns only how far the log is', async () => {
-  const { seen } = thread({ index: 0, of: 2 });
-  await until(() => log.subscriptions === 2);
-  for (let n = 0; n < 10; n++) log.append('a');
-  await until(() => seen.at(-1)?.position === 10);
-  expect(positions(seen)).toEqual([]);
-  log.append('b');
-  await until(() => seen.at(-1)?.position === 11);
-  expect(positions(seen)).toEqual([11]);
 });
 
 test('what ends the subscription of the process is thrown in the thread', async () => {

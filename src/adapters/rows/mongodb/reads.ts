@@ -1,5 +1,5 @@
 /** What every process asks of rows on MongoDB. */
-import { type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
+import { type Checkpoint, type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
 import { type Database, MongoConnection } from './connection.js';
 import { Definitions } from './definitions.js';
 import { progressOf } from './documents.js';
@@ -40,3 +40,16 @@ export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
 
 /** @param id a tenant, or a copy */
 export const tenantIn = async ({ tenants }: Database, id: string) => (await tenants.findOne({ _id: id })) ?? undefined;
+
+/** The least that writers of all shares have kept. */
+export async function keptCheckpoint(url: string): Promise<Checkpoint | undefined> {
+  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+  try {
+    return await connection.run(async ({ checkpoints }) => {
+      const { _id, ...first } = (await checkpoints.findOne({}, { sort: { position: 1 } })) ?? {};
+      return 'position' in first ? first : undefined;
+    });
+  } finally {
+    await connection.close();
+  }
+}

@@ -92,7 +92,7 @@ export class Search {
       case 'outsideBatch':
         return { rank: 5, find: () => this.#outside(condition.batch) };
       case 'contains':
-        return this.#accessByTrigrams(condition) ?? this.#accessByIndex(condition, 4);
+        return this.#accessByTrigrams(condition) ?? this.#accessByIndex(condition, 4, this.#isForTrigrams(condition));
       case 'equals':
         return this.#accessByKey(condition) ?? this.#accessByIndex(condition, 2);
       default:
@@ -112,9 +112,14 @@ export class Search {
     return this.#ranked(0, 'rows INDEXED BY rows_key', { text: where, cells: [JSON.stringify(keys)] });
   }
 
+  #isForTrigrams({ field, anyOf }: Pick<Contains, 'field' | 'anyOf'>): boolean {
+    const isLong = anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS);
+    return isLong && textSlot(this.#now.space, field) !== undefined;
+  }
+
   #accessByTrigrams({ field, anyOf }: Contains): Access | undefined {
     const slot = textSlot(this.#now.space, field);
-    if (slot === undefined || anyOf.some((part) => [...part].length < SHORTEST_IN_TRIGRAMS)) return undefined;
+    if (slot === undefined || !this.#isForTrigrams({ field, anyOf })) return undefined;
     const index = this.#now.indexes.texts.find((each) => each.slot === slot);
     if (index === undefined) this.wanted.push({ kind: 'text', slot });
     if (index === undefined || index.upto !== undefined) return undefined;
@@ -128,12 +133,18 @@ export class Search {
   }
 
   /** By an index that begins with the field's column. */
-  #accessByIndex(condition: Exclude<FieldCondition, { kind: 'ids' }>, rank: number): Access | undefined {
+  #accessByIndex(
+    condition: Exclude<FieldCondition, { kind: 'ids' }>,
+    rank: number,
+    isByTrigrams = false,
+  ): Access | undefined {
     const column = columnOf(this.#now.space, condition.field);
     if (column === undefined || (condition.kind === 'contains' && !column.startsWith('s'))) return undefined;
     const index = this.#now.indexes.sorts.find(({ terms }) => terms[0]?.column === column);
     if (index === undefined) {
-      this.wanted.push({ kind: 'sort', terms: [column, 'id'].map((each) => ({ column: each, descending: false })) });
+      // Trigrams were asked for already, and need no other index beside them.
+      if (!isByTrigrams)
+        this.wanted.push({ kind: 'sort', terms: [column, 'id'].map((each) => ({ column: each, descending: false })) });
       return undefined;
     }
     const from = `rows INDEXED BY ${index.name}`;

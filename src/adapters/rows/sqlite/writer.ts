@@ -1,4 +1,5 @@
 /** Writes rows into one file a tenant, in the thread that opens it. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -17,7 +18,7 @@ import {
 } from '../../../ports/rowStore.js';
 import { isDamage } from '../../damagedFiles.js';
 import { openDerived } from '../../derivedSqlite.js';
-import { codeOf, type Database } from '../../openSqlite.js';
+import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
 import { Changes } from './changes.js';
 import { Connection } from './connection.js';
 import { dumpOf } from './dump.js';
@@ -31,6 +32,22 @@ const WAIT_FOR_INDEX_MS = 20;
 
 export function openRowWriter({ directory }: { readonly directory: string }): RowWriter {
   return new SqliteRowWriter(new RowFiles(directory));
+}
+
+const FOLLOWER_FILE = 'follower.sqlite';
+const CHECKPOINT = 'SELECT text FROM checkpoint';
+
+/** What the last writer kept, or the one that is open meanwhile. */
+export function keptCheckpoint(directory: string): Checkpoint | undefined {
+  const file = join(directory, FOLLOWER_FILE);
+  if (!existsSync(file)) return undefined;
+  const db = openSqlite(file, { readonly: true, timeout: 5_000 });
+  try {
+    const text = db.prepare<[], string>(CHECKPOINT).pluck().get();
+    return text === undefined ? undefined : JSON.parse(text);
+  } finally {
+    db.close();
+  }
 }
 
 /**
@@ -53,7 +70,7 @@ class SqliteRowWriter implements RowWriter {
 
   constructor(files: RowFiles) {
     this.#files = files;
-    this.#follower = openDerived(join(files.directory, 'follower.sqlite'), {
+    this.#follower = openDerived(join(files.directory, FOLLOWER_FILE), {
       version: 1,
       schema: FOLLOWER,
       timeoutMs: 5_000,
@@ -155,7 +172,7 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
-    const text = this.#follower.prepare<[], string>('SELECT text FROM checkpoint').pluck().get();
+    const text = this.#follower.prepare<[], string>(CHECKPOINT).pluck().get();
     return text === undefined ? undefined : JSON.parse(text);
   }
 

@@ -1,0 +1,160 @@
+/** Work on rows for the command line: the running service does it, or a thread of the command's own where none runs. */
+import { request as httpRequest } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { z } from 'zod';
+import { signingKeysNow } from '../commands/identity/signingKeys.js';
+import type { Config } from '../config.js';
+import { signerOf } from '../domain/identity/signingKeys.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { JOB_OUTCOMES, type JobRequest, type RunRowJob } from '../ports/rowJobs.js';
+import { Progress } from '../projections/progress.js';
+import { useDirectory, usersOf } from '../service/directoryUse.js';
+import { openRowReads } from '../service/engines.js';
+import { startRowsThread } from '../service/rowsThread.js';
+import { tokensOfCommand } from '../service/tokens.js';
+import { CliError } from './errors.js';
+import { type OperatorTools, operator, withEventStore, withToolsOn } from './operator.js';
+
+const LOOK_MS = 100;
+
+/** Runs `work` with what does jobs on rows. @throws CliError where the running service cannot be asked; errors of the work */
+export async function withRowJobs<T>(
+  config: Config,
+  signal: AbortSignal,
+  work: (run: RunRowJob) => Promise<T>,
+): Promise<T> {
+  const users = await usersOf(config.DATA_DIR);
+  const address = users.find((user) => user.address !== undefined)?.address;
+  if (address !== undefined) {
+    const session = await withToolsOn(config, (tools) => signedIn(config, address, tools));
+    return work((...asked) => askService(session, ...asked));
+  }
+  if (users.length > 0) throw new CliError(`${users.map(({ shown }) => shown).join(' and ')} uses the data directory.`);
+  const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections', alone: true });
+  try {
+    return await withEventStore(config, (eventStore) => withOwnThread(config, { eventStore, signal }, work));
+  } finally {
+    use.release();
+  }
+}
+
+/** Follows the log here, up to its end as it is now. @throws the reason of the signal */
+async function withOwnThread<T>(
+  config: Config,
+  { eventStore, signal }: { readonly eventStore: EventStore; readonly signal: AbortSignal },
+  work: (run: RunRowJob) => Promise<T>,
+): Promise<T> {
+  const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+  const progress = new Progress(rows, { isTold: true });
+  const log = pino({ level: 'silent' });
+  const onNews: Parameters<typeof startRowsThread>[1]['onNews'] = (news) => progress.tell(news);
+  const thread = startRowsThread({ ...config, acceptLog: false }, { eventStore, log, tracer: undefined, onNews });
+  try {
+    const head = await eventStore.head();
+    while (progress.position < head || progress.filling() > 0) {
+      const failure = thread.failure();
+      if (failure !== undefined) throw failure;
+      await delay(LOOK_MS, undefined, { signal });
+    }
+    return await work(thread.run);
+  } catch (error) {
+    // The thread has reasons of its own.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    await thread.stop();
+    await rows.close();
+  }
+}
+
+type Session = { readonly address: string; readonly host: string; readonly token: string };
+
+async function signedIn(config: Config, address: string, { commands }: OperatorTools): Promise<Session> {
+  const stored = await signingKeysNow(commands);
+  if (signerOf(stored) === undefined) throw new CliError('There is no key yet that signs in: start the service once.');
+  const link = await tokensOfCommand(config, stored, commands.secretBox).issueOperatorLink(operator('').actor.id);
+  const service = { address, host: `${config.OPERATOR_HOST}:${new URL(address).port}`, token: '' };
+  const { token } = z
+    .object({ token: z.string() })
+    .parse(await ask(service, 'POST', '/sessions', { token: link.token }));
+  return { ...service, token };
+}
+
+const report = z.object({
+  tenant: z.string(),
+  outcome: z.enum(JOB_OUTCOMES),
+  position: z.number(),
+  rows: z.number(),
+  seconds: z.number(),
+  differences: z.array(
+    z.object({
+      space: z.string(),
+      kind: z.enum(['space', 'row', 'version']),
+      id: z.string(),
+      is: z.enum(['missing', 'unexpected', 'different']),
+    }),
+  ),
+  more: z.number(),
+  error: z.string().nullable(),
+});
+const job = z.object({
+  id: z.string(),
+  ended_at: z.string().nullable(),
+  error: z.string().nullable(),
+  progress: z.object({ tenant: z.string(), tenants: z.number(), done: z.number(), of: z.number() }).nullable(),
+  tenants_done: z.number(),
+  reports: z.array(report),
+});
+
+/** As `RunRowJob`; of many tenants, only the reports that the service keeps are passed on. */
+async function askService(
+  session: Session,
+  request: JobRequest,
+  { onProgress, onReport }: Parameters<RunRowJob>[1],
+  signal: AbortSignal,
+): Promise<void> {
+  const { id } = job.parse(await ask(session, 'POST', '/jobs', request));
+  const path = `/jobs/${id}`;
+  for (;;) {
+    const found = job.parse(await ask(session, 'GET', path));
+    const { progress, tenants_done: tenantsDone, reports, error, ended_at: endedAt } = found;
+    if (progress !== null) onProgress({ ...progress, tenantsDone });
+    if (endedAt !== null) {
+      for (const { error: why, ...each } of reports) onReport({ ...each, ...(why === null ? {} : { error: why }) });
+      if (error !== null) throw new CliError(error);
+      return;
+    }
+    if (signal.aborted) {
+      await ask(session, 'DELETE', path).catch(() => undefined);
+      signal.throwIfAborted();
+    }
+    await delay(LOOK_MS);
+  }
+}
+
+/** @throws CliError with the answer's message */
+function ask({ address, host, token }: Session, method: string, path: string, body?: unknown): Promise<unknown> {
+  const url = new URL(`/api/v1/operator${path}`, address);
+  const headers = {
+    Host: host,
+    ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { method, headers }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (some: string) => {
+        text += some;
+      });
+      answer.on('end', () => {
+        const { data, message } = JSON.parse(text === '' ? '{}' : text);
+        if ((answer.statusCode ?? 500) < 300) resolve(data);
+        else reject(new CliError(`The service at ${address} answers: ${message}`));
+      });
+    });
+    sent.on('error', (error) => reject(new CliError(`The service at ${address} does not answer.`, { cause: error })));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}

@@ -1,0 +1,27 @@
+/** How far the rows of tenants are, for those that read them (`projections/progress.ts`). */
+import type { Position } from './eventStore.js';
+import type { Parked } from './rowStore.js';
+
+/** One tenant whose rows lack something. */
+export type TenantBehind = { readonly tenant: string; readonly seconds: number };
+
+export type ParkedTenant = Parked & { readonly tenant: string };
+
+export interface RowProgress {
+  /**
+   * Resolves true as soon as the tenant's rows show the position, whether or not the event there is the tenant's; false after
+   * `timeoutMs`, and at once while the tenant is parked.
+   */
+  waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
+  /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
+  refusal(tenant: string): string | undefined;
+  /** Age of the tenant's oldest event that its rows lack, in whole seconds; 0 while none is old. */
+  staleness(tenant: string): number;
+  /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
+  behind(): readonly TenantBehind[];
+  parked(): readonly ParkedTenant[];
+  /** How many tenants' rows are made from the beginning. */
+  filling(): number;
+  /** As far as the log was read for all tenants. */
+  readonly position: Position;
+}

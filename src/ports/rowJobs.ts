@@ -1,0 +1,84 @@
+/** Rebuilds, verifications and retries of tenants' rows as an operator asks for them and follows them (`service/rowJobs.ts`). */
+import type { Position } from './eventStore.js';
+
+export const JOB_KINDS = ['rebuild', 'verify', 'retry'] as const;
+export type JobKind = (typeof JOB_KINDS)[number];
+
+/** Of all tenants, one after the other, if none is named. */
+export type JobRequest = { readonly kind: JobKind; readonly tenant?: string | undefined };
+
+export type JobProgress = {
+  /** The tenant at work, and tenants that are done. */
+  readonly tenant: string;
+  readonly tenantsDone: number;
+  readonly tenants: number;
+  /** Positions of the log. */
+  readonly done: Position;
+  readonly of: Position;
+};
+
+/** A space, a row or a state of a row that is not as the log says. Without values: they may be confidential. */
+export type RowDifference = {
+  readonly space: string;
+  readonly kind: 'space' | 'row' | 'version';
+  readonly id: string;
+  readonly is: 'missing' | 'unexpected' | 'different';
+};
+
+export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'goes_on', 'parked', 'failed'] as const;
+
+/** What came of one tenant. */
+export type JobReport = {
+  readonly tenant: string;
+  readonly outcome: (typeof JOB_OUTCOMES)[number];
+  /** As far as the log was applied; of a parked tenant, the event that failed. */
+  readonly position: Position;
+  readonly rows: number;
+  readonly seconds: number;
+  /** The first that a verification found, and how many there are beside those. */
+  readonly differences: readonly RowDifference[];
+  readonly more: number;
+  /** Why it failed, or is parked. */
+  readonly error?: string;
+};
+
+export const isGood = ({ outcome }: Pick<JobReport, 'outcome'>): boolean =>
+  outcome === 'rebuilt' || outcome === 'equal' || outcome === 'goes_on';
+
+export const JOB_STATES = ['running', 'done', 'failed', 'cancelled'] as const;
+
+export type RowJob = JobRequest & {
+  readonly id: string;
+  readonly operator: string;
+  readonly state: (typeof JOB_STATES)[number];
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly progress?: JobProgress;
+  /** Those that are not good, and the last of the others; at most MAX_JOB_REPORTS. */
+  readonly reports: readonly JobReport[];
+  /** Tenants with a report, and their rows. */
+  readonly tenantsDone: number;
+  readonly rows: number;
+  /** Why it failed. */
+  readonly error?: string;
+};
+
+/** Of one process: another one does not know them. */
+export interface RowJobs {
+  /** Undefined: one is at work already. */
+  start(request: JobRequest, operator: string): RowJob | undefined;
+  /** The latest first. */
+  all(): readonly RowJob[];
+  /** It ends soon, and has changed nothing that was not reported. @returns false if it is not at work */
+  cancel(id: string): boolean;
+}
+
+/** Runs one. @throws the reason of the signal; what an engine throws */
+export type RunRowJob = (
+  request: JobRequest,
+  told: {
+    readonly onProgress: (progress: JobProgress) => void;
+    readonly onReport: (report: JobReport) => void;
+  },
+  signal: AbortSignal,
+) => Promise<void>;

@@ -1,0 +1,26 @@
+/** Rows that are answered only while they match the log: not while they are made again, parked or too old. */
+import type { RowProgress } from '../ports/progress.js';
+import { type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
+
+/** @throws RowsUnavailableError from reads of a tenant whose rows are not shown now */
+export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal'>): RowReads {
+  const requireShown = (tenant: string): void => {
+    const refusal = progress.refusal(tenant);
+    if (refusal !== undefined) throw new RowsUnavailableError(refusal);
+  };
+  const shown = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
+    requireShown(tenant);
+    const answer = await ask();
+    // They may have been set aside meanwhile.
+    requireShown(tenant);
+    return answer;
+  };
+  return {
+    rows: (space, ...asked) => shown(space.tenant, () => rows.rows(space, ...asked)),
+    page: (space, ...asked) => shown(space.tenant, () => rows.page(space, ...asked)),
+    versions: (space, ...asked) => shown(space.tenant, () => rows.versions(space, ...asked)),
+    spaces: (tenant) => shown(tenant, () => rows.spaces(tenant)),
+    progress: (tenant) => rows.progress(tenant),
+    close: () => rows.close(),
+  };
+}
