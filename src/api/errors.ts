@@ -11,7 +11,7 @@ import {
 import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
-import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
+import { AnswerTooLargeError } from '../ports/readModels.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
@@ -134,9 +134,7 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof TryAgainError || error instanceof TooManyWaitingError)
     return answerOf(unavailable(error.message));
   if (error instanceof RowsUnavailableError) return answerOf(unavailable(error.message));
-  if (error instanceof ReadModelsWithheldError) return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
-  if (error instanceof ReadModelsUnavailableError) return answerOf(unavailable('The read models cannot be reached.'));
   return requestError(error);
 }
 
@@ -150,7 +148,7 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
-const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, TryAgainError, DeadlineError, ReadModelsWithheldError];
+const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, TryAgainError, DeadlineError, RowsUnavailableError];
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {

@@ -121,30 +121,6 @@ export class Erasures {
     return { event: { ...event, data, metadata: { ...event.metadata, actor } }, concerned: true };
   }
 
-  /** Values of a record as they stood at a place of the log. */
-  fieldsOf(tenant: string, table: string, id: string, fields: Fields, place: Place): Fields {
-    const of = this.#tenants.get(tenant);
-    return of === undefined ? fields : new Redaction(of, place).fields(table, id, fields);
-  }
-
-  /** Whether a field of a record was erased behind this place, and what is shown instead of the value. */
-  valueOf(tenant: string, table: string, id: string, field: string, value: FieldValue, place: Place): FieldValue {
-    return ownValue(this.fieldsOf(tenant, table, id, { [field]: value }, place), field) ?? null;
-  }
-
-  /** Whether records or parts of this order may be erased. */
-  concernsStream(tenant: string, stream: string): boolean {
-    for (const ofTable of this.#tenants.get(tenant)?.records.values() ?? [])
-      for (const erasures of ofTable.values()) if (erasures.some((each) => each.stream === stream)) return true;
-    return false;
-  }
-
-  /** Reasons of an order's event: they are values of its field `error_reason`. */
-  reasonsOf(tenant: string, orderId: string, reasons: readonly string[], place: Place): readonly string[] {
-    const of = this.#tenants.get(tenant);
-    return of === undefined ? reasons : new Redaction(of, place).reasons(orderId, reasons);
-  }
-
   actor<Kind extends Actor>(tenant: string, actor: Kind): Kind {
     const of = this.#tenants.get(tenant);
     return of === undefined ? actor : new Redaction(of).actor(actor);

@@ -37,9 +37,6 @@ export const STREAM_PREFIXES = {
   access: 'access-',
 } as const;
 
-/** Of streams of which a tenant has one; the names of all others go on after a dot. */
-export const SINGLE_STREAM_PREFIXES: readonly string[] = ['tenant-', 'users-', 'clients-', 'webhooks-', 'access-'];
-
 export type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
 
 /** Splits `order-acme.<id>`. Tenant names have no dot. */

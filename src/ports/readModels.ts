@@ -131,8 +131,7 @@ export interface RecordReads {
    */
   get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined>;
   /**
-   * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES; ReadModelsWithheldError while the table
-   *   lacks the index for a sort or filter
+   * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES
    */
   list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
   /**
@@ -155,7 +154,6 @@ export interface RecordReads {
   /**
    * Records in the order of creation: at most `limit`, and at most MAX_PAGE_BYTES. Following `next` to the end returns
    * each record that existed throughout exactly once.
-   * @throws ReadModelsWithheldError as `list` does
    */
   listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind>;
   /**
@@ -186,13 +184,4 @@ export interface RecordReads {
 /** The answer would be too large. The message says what to ask for instead. */
 export class AnswerTooLargeError extends Error {
   override readonly name = 'AnswerTooLargeError';
-}
-
-export class ReadModelsUnavailableError extends Error {
-  override readonly name: string = 'ReadModelsUnavailableError';
-}
-
-/** The read models, or one table, are filled or parked, and cannot answer. The message is for callers. */
-export class ReadModelsWithheldError extends Error {
-  override readonly name = 'ReadModelsWithheldError';
 }

@@ -9,7 +9,7 @@ import { disableWebhook } from '../commands/webhooks/settings.js';
 import { type AttemptResult, MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
-import { ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
+import { RowsUnavailableError } from '../ports/rowStore.js';
 
 const GONE = 410;
 const HOUR_MS = 3_600_000;
@@ -86,7 +86,7 @@ export class EndpointHealth {
       return failingSince ?? undefined;
     } catch (error) {
       // Deliveries do not need the read models; this check can wait until they are back.
-      if (error instanceof ReadModelsUnavailableError || error instanceof ReadModelsWithheldError) return undefined;
+      if (error instanceof RowsUnavailableError) return undefined;
       throw error;
     }
   }

@@ -24,7 +24,7 @@ export type SentBody = {
 /**
  * With the webhook's custom data as it was then.
  * @returns undefined if there is no such attempt
- * @throws OrderDocumentTooLargeError, AnswerTooLargeError, ReadModelsUnavailableError, EventStoreUnavailableError
+ * @throws OrderDocumentTooLargeError, AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError
  */
 export async function sentBody(
   commands: Application,

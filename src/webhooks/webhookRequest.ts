@@ -43,7 +43,7 @@ export type PreparedAttempt = {
 /**
  * Prepares an attempt, signed with the current secrets and time. If its body would be too large, the attempt fails with
  * that reason, without a call, and has no hash.
- * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
+ * @throws RowsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
  */
 export async function prepareAttempt(
   parts: RequestParts,

@@ -66,9 +66,6 @@ export type KnownTenant = { readonly tenant: Tenant; readonly ends: StreamEnds }
 /** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
-/** Streams that define a tenant's tables. */
-export const TENANT_STREAM_PREFIX = 'tenant-';
-
 /**
  * The tenant after one more event; undefined before TenantCreated.
  * @param at time of the event

@@ -1,9 +1,9 @@
-/** The differences that a batch or a clean-up would make, field by field, for dry runs; and those that an event made. */
+/** The differences that a batch or a clean-up would make, field by field, for dry runs. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
 import { type KnownRecord, type KnownRecords, uniqueKeyOf } from './decide.js';
-import { type BatchUpserted, type ReferenceTableEvent, type ReplacedRecord, unpackIds } from './events.js';
+import type { BatchUpserted } from './events.js';
 
 export type Difference = {
   readonly change: 'create' | 'update' | 'delete';
@@ -71,36 +71,3 @@ export type RecordDifference = {
   /** Absent values of a field are not in the event: `from` of some changes, and the fields of a deletion. */
   readonly fields: { readonly [field: string]: { readonly from?: FieldValue; readonly to?: FieldValue } };
 };
-
-/** What an event of a table's stream did, record by record. A clean-up names no records: the read model has them. */
-export function* differencesIn(event: ReferenceTableEvent): Generator<RecordDifference> {
-  switch (event.type) {
-    case 'RecordCreated':
-      yield { change: 'create', id: event.data.id, fields: pairs({}, event.data.fields) };
-      return;
-    case 'RecordChanged':
-      yield replaced(event.data);
-      return;
-    case 'BatchUpserted':
-      for (const { id, fields } of event.data.created) yield { change: 'create', id, fields: pairs({}, fields) };
-      for (const changed of event.data.changed) yield replaced(changed);
-      return;
-    case 'BatchUndone':
-      for (const changed of event.data.changed) yield replaced(changed);
-      for (const id of unpackIds(event.data.deleted)) yield { change: 'delete', id, fields: {} };
-      return;
-    case 'TableCleanedUp':
-  }
-}
-
-const replaced = ({ id, set, was }: ReplacedRecord): RecordDifference => ({
-  change: 'update',
-  id,
-  fields: was === undefined ? withoutFrom(set) : pairs(asFields(set, was), set),
-});
-
-const withoutFrom = (set: Fields): RecordDifference['fields'] =>
-  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { to: to ?? null }]));
-
-const asFields = (set: Fields, was: readonly FieldValue[]): Fields =>
-  Object.fromEntries(Object.keys(set).map((name, at) => [name, was[at] ?? null]));
