@@ -16,7 +16,7 @@ import { type Config, ROLES, type Role, version } from './config.js';
 import type { Directory } from './directory/directory.js';
 import type { LogAnchor } from './ports/eventStore.js';
 import type { RunRowJob } from './ports/rowJobs.js';
-import { Progress } from './projections/progress.js';
+import { type FollowerNews, Progress } from './projections/progress.js';
 import { openQueries } from './queries/readModels.js';
 import { shownRows } from './queries/shownRows.js';
 import { AuditTree } from './service/auditTree.js';
@@ -178,7 +178,7 @@ async function openParts(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  const setAside = await setDamagedAside(config, roles, log);
+  let setAside = await setDamagedAside(config, roles, log);
   await removeEarlierReadModels(config, roles);
   let metrics: ServiceMetrics | undefined;
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
@@ -207,10 +207,12 @@ async function openParts(
   const rows = opened(shownRows(stored, progress), (each) => each.close());
   if (isFollowing && config.MONGODB_URL === undefined)
     opened(await holdRows(config.DATA_DIR), async (release) => release());
+  const onNews = (news: FollowerNews): void => {
+    if (news.kind === 'filling' && news.aside !== undefined) setAside += 1;
+    progress.tell(news);
+  };
   const following = isFollowing
-    ? opened(startRowsThread(config, { eventStore, log, tracer, onNews: (news) => progress.tell(news) }), (each) =>
-        each.stop(),
-      )
+    ? opened(startRowsThread(config, { eventStore, log, tracer, onNews }), (each) => each.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced, startProgress.directory), (each) =>
     each.stop(),

@@ -1,5 +1,5 @@
 /**
- * Damaged databases of SQLite. The thread that meets damage leaves a mark beside the file (`readmodels.db.damaged`), which
+ * Damaged databases of SQLite. The thread that meets damage leaves a mark beside the file (`broker.db.damaged`), which
  * every thread and process sees, also after a crash. If nothing is lost with the file, its writer sets it aside and creates
  * a new one.
  */

@@ -323,7 +323,7 @@ export const MAX_REMEMBERED_GUESSES = 50_000;
 
 /** Seconds that a start waits for another service to release the data directory. */
 export const DATA_DIRECTORY_WAIT_SECONDS = 5;
-/** Bytes of a database of the embedded engines; up to this size, all its pages are checked at the start. */
+/** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
 export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 /** Damaged files of each database that are kept beside their replacement. */
 export const KEPT_DAMAGED_FILES = 2;

@@ -216,6 +216,8 @@ export interface RowWriter extends Pick<RowReads, 'rows' | 'spaces' | 'progress'
   remove(tenant: string): Promise<void>;
   checkpoint(): Promise<Checkpoint | undefined>;
   keep(checkpoint: Checkpoint): Promise<void>;
+  /** The tenants whose rows readers found damaged since the last call. Empty ones are in their place, as after a RowsLostError. */
+  lost(): Promise<readonly RowsLostError[]>;
   close(): Promise<void>;
 }
 
@@ -248,11 +250,15 @@ export class RowsUnavailableError extends Error {
  */
 export class RowsLostError extends RowsUnavailableError {
   override readonly name = 'RowsLostError';
+  /** Where the damaged file is kept. */
+  readonly aside: string | undefined;
+
   constructor(
     readonly tenant: string,
     message: string,
-    options?: ErrorOptions,
+    { aside, ...options }: ErrorOptions & { readonly aside?: string | undefined } = {},
   ) {
     super(message, options);
+    this.aside = aside;
   }
 }

@@ -119,7 +119,7 @@ export class FollowedTenant {
     };
     this.isBusy = true;
     try {
-      if (!this.#isFound) await this.#find(store);
+      await this.find(store);
       if (this.#unfinished !== undefined && !(await apply(this.#unfinished))) return 'applied';
       while (this.next !== undefined && performance.now() < until) {
         if (this.next.type === 'TenantDeleted') return 'deleted';
@@ -139,7 +139,8 @@ export class FollowedTenant {
   }
 
   /** After a crash the rows may be made further than the follower has kept. */
-  async #find(store: WrittenRows): Promise<void> {
+  async find(store: Pick<WrittenRows, 'progress'>): Promise<void> {
+    if (this.#isFound) return;
     const { position = 0 } = (await store.progress(this.name)) ?? {};
     this.#moveTo(position);
     this.readTo = Math.max(this.readTo, position);

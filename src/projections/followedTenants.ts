@@ -26,12 +26,16 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
     this.#deps = deps;
   }
 
-  /** Those with rows. A release may know how to apply what the one before could not, so parked ones are read as well. */
-  async begin(head: Position): Promise<void> {
+  /**
+   * Those with rows. A release may know how to apply what the one before could not, so parked ones are read as well.
+   * @param place from where the log is read for all: what the rows have beyond it is not counted on
+   */
+  async begin(head: Position, place: Position): Promise<void> {
     this.#head = head;
     for (const [name, { position, state, parked }] of await this.#deps.writer.tenants()) {
       const mark = parked ?? (state === 'filling' ? state : undefined);
-      this.#tenants.set(name, new FollowedTenant(name, { position, mark, isApart: mark !== undefined }));
+      const known = { position: Math.min(position, place), mark, isApart: mark !== undefined };
+      this.#tenants.set(name, new FollowedTenant(name, known));
     }
   }
 

@@ -111,6 +111,7 @@ export class Follower {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
     if (tenant.mark === 'filling') throw new Error(`The rows of ${name} are being made already.`);
+    await tenant.find(this.#deps.writer);
     const copy = await this.#deps.writer.copy(name);
     const copied = new FollowedTenant(name, { position: 0 });
     const { parked, position } = tenant;
@@ -145,7 +146,7 @@ export class Follower {
     const { eventStore, known = [] } = this.#deps;
     this.#head = await eventStore.head();
     this.#place = await beginningIn(log, this.#head, this.#deps);
-    await this.#tenants.begin(this.#head);
+    await this.#tenants.begin(this.#head, this.#place.position);
     if (this.#place.position > 0) for (const name of known) await this.#tenants.find(name);
   }
 
@@ -252,10 +253,10 @@ export class Follower {
     if (this.#tenants.has(tenant)) await this.#showIfDue(tenant);
   }
 
-  #fillAgain(tenant: FollowedTenant, { message: reason }: RowsLostError): void {
+  #fillAgain(tenant: FollowedTenant, { message: reason, aside }: RowsLostError): void {
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
-    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason });
+    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason, aside });
   }
 
   async #park(tenant: FollowedTenant): Promise<void> {
@@ -342,6 +343,10 @@ export class Follower {
       const since = behind(this.#tenants);
       if (since.size > 0 || wasAnyBehind) this.#deps.onNews({ kind: 'behind', since });
       wasAnyBehind = since.size > 0;
+      for (const error of await this.#deps.writer.lost()) {
+        const tenant = this.#tenants.get(error.tenant);
+        if (tenant !== undefined) this.#fillAgain(tenant, error);
+      }
       if (this.#appliedTo < next.position) continue;
       if (next.position > kept.position) await this.#deps.writer.keep({ log, ...next });
       [kept, next] = [next, this.#place];

@@ -14,8 +14,8 @@ export type FollowerNews =
   /** The tenant's rows are made up to here. */
   | { readonly kind: 'applied'; readonly tenant: string; readonly position: Position }
   | { readonly kind: 'parked'; readonly tenant: string; readonly parked: Parked }
-  /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them. */
-  | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string }
+  /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them; `aside`: to their file. */
+  | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string; readonly aside?: string | undefined }
   /** It is filled, or no longer parked. */
   | { readonly kind: 'running'; readonly tenant: string }
   | { readonly kind: 'deleted'; readonly tenant: string }

@@ -1,6 +1,6 @@
 /** Rows that are answered only while they match the log: not while they are made again, parked or too old. */
 import type { RowProgress } from '../ports/progress.js';
-import { type RowReads, RowsUnavailableError } from '../ports/rowStore.js';
+import { type RowReads, RowsUnavailableError, type SpaceRef, type SpaceState } from '../ports/rowStore.js';
 
 /** @throws RowsUnavailableError from reads of a tenant whose rows are not shown now */
 export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal'>): RowReads {
@@ -15,10 +15,19 @@ export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal'>
     requireShown(tenant);
     return answer;
   };
+  const shownIn = async <Answer extends { readonly state: SpaceState }>(
+    { tenant }: SpaceRef,
+    ask: () => Promise<Answer>,
+  ): Promise<Answer> => {
+    const answer = await shown(tenant, ask);
+    // A tenant is created with its first rows: where there are none, they are lost, and not told of yet.
+    if (answer.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
+    return answer;
+  };
   return {
-    rows: (space, ...asked) => shown(space.tenant, () => rows.rows(space, ...asked)),
-    page: (space, ...asked) => shown(space.tenant, () => rows.page(space, ...asked)),
-    versions: (space, ...asked) => shown(space.tenant, () => rows.versions(space, ...asked)),
+    rows: (space, ...asked) => shownIn(space, () => rows.rows(space, ...asked)),
+    page: (space, ...asked) => shownIn(space, () => rows.page(space, ...asked)),
+    versions: (space, ...asked) => shownIn(space, () => rows.versions(space, ...asked)),
     spaces: (tenant) => shown(tenant, () => rows.spaces(tenant)),
     progress: (tenant) => rows.progress(tenant),
     close: () => rows.close(),

@@ -159,7 +159,7 @@ function logNews(log: Logger, news: FollowerNews): void {
       if (news.reason !== undefined)
         log.error(
           news,
-          'rows of a tenant were damaged or of another release: they are filled again from the event log',
+          'the rows of a tenant cannot be used and are set aside: new ones are filled from the event log',
         );
       return;
     case 'reset':

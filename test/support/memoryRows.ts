@@ -29,6 +29,7 @@ import {
   type TenantProgress,
   type VersionPage,
   type VersionQuery,
+  type RowsLostError,
 } from '#app/ports/rowStore.js';
 
 type Numbered<Of> = Of & { readonly n: number };
@@ -190,6 +191,10 @@ export class MemoryRows implements RowWriter {
 
   async keep(checkpoint: Checkpoint): Promise<void> {
     this.#checkpoint = checkpoint;
+  }
+
+  async lost(): Promise<readonly RowsLostError[]> {
+    return [];
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@ import type {
   DumpLine,
   Parked,
   RowCopy,
+  RowsLostError,
   RowWriter,
   Slice,
   SpaceRef,
@@ -156,6 +157,11 @@ class MongoRowWriter implements RowWriter {
     return this.#connection.run(async ({ checkpoints }) => {
       for (const _id of this.#shares.held()) await checkpoints.replaceOne({ _id }, kept, { upsert: true });
     });
+  }
+
+  /** The server mends its files itself. */
+  async lost(): Promise<readonly RowsLostError[]> {
+    return [];
   }
 
   async close(): Promise<void> {

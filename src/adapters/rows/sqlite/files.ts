@@ -13,8 +13,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createTenantFile } from './layout.js';
+import { MAX_BYTES_CHECKED_AT_START } from '../../../domain/limits.js';
+import { codeOf } from '../../openSqlite.js';
+import { createTenantFile, UnusableRowsError } from './layout.js';
 
 const OF_TENANT = /^([^.]+)\.db$/;
 const GENERATION = /^([^.]+)\.(\d+)\.db$/;
@@ -23,6 +26,9 @@ const BESIDE = ['', '-wal', '-shm'] as const;
 const LOST = 'lost';
 
 export class RowFiles {
+  /** By number: files that were looked at, and those that are too large for it. */
+  readonly #checked = new Set<number>();
+
   constructor(readonly directory: string) {
     mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
   }
@@ -32,9 +38,27 @@ export class RowFiles {
     return join(this.directory, `${tenant}.db`);
   }
 
-  /** It tells whether another file has taken the place of the one that was opened. Undefined: there is none. */
+  /**
+   * It tells whether another file has taken the place of the one that was opened. Undefined: there is none.
+   * @throws UnusableRowsError if somebody has removed the file
+   */
   number(tenant: string): number | undefined {
-    return statSync(this.path(tenant), { throwIfNoEntry: false })?.ino;
+    const found = statSync(this.path(tenant), { throwIfNoEntry: false })?.ino;
+    if (found === undefined && this.#current(tenant) !== undefined)
+      throw new UnusableRowsError(`The file of ${this.path(tenant)} is gone.`);
+    return found;
+  }
+
+  /** Once for each file that is small enough to look for damage when it is opened. */
+  isNotChecked(tenant: string): boolean {
+    const { ino, size } = statSync(this.path(tenant));
+    const isNew = !this.#checked.has(ino);
+    this.#checked.add(ino);
+    return isNew && size <= MAX_BYTES_CHECKED_AT_START;
+  }
+
+  has(tenant: string): boolean {
+    return this.#current(tenant) !== undefined;
   }
 
   tenants(): readonly string[] {
@@ -58,14 +82,19 @@ export class RowFiles {
     return file;
   }
 
-  /** Puts the file in the place of the tenant's rows. Nobody writes to those any more. */
-  show(tenant: string, file: string): void {
+  /** Puts the file in the place of the tenant's rows. Nobody writes to those any more: they are removed, or kept aside. */
+  show(tenant: string, file: string, aside?: string): void {
     const before = this.#current(tenant);
     const link = `${this.path(tenant)}-next`;
     rmSync(link, { force: true });
     symlinkSync(file.slice(this.directory.length + 1), link);
     renameSync(link, this.path(tenant));
-    if (before !== undefined) this.removeFile(join(this.directory, before));
+    if (before === undefined) return;
+    for (const end of aside === undefined ? [] : BESIDE) {
+      rmSync(aside + end, { force: true });
+      if (existsSync(join(this.directory, before) + end)) renameSync(join(this.directory, before) + end, aside + end);
+    }
+    this.removeFile(join(this.directory, before));
   }
 
   remove(tenant: string): void {
@@ -78,14 +107,21 @@ export class RowFiles {
     for (const end of BESIDE) rmSync(file + end, { force: true });
   }
 
-  /** Keeps the tenant's file, so that a person can look at it, in place of one that was kept before. */
-  setAside(tenant: string): void {
+  /** The name under which a damaged file is kept, so that a person can look at it, in place of one that was kept before. */
+  aside(tenant: string): string {
+    return `${this.path(tenant)}.damaged`;
+  }
+
+  /** Waits until the disk has all that was committed. */
+  async flush(tenant: string): Promise<void> {
     const current = this.#current(tenant);
     if (current === undefined) return;
-    for (const end of BESIDE) {
-      const aside = join(this.directory, `${tenant}.damaged${end}`);
-      rmSync(aside, { force: true });
-      if (existsSync(join(this.directory, current) + end)) renameSync(join(this.directory, current) + end, aside);
+    try {
+      const log = await open(`${join(this.directory, current)}-wal`, 'r');
+      await log.datasync().finally(() => log.close());
+    } catch (error) {
+      // Then all is in the file itself, or it is gone.
+      if (codeOf(error) !== 'ENOENT') throw error;
     }
   }
 

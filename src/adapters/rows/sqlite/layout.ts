@@ -48,12 +48,17 @@ export const OPEN_FILES = 100;
 type Opening = {
   /** A reader's connection never removes the log beside the file when it closes. */
   readonly readonly?: boolean;
+  /** Looks whether pages are damaged. */
+  readonly checks?: boolean;
   /** How long it waits for another connection that writes. */
   readonly timeoutMs?: number;
 };
 
-/** @throws OtherLayoutError, and errors of SQLite */
-export function openTenantFile(file: string, { readonly = false, timeoutMs = 5_000 }: Opening = {}): Database {
+/** @throws UnusableRowsError, and errors of SQLite */
+export function openTenantFile(
+  file: string,
+  { readonly = false, checks = false, timeoutMs = 5_000 }: Opening = {},
+): Database {
   const db = openSqlite(file, { timeout: timeoutMs, fileMustExist: true, readonly });
   try {
     if (!readonly) {
@@ -64,12 +69,20 @@ export function openTenantFile(file: string, { readonly = false, timeoutMs = 5_0
     }
     db.pragma(`cache_size = ${-CACHE_KILOBYTES}`);
     db.pragma('temp_store = MEMORY');
-    if (db.pragma('user_version', { simple: true }) !== LAYOUT) throw new OtherLayoutError(file);
+    if (db.pragma('user_version', { simple: true }) !== LAYOUT)
+      throw new UnusableRowsError(`The rows in ${file} have the layout of another release.`);
+    if (checks) checkPages(db);
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
+}
+
+/** @throws SQLite's error, if pages are damaged */
+export function checkPages(db: Database): void {
+  const [said = ''] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
+  if (said !== 'ok') throw Object.assign(new Error(said), { code: 'SQLITE_CORRUPT' });
 }
 
 /** Makes an empty file of rows. Nobody else has it open. */
@@ -88,9 +101,7 @@ export function createTenantFile(file: string): void {
   }
 }
 
-export class OtherLayoutError extends Error {
-  override readonly name = 'OtherLayoutError';
-  constructor(file: string) {
-    super(`The rows in ${file} have the layout of another release.`);
-  }
+/** A tenant's rows are of another release, or somebody has removed their file: they are made again. */
+export class UnusableRowsError extends Error {
+  override readonly name = 'UnusableRowsError';
 }

@@ -8,7 +8,7 @@ import { Connection } from './connection.js';
 import { RowFiles } from './files.js';
 import { Functions, NoLongerWantedError } from './functions.js';
 import type { IndexSpec } from './indexes.js';
-import { OPEN_FILES, OtherLayoutError, openTenantFile } from './layout.js';
+import { OPEN_FILES, openTenantFile, UnusableRowsError } from './layout.js';
 import { makeIndex } from './makeIndex.js';
 import { Pages } from './pages.js';
 import type { Question, ReaderThreadData, Reply, WantedIndex } from './questions.js';
@@ -29,7 +29,9 @@ function openFile(tenant: string): Open | undefined {
   if (known !== undefined && known.number === number) return known;
   open.delete(tenant);
   if (number === undefined) return undefined;
-  const connection = new Connection(openTenantFile(files.path(tenant), { readonly: true }));
+  const connection = new Connection(
+    openTenantFile(files.path(tenant), { readonly: true, checks: files.isNotChecked(tenant) }),
+  );
   const functions = new Functions(connection, () => Atomics.load(unwanted, 0) === 0);
   const opened = { number, connection, pages: new Pages(functions) };
   open.set(tenant, opened);
@@ -69,7 +71,7 @@ function ask(question: Question): Reply {
     return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? wanted : [] };
   } catch (error) {
     if (error instanceof RowsUnavailableError) return { kind: 'unavailable', message: error.message };
-    if (isDamage(error) || error instanceof OtherLayoutError) {
+    if (isDamage(error) || error instanceof UnusableRowsError) {
       open.delete(tenant);
       files.markLost(tenant);
       return {

@@ -17,13 +17,13 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { isDamage } from '../../damagedFiles.js';
-import { openDerived } from '../../derivedSqlite.js';
+import { openDerived, removeDerived } from '../../derivedSqlite.js';
 import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
 import { Changes } from './changes.js';
 import { Connection } from './connection.js';
 import { dumpOf } from './dump.js';
 import { RowFiles } from './files.js';
-import { OPEN_FILES, OtherLayoutError, openTenantFile } from './layout.js';
+import { checkPages, LAYOUT, OPEN_FILES, openTenantFile, UnusableRowsError } from './layout.js';
 
 /** What a long clean-up may take at a time, in ms. */
 const PIECE_MS = 50;
@@ -60,6 +60,22 @@ const FOLLOWER = `
   CREATE TABLE tenants (tenant TEXT PRIMARY KEY, progress TEXT NOT NULL) WITHOUT ROWID;
 `;
 
+/** A damaged one is made again: the files of all tenants are opened, and the log is read from the beginning. */
+function openFollowerFile(file: string): Database {
+  const open = (): Database => openDerived(file, { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 });
+  let db: Database | undefined;
+  try {
+    db = open();
+    checkPages(db);
+    return db;
+  } catch (error) {
+    db?.close();
+    if (!isDamage(error)) throw error;
+    removeDerived(file);
+    return open();
+  }
+}
+
 class SqliteRowWriter implements RowWriter {
   readonly #files: RowFiles;
   readonly #follower: Database;
@@ -70,11 +86,7 @@ class SqliteRowWriter implements RowWriter {
 
   constructor(files: RowFiles) {
     this.#files = files;
-    this.#follower = openDerived(join(files.directory, FOLLOWER_FILE), {
-      version: 1,
-      schema: FOLLOWER,
-      timeoutMs: 5_000,
-    });
+    this.#follower = openFollowerFile(join(files.directory, FOLLOWER_FILE));
     this.#open = new LRUCache({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
     files.removeRemains();
   }
@@ -92,12 +104,12 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async spaces(tenant: string) {
-    if (this.#files.number(tenant) === undefined) return undefined;
+    if (!this.#files.has(tenant)) return undefined;
     return this.#on(tenant, (connection) => connection.reading(() => connection.spaces()));
   }
 
   async progress(tenant: string) {
-    if (this.#files.number(tenant) === undefined) return undefined;
+    if (!this.#files.has(tenant)) return undefined;
     return this.#on(tenant, (connection) => connection.progress());
   }
 
@@ -160,7 +172,7 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async *dump(tenant: string): AsyncIterable<DumpLine> {
-    if (this.#files.number(tenant) !== undefined) yield* dumpOf(this.#connectionOf(tenant));
+    if (this.#files.has(tenant)) yield* dumpOf(this.#connectionOf(tenant));
   }
 
   async remove(tenant: string): Promise<void> {
@@ -177,8 +189,22 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async keep(checkpoint: Checkpoint): Promise<void> {
+    // After a power cut no rows may lack what the checkpoint says that they have.
+    await Promise.all([...this.#moved].map((tenant) => this.#files.flush(tenant)));
     this.#keepMoved(checkpoint);
-    for (const tenant of this.#files.takeLost()) this.#on(tenant, checkPages);
+  }
+
+  async lost(): Promise<readonly RowsLostError[]> {
+    return this.#files.takeLost().flatMap((tenant) => {
+      try {
+        this.#open.delete(tenant);
+        this.#on(tenant, ({ db }) => checkPages(db));
+        return [];
+      } catch (error) {
+        if (error instanceof RowsLostError) return [error];
+        throw error;
+      }
+    });
   }
 
   #keepMoved(checkpoint?: Checkpoint): void {
@@ -206,7 +232,7 @@ class SqliteRowWriter implements RowWriter {
     try {
       return work(this.#connectionOf(tenant));
     } catch (error) {
-      if (isDamage(error) || error instanceof OtherLayoutError) throw this.#lose(tenant, error);
+      if (isDamage(error) || error instanceof UnusableRowsError) throw this.#lose(tenant, error);
       if (codeOf(error) === 'SQLITE_TOOBIG')
         throw new RowRefusedError('A row is larger than SQLite can store.', { cause: error });
       throw error;
@@ -217,7 +243,12 @@ class SqliteRowWriter implements RowWriter {
     const open = this.#open.get(tenant);
     if (open !== undefined) return open;
     if (this.#files.number(tenant) === undefined) this.#files.show(tenant, this.#files.create(tenant));
-    const connection = new Connection(openTenantFile(this.#files.path(tenant), { timeoutMs: WAIT_FOR_INDEX_MS }));
+    const connection = new Connection(
+      openTenantFile(this.#files.path(tenant), {
+        checks: this.#files.isNotChecked(tenant),
+        timeoutMs: WAIT_FOR_INDEX_MS,
+      }),
+    );
     this.#open.set(tenant, connection);
     return connection;
   }
@@ -225,15 +256,18 @@ class SqliteRowWriter implements RowWriter {
   /** Puts empty rows in the place of those that cannot be used. @returns the error to throw */
   #lose(tenant: string, cause: unknown): RowsLostError {
     this.#open.delete(tenant);
-    if (isDamage(cause)) this.#files.setAside(tenant);
+    const aside = isDamage(cause) ? this.#files.aside(tenant) : undefined;
     const file = this.#files.create(tenant);
     const empty = new Connection(openTenantFile(file));
     markIn(empty, 'filling');
     empty.db.close();
-    this.#files.show(tenant, file);
+    this.#files.show(tenant, file, aside);
     this.#moved.add(tenant);
     const reason = cause instanceof Error ? cause.message : String(cause);
-    return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`, { cause });
+    return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`, {
+      cause,
+      aside,
+    });
   }
 }
 
@@ -277,9 +311,3 @@ const markIn = (connection: Connection, state: 'filling' | Parked | undefined): 
   writing(connection, () =>
     connection.run('UPDATE tenant SET state = ?', state === undefined ? null : JSON.stringify(state)),
   ) !== undefined;
-
-/** @throws SQLite's error, if pages are damaged */
-function checkPages({ db }: Connection): void {
-  const [said] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
-  if (said !== 'ok') throw Object.assign(new Error(said), { code: 'SQLITE_CORRUPT' });
-}
