@@ -17,7 +17,7 @@ import type { Directory } from './directory/directory.js';
 import type { LogAnchor } from './ports/eventStore.js';
 import type { RunRowJob } from './ports/rowJobs.js';
 import { type FollowerNews, Progress } from './projections/progress.js';
-import { openQueries } from './queries/readModels.js';
+import { openQueries } from './queries/queries.js';
 import { shownRows } from './queries/shownRows.js';
 import { AuditTree } from './service/auditTree.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
@@ -217,16 +217,16 @@ async function openParts(
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced, startProgress.directory), (each) =>
     each.stop(),
   );
-  const readModels = openQueries({ rows, eventStore, tenants: directory });
+  const queries = openQueries({ rows, eventStore, tenants: directory });
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
-  const commands = openApplication({ eventStore, readModels, rows, progress, directory, secretBox, now, newId });
+  const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = isFollowing ? new RowWatch(eventStore, progress) : undefined;
   const names = () => Array.from(directory.tenants(), ({ name }) => name);
   metrics = new ServiceMetrics({ names, limit: config.METRICS_TENANTS });
   if (broker !== undefined) {
     const transport = opened(openTransport(config, policy), (each) => each.close());
-    const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
+    const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
     const around = { logger: log, metrics: deliveryMetrics, tracer, acceptLog: config.acceptLog };
     const deps = { commands, broker, transport, settings: webhookSettings(config), ...around };
     opened(
@@ -237,7 +237,7 @@ async function openParts(
 
   const isApi = roles.has('api');
   const onError = logs(log, 'warn', 'counting what tenants have in the log is interrupted, and tried again');
-  const counted = { eventStore, readModels, directory, metrics, isApi, onError };
+  const counted = { eventStore, queries, directory, metrics, isApi, onError };
   const quotas = opened(await openQuotas(config, counted), (each) => each.stop());
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
@@ -246,7 +246,7 @@ async function openParts(
   };
   registerEngineMetrics(metrics.registry, engines);
   registerDiskMetrics(metrics.registry, config);
-  registerTenantFigures(metrics.registry, new TenantFigures({ directory, readModels, metrics: metrics.tenants }));
+  registerTenantFigures(metrics.registry, new TenantFigures({ directory, queries, metrics: metrics.tenants }));
   registerLogMetrics(metrics.registry, () => eventStore.head());
   registerSetAsideMetrics(metrics.registry, () => setAside);
   const parked = () => [...directory.parked(), ...progress.parked()];
@@ -259,7 +259,7 @@ async function openParts(
   const auditTree = isApi ? opened(startTree(), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
-    readModels,
+    queries,
     rows,
     progress,
     directory,

@@ -6,7 +6,7 @@ import { ACTIVITY_KINDS, SUBJECT_KINDS } from '../domain/activity.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_ACTIVITY, MAX_ACTIVITY_CSV, MAX_ACTIVITY_SEARCHED, MAX_FILTER_VALUE_LENGTH } from '../domain/limits.js';
 import { tableStream } from '../domain/streams.js';
-import type { ActivityFilters } from '../ports/activity.js';
+import type { ActivityFilters } from '../queries/activity.js';
 import { mapWithPauses } from '../supervision/waiting.js';
 import { type Activities, type ActivityGroup, activityGroups, idOf, isOperation, placeIn } from './activityGroups.js';
 import { actorsShown, namedActor, type ShownActor } from './actors.js';
@@ -175,7 +175,7 @@ export async function activityCsvReply(api: Api, call: ActivityCall): Promise<Re
 }
 
 async function groupsFor(api: Api, { req, tenant, query }: ActivityCall, asked: Asked, limit: number) {
-  const { commands, config, readModels } = api;
+  const { commands, config, queries } = api;
   const { deadline } = req.context;
   await untilShown(api, tenant.name);
   const wanted = await filtersOf(api, tenant, asked);
@@ -185,7 +185,7 @@ async function groupsFor(api: Api, { req, tenant, query }: ActivityCall, asked: 
       context: req.context,
       advice: () => 'Narrow the time with from and to.',
       find: (cancellation) =>
-        readModels.activity(
+        queries.activity.page(
           tenant.name,
           { ...more, from: asked.from, to: asked.to, filters: wanted ?? {} },
           cancellation,

@@ -8,8 +8,8 @@ import { orderDifferences } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import { orderStream } from '../domain/streams.js';
-import type { ActivityEntry } from '../ports/activity.js';
 import type { Revision } from '../ports/eventStore.js';
+import type { ActivityEntry } from '../queries/activity.js';
 import { tableDifferences } from '../queries/operations.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ActivityCall } from './activity.js';
@@ -73,7 +73,7 @@ export async function differencesReply(
     context: req.context,
     advice: () => 'Ask again.',
     find: async (cancellation) => {
-      const entry = await entryOf(api.readModels, tenant.name, path.id, cancellation);
+      const entry = await entryOf(api.queries, tenant.name, path.id, cancellation);
       return differencesOf(api, tenant, entry, cursor, cancellation);
     },
   });
@@ -89,7 +89,7 @@ const shown = ({ change, id, fields }: RecordDifference) => ({
 
 /** The entry with this id. @throws NotFoundError */
 async function entryOf(
-  readModels: Api['readModels'],
+  queries: Api['queries'],
   tenant: string,
   id: string,
   cancellation: Cancellation,
@@ -97,7 +97,7 @@ async function entryOf(
   if (ENTRY.test(id)) {
     const place = placeIn(id);
     const before = { ...place, revision: place.revision + 1 };
-    const { entries } = await readModels.activity(tenant, { filters: {}, before, limit: 1 }, cancellation);
+    const { entries } = await queries.activity.page(tenant, { filters: {}, before, limit: 1 }, cancellation);
     const [entry] = entries;
     const isIt = entry?.at === place.at && entry.position === place.position && entry.revision === place.revision;
     if (isIt) return entry;

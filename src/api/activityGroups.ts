@@ -4,7 +4,7 @@
  */
 import type { Counts } from '../domain/activity.js';
 import { MAX_ACTIVITY_ROWS, MAX_LIST_ENTRIES } from '../domain/limits.js';
-import type { ActivityEntry, ActivityPage, ActivityPlace, ActivityQuery } from '../ports/activity.js';
+import type { ActivityEntry, ActivityPage, ActivityPlace, ActivityQuery } from '../queries/activity.js';
 
 /** With the place, id and time of its first event, and the counts of all. */
 export type ActivityGroup = ActivityEntry;

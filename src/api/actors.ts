@@ -5,7 +5,7 @@ import type { ClientEvent } from '../domain/identity/events.js';
 import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
 import { clientsStream } from '../domain/streams.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { HistoryEntry } from '../ports/orderHistory.js';
+import type { HistoryEntry } from '../queries/orderHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import * as json from './openapi/schema.js';
 

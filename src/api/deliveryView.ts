@@ -1,7 +1,7 @@
 /** Deliveries of webhooks in answers. */
 import type { Tenant } from '../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
-import type { DeliveryAttempt, DeliveryLogEntry, DeliveryState } from '../ports/deliveryLog.js';
+import type { DeliveryAttempt, DeliveryLogEntry, DeliveryState } from '../queries/deliveries.js';
 import * as json from './openapi/schema.js';
 
 export const DELIVERY_STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];

@@ -1,4 +1,5 @@
 /** What the composition root gives the HTTP API, and the state that the API keeps while it runs. */
+
 import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
@@ -7,14 +8,11 @@ import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
-import type { ActivityReads } from '../ports/activity.js';
-import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { Revision } from '../ports/eventStore.js';
-import type { HistoryReads } from '../ports/orderHistory.js';
 import type { RowProgress } from '../ports/progress.js';
-import type { RecordReads } from '../ports/readModels.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Tracer } from '../ports/tracing.js';
+import type { Queries } from '../queries/queries.js';
 import type {
   AnswersInFlight,
   BodiesInWork,
@@ -86,10 +84,10 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Application;
-  readonly readModels: RecordReads & HistoryReads & ActivityReads & DeliveryLog;
+  readonly queries: Queries;
   /** How far the rows of tenants are. */
   readonly progress: RowProgress;
-  /** The same as `readModels`, and the states that rows had. */
+  /** The same as `queries`, and the states that rows had. */
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;

@@ -11,8 +11,8 @@ import {
 import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../ports/readModels.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
+import { AnswerTooLargeError } from '../queries/rowText.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendJson } from './jsonAnswer.js';

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { MAX_KEPT_COUNTS } from '../domain/limits.js';
 import type { OrderStatus } from '../domain/order/status.js';
-import type { RecordReads, TableRef } from '../ports/readModels.js';
+import type { RecordQueries, TableRef } from '../queries/records.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 
 type Kept = { readonly state: string; readonly counts: ReadonlyMap<OrderStatus, number> };
@@ -12,16 +12,16 @@ export class OrderCounts {
 
   /** Asks for the table's state, and counts only if it differs from that of the kept counts. */
   async of(
-    readModels: Pick<RecordReads, 'counts' | 'tableState' | 'tableFigures'>,
+    records: Pick<RecordQueries, 'counts' | 'tableState' | 'tableFigures'>,
     orders: TableRef,
     statuses: readonly OrderStatus[],
     cancellation: Cancellation,
   ): Promise<ReadonlyMap<OrderStatus, number>> {
     // Without a state of its own, a table's figures tell its last event.
-    const state = (await readModels.tableState(orders)) ?? JSON.stringify(await readModels.tableFigures([orders]));
+    const state = (await records.tableState(orders)) ?? JSON.stringify(await records.tableFigures([orders]));
     const kept = this.#kept.get(orders.tenant);
     if (kept?.state === state) return kept.counts;
-    const found = await readModels.counts(orders, 'processing_status', statuses, cancellation);
+    const found = await records.counts(orders, 'processing_status', statuses, cancellation);
     const counts = new Map(statuses.map((status, n) => [status, found[n] ?? 0]));
     this.#kept.set(orders.tenant, { state, counts });
     return counts;

@@ -1,5 +1,4 @@
 /** What a list of orders shows of each beside its fields: its customer, how many lines it has, and its problems. */
-import type { Application } from '../commands/application.js';
 import { partLists } from '../commands/orders/givenParts.js';
 import { assetTypeOf } from '../commands/tables.js';
 import type { RecordView, Relationship } from '../domain/assetTypes/assetType.js';
@@ -8,7 +7,8 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_PAGE_BYTES, MAX_SUMMARY_PARTS } from '../domain/limits.js';
 import { problemsOf } from '../domain/order/problems.js';
 import { type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from '../domain/order/snapshot.js';
-import type { RecordReads, StoredRecord } from '../ports/readModels.js';
+import type { RecordQueries } from '../queries/records.js';
+import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { mapWithPauses } from '../supervision/waiting.js';
 import * as json from './openapi/schema.js';
@@ -35,10 +35,7 @@ export const orderSummary = json.view<Summary>({
 export const customerOf = (tenant: Pick<Tenant, 'assetTypes' | 'orderModel'>): Relationship | undefined =>
   assetTypeOf(tenant, tenant.orderModel).relationships.find(({ name }) => name === 'buyer_customer_party');
 
-type Source = {
-  readonly readModels: Pick<RecordReads, 'listBehind'>;
-  readonly commands: { readonly readModels: Pick<Application['readModels'], 'find'> };
-};
+type Source = { readonly queries: { readonly records: Pick<RecordQueries, 'listBehind' | 'find'> } };
 type Search = { readonly source: Source; readonly tenant: Tenant; readonly cancellation: Cancellation };
 
 /**
@@ -127,7 +124,7 @@ async function partsOfAll(
         const ids: string[] = [];
         for (const anyOf of inGroups(parentIds)) {
           const query = { filters: [{ kind: 'equals', field, anyOf }], direction: 'asc', limit: most + 1 } as const;
-          const page = await source.readModels.listBehind({ tenant: tenant.name, table }, query, cancellation);
+          const page = await source.queries.records.listBehind({ tenant: tenant.name, table }, query, cancellation);
           bytes += page.records.length;
           const records = await recordsOf(page.records);
           count += records.length;
@@ -170,7 +167,7 @@ async function relatedTo(
     found.set(table, ofTable);
     for (const some of inGroups(values)) {
       cancellation.throwIfCancelled();
-      const stored = await source.commands.readModels.find({ tenant: tenant.name, table }, key, some);
+      const stored = await source.queries.records.find({ tenant: tenant.name, table }, key, some);
       for (const record of stored) ofTable.set(keyIn(record, key), shownOf(record));
     }
   };

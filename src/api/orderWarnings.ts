@@ -104,7 +104,7 @@ const SUBMITTED = '"processing_status":"submitted"';
  * Adds `warnings` to the submitted orders of a page that have some.
  */
 export async function withWarnings(
-  readModels: Pick<ApiDeps['readModels'], 'approvals' | 'delivery'>,
+  queries: Pick<ApiDeps['queries'], 'orderHistory' | 'deliveries'>,
   tenant: Tenant,
   page: PageText,
   cancellation?: Cancellation,
@@ -112,7 +112,7 @@ export async function withWarnings(
   const records = textsOf(page);
   const submitted = records.filter((each) => each.text.includes(SUBMITTED)).map(({ id }) => id);
   if (submitted.length === 0) return page;
-  const approvals = [...(await readModels.approvals(tenant.name, submitted, cancellation))];
+  const approvals = [...(await queries.orderHistory.approvals(tenant.name, submitted, cancellation))];
   const shown = new Map<string, readonly object[]>();
   let lookups = 0;
   for (let from = 0; from < approvals.length; from += AT_ONCE) {
@@ -123,7 +123,7 @@ export async function withWarnings(
           const isOpen: IsOpen = async (webhook) => {
             lookups += 1;
             if (lookups > MAX_WARNING_LOOKUPS) return undefined;
-            const entry = await readModels.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
+            const entry = await queries.deliveries.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
             return entry && entry.state === 'open';
           };
           shown.set(orderId, shownWarnings(await warningsNow(tenant, { id, position, repeats, warnings }, isOpen)));

@@ -13,14 +13,17 @@ import {
 import type { LogTally } from '../domain/logUsage.js';
 import { TO_VALIDATE } from '../domain/order/status.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
-import type { DeliveryLog } from '../ports/deliveryLog.js';
-import type { RecordReads } from '../ports/readModels.js';
+import type { DeliveryQueries } from '../queries/deliveries.js';
+import type { RecordQueries } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
 export type UsageSource = {
   /** Of this process's log. */
   readonly log: { readonly tally: LogTally };
-  readonly readModels: Pick<RecordReads, 'list' | 'tableFigures'> & Pick<DeliveryLog, 'deliveryBacklog'>;
+  readonly queries: {
+    readonly records: Pick<RecordQueries, 'list' | 'tableFigures'>;
+    readonly deliveries: Pick<DeliveryQueries, 'backlog'>;
+  };
   readonly directory: { tenant(name: string): Tenant | undefined };
   /** The installation's, for tenants without their own. */
   readonly quotas: Quotas;
@@ -69,7 +72,7 @@ export class TenantUsage {
     this.#source = source;
     this.#backlog = new Figure(async () => {
       const open = new Map<string, number>();
-      for (const { tenant, open: count } of await source.readModels.deliveryBacklog())
+      for (const { tenant, open: count } of await source.queries.deliveries.backlog())
         open.set(tenant, (open.get(tenant) ?? 0) + count);
       return open;
     });
@@ -131,16 +134,16 @@ export class TenantUsage {
   }
 
   async #count(name: string, quota: Quota): Promise<number> {
-    const { directory, readModels } = this.#source;
+    const { directory, queries } = this.#source;
     const tenant = directory.tenant(name);
     if (tenant === undefined) return 0;
     if (quota === 'openOrders') {
       const open = { kind: 'equals', field: 'processing_status', anyOf: TO_VALIDATE } as const;
       const table = { tenant: name, table: tenant.orderModel };
-      return (await readModels.list(table, { filters: [open], sort: [], offset: 0, limit: 1 })).total;
+      return (await queries.records.list(table, { filters: [open], sort: [], offset: 0, limit: 1 })).total;
     }
     const tables = [...tenant.assetTypes.keys()].map((table) => ({ tenant: name, table }));
-    return (await readModels.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
+    return (await queries.records.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
   }
 }
 

@@ -25,11 +25,11 @@ export const orderCommand = (): Command =>
   ).action(printOrder);
 
 /** Where a command has the parts of a replay from. */
-export const replaySourceOf = ({ eventStore, readModels }: ReadTools, tenant: string): ReplaySource => ({
+export const replaySourceOf = ({ eventStore, queries }: ReadTools, tenant: string): ReplaySource => ({
   eventStore,
   orders: new OrderReader(eventStore),
-  find: (table, key, values) => readModels.find({ tenant, table }, key, values),
-  deliveriesOfOrder: (...asked) => readModels.deliveriesOfOrder(...asked),
+  find: (table, key, values) => queries.records.find({ tenant, table }, key, values),
+  deliveriesOfOrder: (...asked) => queries.deliveries.ofOrder(...asked),
 });
 
 /** The names of clients are in the events. @throws NotFoundError, UnknownNameError */

@@ -13,8 +13,7 @@ import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/progress.js';
-import type { ReadModels } from '../ports/readSide.js';
-import { openQueries } from '../queries/readModels.js';
+import { openQueries, type Queries } from '../queries/queries.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openRowReads, openStoredDirectory } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
@@ -143,7 +142,7 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
-export type ReadTools = { readonly eventStore: EventStore; readonly readModels: ReadModels };
+export type ReadTools = { readonly eventStore: EventStore; readonly queries: Queries };
 
 /**
  * Runs `work` with the rows of a tenant that must exist. They show the log as far as a service has followed it; standard error
@@ -163,7 +162,7 @@ export function withReadModels<T>(tenant: string, work: (tools: ReadTools) => Pr
       const { tenants } = await rowsNow(config, { eventStore, rows }, [tenant]);
       const since = tenants[0]?.lacksSince;
       if (since !== undefined) process.stderr.write(`The rows of ${tenant} lack what was written since ${since}.\n`);
-      return await work({ eventStore, readModels: openQueries({ rows, eventStore, tenants: directory }) });
+      return await work({ eventStore, queries: openQueries({ rows, eventStore, tenants: directory }) });
     } finally {
       await directory.stop();
       await rows.close();

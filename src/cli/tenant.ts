@@ -93,11 +93,11 @@ const showCommand = (): Command =>
 
 async function show(name: string, options: JsonOption): Promise<void> {
   const config = readConfig(process.env);
-  const { tenant, quotas } = await withReadModels(name, async ({ eventStore, readModels }) => {
+  const { tenant, quotas } = await withReadModels(name, async ({ eventStore, queries }) => {
     const found = await tenantNow({ eventStore }, name);
     const log = { tally: await LogUsage.now(eventStore, config) };
     const directory = { tenant: () => found };
-    const usage = new TenantUsage({ log, readModels, directory, quotas: quotasOf(config) });
+    const usage = new TenantUsage({ log, queries, directory, quotas: quotasOf(config) });
     const uses = QUOTA_NAMES.map(async (quota) => {
       const limit = usage.limit(found, quota);
       return [quota, { limit: limit === 0 ? null : limit, used: (await usage.now(found, quota)) ?? null }] as const;

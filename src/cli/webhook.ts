@@ -20,7 +20,7 @@ import { webhooksStream } from '../domain/streams.js';
 import { exampleBody } from '../domain/webhook/catalogue/example.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../domain/webhook/events.js';
-import type { DeliveryLogEntry, DeliveryState } from '../ports/deliveryLog.js';
+import type { DeliveryLogEntry, DeliveryState } from '../queries/deliveries.js';
 import {
   HOW_TO_RESUME,
   heldSentence,
@@ -327,12 +327,12 @@ function limitOption(text: string): number {
 }
 
 async function deliveries({ tenant: name, id, order, state, limit, ...output }: DeliveriesOptions): Promise<void> {
-  const { webhooks, entries } = await withReadModels(name, async ({ eventStore, readModels }) => {
+  const { webhooks, entries } = await withReadModels(name, async ({ eventStore, queries }) => {
     const { webhooks } = await tenantNow({ eventStore }, name, webhooksStream(name));
     const query = { orderId: order?.toLowerCase(), state, limit };
     const entries: DeliveryLogEntry[] = [];
     for (const webhookId of id === undefined ? webhooks.keys() : [id]) {
-      entries.push(...(await readModels.deliveries(name, { ...query, webhookId })));
+      entries.push(...(await queries.deliveries.page(name, { ...query, webhookId })));
     }
     const isKnown = id === undefined || webhooks.has(id) || entries.length > 0;
     if (!isKnown) throw new NotFoundError(`There is no webhook ${id}, and no delivery to it.`);

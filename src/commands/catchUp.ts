@@ -1,7 +1,7 @@
 /** Waits until the read models show what a decision depends on. */
 import { tableStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
-import type { TableRef } from '../ports/readModels.js';
+import type { TableRef } from '../queries/records.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
 /** How long to wait for the read models, in milliseconds. */

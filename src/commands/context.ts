@@ -1,12 +1,13 @@
 /** What every command works with, and the errors that commands throw. */
+
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { KnownTenant, Tenant } from '../domain/identity/directory.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
-import type { DecisionReads } from '../ports/decisionReads.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowProgress } from '../ports/progress.js';
 import type { RowReads } from '../ports/rowStore.js';
+import type { Queries } from '../queries/queries.js';
 import type { RequestDeadline } from './requestDeadline.js';
 
 /** Who asks, and on whose behalf, as the metadata of the resulting events; and how long the command may take. */
@@ -53,7 +54,7 @@ export class UnopenableSecretError extends Error {
 
 export type Commands = {
   readonly eventStore: EventStore;
-  readonly readModels: DecisionReads;
+  readonly queries: Queries;
   readonly progress: Pick<RowProgress, 'waitFor'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;

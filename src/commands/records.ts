@@ -15,7 +15,7 @@ import {
 } from '../domain/referenceTable/decide.js';
 import { orderStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
-import type { StoredRecord } from '../ports/readModels.js';
+import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { CATCH_UP_MS, notCaughtUp, untilTableIsShown } from './catchUp.js';
@@ -167,7 +167,7 @@ async function orderOfPart(
   assetType: AssetType,
   id: string,
 ): Promise<string | undefined> {
-  const known = await commands.readModels.get({ tenant, table: assetType.name }, id);
+  const known = await commands.queries.records.get({ tenant, table: assetType.name }, id);
   const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
   return orderOfParent(commands, tenant, assetType, parent);
 }
@@ -183,7 +183,7 @@ async function orderOfParent(
   if (parent === undefined || typeof value !== 'string') return undefined;
   const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
   if (parentType.role === 'order') return value;
-  const record = await commands.readModels.get({ tenant, table: parent.table }, value);
+  const record = await commands.queries.records.get({ tenant, table: parent.table }, value);
   if (record === undefined) return undefined;
   return orderOfParent(commands, tenant, parentType, JSON.parse(record)[parentType.parent?.field ?? '']);
 }
@@ -287,7 +287,7 @@ async function alreadyMade(
   { assetType, body, fields }: Creation,
   { id, at }: KeyedRequest,
 ): Promise<WrittenRecord | undefined> {
-  const { eventStore, readModels, progress } = commands;
+  const { eventStore, queries, progress } = commands;
   const { tenant } = caller;
   if (assetType.role === 'order') {
     const created = await commands.orders.loadAt(tenant, id, 0, caller.deadline);
@@ -301,13 +301,13 @@ async function alreadyMade(
   }
   const table = { tenant, table: assetType.name };
   if (assetType.role === 'part') {
-    const found = await withDeadline(caller, readModels.get(table, id));
+    const found = await withDeadline(caller, queries.records.get(table, id));
     return found === undefined ? undefined : { position, id, record: JSON.parse(found) };
   }
   // A key that comes back gets its former id, so the request's id does not find it (decision 0022).
   const [found] = await withDeadline(
     caller,
-    readModels.find(table, uniqueFieldOf(assetType), [uniqueKeyOf(assetType, fields)]),
+    queries.records.find(table, uniqueFieldOf(assetType), [uniqueKeyOf(assetType, fields)]),
   );
   if (found === undefined) return undefined;
   const isSame = found.createdAt >= at && Object.keys(changedFields(found.fields, fields)).length === 0;

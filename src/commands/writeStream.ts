@@ -12,7 +12,7 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../ports/readModels.js';
+import { AnswerTooLargeError } from '../queries/rowText.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';

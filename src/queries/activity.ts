@@ -3,18 +3,55 @@ import type { Activity, ActivityKind, SubjectKind } from '../domain/activity.js'
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { ERASED, type Erasures } from '../domain/erasure.js';
 import { ACTIVITY } from '../domain/spaces.js';
-import type {
-  ActivityEntry,
-  ActivityFilters,
-  ActivityPage,
-  ActivityPlace,
-  ActivityQuery,
-  ActivityReads,
-} from '../ports/activity.js';
-import type { Position, Revision } from '../ports/eventStore.js';
+import type { EventMetadata, Position, Revision } from '../ports/eventStore.js';
 import type { Condition, FieldCondition, PageQuery, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Tenants } from './records.js';
+
+/** An entry's place in the order of entries: by time, then by place in the log. Events of one append may share a position. */
+export type ActivityPlace = { readonly at: string; readonly position: Position; readonly revision: Revision };
+
+export type ActivityEntry = Activity &
+  ActivityPlace & {
+    readonly eventId: string;
+    /** With the name at that time, unless an earlier release wrote the event. */
+    readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
+    readonly correlationId: string;
+    readonly causationId: string;
+    readonly request?: EventMetadata['request'];
+  };
+
+/** All that are set must hold. */
+export type ActivityFilters = {
+  /** Id of the client, user, operator or part of the service. */
+  readonly actor?: string | undefined;
+  readonly kind?: ActivityKind | undefined;
+  readonly table?: string | undefined;
+  readonly subject?: NonNullable<Activity['subject']> | undefined;
+  readonly orderId?: string | undefined;
+  readonly correlationId?: string | undefined;
+};
+
+export type ActivityQuery = {
+  readonly filters: ActivityFilters;
+  /** At this time or later; ISO 8601. */
+  readonly from?: string | undefined;
+  /** At this time or before. */
+  readonly to?: string | undefined;
+  /** Only entries before this one, which are older. */
+  readonly before?: ActivityPlace | undefined;
+  readonly limit: number;
+};
+
+export type ActivityPage = {
+  /** Newest first. */
+  readonly entries: readonly ActivityEntry[];
+  /**
+   * Set if the search ended before it had found `limit` entries or seen all: with several filters it looks at
+   * MAX_ACTIVITY_SEARCHED entries that pass one of them. It goes on before this place.
+   */
+  readonly searchedTo?: ActivityPlace | undefined;
+};
 
 const NEWEST_FIRST: PageQuery = {
   conditions: [],
@@ -29,7 +66,7 @@ const STATES = 1_000;
 /** Approvals that are read at once. */
 const APPROVALS = 1_000;
 
-export class ActivityQueries implements ActivityReads {
+export class ActivityQueries {
   readonly #rows: RowReads;
   readonly #tenants: Tenants;
   readonly #erasures: Erasures | undefined;
@@ -40,7 +77,7 @@ export class ActivityQueries implements ActivityReads {
     this.#erasures = erasures;
   }
 
-  async activity(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
+  async page(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
     const { filters, from, to, before, limit } = query;
     const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query) : undefined;
     const start = before === undefined ? {} : await this.#startBefore(tenant, before);

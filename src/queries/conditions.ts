@@ -3,9 +3,38 @@ import { type AssetType, findField } from '../domain/assetTypes/assetType.js';
 import { foldCase } from '../domain/assetTypes/caseFolding.js';
 import { isStorableText } from '../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../domain/row.js';
-import type { FieldFilter, Filter, FilterValue, SortTerm } from '../ports/readModels.js';
 import type { Condition, FieldCondition, Sort } from '../ports/rowStore.js';
 import { storedId } from './rowText.js';
+
+/** A test of one field. */
+export type FieldFilter =
+  /** The field's text contains one of these, ignoring case. Values are literal text. */
+  | { readonly kind: 'contains'; readonly field: string; readonly anyOf: readonly string[] }
+  /** The field equals one of these exactly. */
+  | { readonly kind: 'equals'; readonly field: string; readonly anyOf: readonly FilterValue[] }
+  /** The complement of `equals`; includes records without a value. */
+  | { readonly kind: 'differs'; readonly field: string; readonly anyOf: readonly FilterValue[] }
+  /** Compares in the order of lists: text ignores case. Null matches neither way. */
+  | { readonly kind: 'compares'; readonly field: string; readonly is: Comparison; readonly value: string | number }
+  | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean }
+  /** The id's text begins with this, ignoring case. */
+  | { readonly kind: 'begins'; readonly field: 'id'; readonly with: string };
+
+export type Filter =
+  | FieldFilter
+  /** At least one of these holds. */
+  | { readonly kind: 'any'; readonly anyOf: readonly FieldFilter[] };
+
+/** The stored form: dates and times as normalised text. */
+export type FilterValue = string | number | boolean;
+
+export const COMPARISONS = ['gt', 'gte', 'lt', 'lte'] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
+/** Number of values in the filter, or of its alternatives. */
+export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.anyOf.length : 1);
+
+export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
 
 /** One of these holds; none: nothing is selected. */
 type Alternatives = readonly FieldCondition[] | 'all';

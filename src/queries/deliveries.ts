@@ -2,21 +2,103 @@
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../domain/row.js';
 import { DELIVERIES } from '../domain/spaces.js';
-import type {
-  DeliveryAttempt,
-  DeliveryBacklog,
-  DeliveryLog,
-  DeliveryLogEntry,
-  DeliveryQuery,
-  DeliveryState,
-  OrderDeliveryQuery,
-  WebhookHealth,
-} from '../ports/deliveryLog.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { FieldCondition, Page, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Tenants } from './records.js';
 import { storedId } from './rowText.js';
+
+/** One attempt of a delivery. Values not known yet are null. */
+export type DeliveryAttempt = {
+  readonly attempt: number;
+  readonly url: string;
+  /** SHA-256 of the body in hex; absent if none was sent, and in attempts of earlier releases. */
+  readonly bodySha256?: string;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly durationMs: number | null;
+  /** HTTP status; null without an answer. */
+  readonly status: number | null;
+  /** Why it failed; null if it did not. */
+  readonly reason: string | null;
+  /** The beginning of the answer's body. */
+  readonly responseBody: string | null;
+};
+
+/** `open`: requested and neither delivered nor given up. */
+export type DeliveryState = 'open' | 'succeeded' | 'failed';
+
+/** One delivery to one webhook, with all its attempts. */
+export type DeliveryLogEntry = {
+  readonly id: string;
+  /** Revision of the last applied event of its stream. */
+  readonly revision: Revision;
+  /** Position of `DeliveryRequested`: the order of the delivery log. */
+  readonly position: Position;
+  readonly webhookId: string;
+  /** The `webhook-id` header of its calls. */
+  readonly messageId: string;
+  readonly kind: string;
+  /** Null if the event itself caused it. */
+  readonly purpose: string | null;
+  readonly orderId: string | null;
+  readonly table: string | null;
+  readonly sequence: Revision;
+  readonly requestedAt: string;
+  readonly state: DeliveryState;
+  /** When it succeeded or failed for good. */
+  readonly endedAt: string | null;
+  /** Why it failed for good. */
+  readonly reason: string | null;
+  /** When the next attempt is due, after a failed one. */
+  readonly retryAt: string | null;
+  readonly attempts: readonly DeliveryAttempt[];
+};
+
+/** All set conditions must hold. */
+export type DeliveryQuery = {
+  readonly webhookId: string;
+  readonly state?: DeliveryState | undefined;
+  readonly kind?: string | undefined;
+  readonly orderId?: string | undefined;
+  /** Requested at or after this time, ISO 8601 in any zone. */
+  readonly since?: string | undefined;
+  /** Requested before this time. */
+  readonly until?: string | undefined;
+  /** Default `newest` first. */
+  readonly order?: 'newest' | 'oldest';
+  /** Continues after the entry at this position, in the direction of `order`. */
+  readonly after?: Position | undefined;
+  readonly limit: number;
+};
+
+/** Where a delivery is among those about its order: by the event that it tells of, then by its request. */
+export type OrderDeliveryPlace = Pick<DeliveryLogEntry, 'sequence' | 'position'>;
+
+/** Deliveries about events of an order, to any webhook. */
+export type OrderDeliveryQuery = {
+  readonly orderId: string;
+  /** Continues behind this place. */
+  readonly behind: OrderDeliveryPlace;
+  /** Up to the event of this revision. */
+  readonly to: Revision;
+  readonly limit: number;
+};
+
+/** Open deliveries of one webhook. */
+export type DeliveryBacklog = {
+  readonly tenant: string;
+  readonly webhookId: string;
+  readonly open: number;
+  readonly oldestRequestedAt: string;
+};
+
+/** Recent success and failure of a webhook, as far as its delivery log goes back. */
+export type WebhookHealth = {
+  readonly lastSuccessAt: string | null;
+  /** Time of the first failed attempt since the last success; null if there is none. */
+  readonly failingSince: string | null;
+};
 
 const OLDEST_FIRST: PageQuery = {
   conditions: [],
@@ -32,7 +114,7 @@ const HEALTH_DELIVERIES = 100;
 /** Tenants whose backlog is asked for at once. */
 const TENANTS_AT_ONCE = 8;
 
-export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
+export class DeliveryQueries {
   readonly #rows: RowReads;
   readonly #tenants: Tenants;
 
@@ -41,6 +123,7 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
     this.#tenants = tenants;
   }
 
+  /** One entry, or undefined. */
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
     const asked = storedId(id);
     if (asked === undefined) return undefined;
@@ -48,7 +131,8 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
     return rows[0] && entryOf(rows[0]);
   }
 
-  async deliveries(tenant: string, query: DeliveryQuery, cancellation?: Cancellation) {
+  /** A page of a webhook's entries. A cancelled search ends soon and rejects with the reason. */
+  async page(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]> {
     const { webhookId, state, kind, orderId, since, until, order, after, limit } = query;
     const direction = order === 'oldest' ? 'asc' : 'desc';
     const conditions = [
@@ -61,10 +145,15 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
       ...(after === undefined ? [] : [compares('position', direction === 'asc' ? 'gt' : 'lt', after)]),
     ];
     const asked: Partial<PageQuery> = { conditions, sort: [{ field: 'n', direction }], limit };
-    return (await this.#page(tenant, asked, cancellation)).rows.map(entryOf);
+    return (await this.#rowsOf(tenant, asked, cancellation)).rows.map(entryOf);
   }
 
-  async deliveriesOfOrder(tenant: string, query: OrderDeliveryQuery, cancellation?: Cancellation) {
+  /** A page of the entries about an order, in the order of their places. */
+  async ofOrder(
+    tenant: string,
+    query: OrderDeliveryQuery,
+    cancellation?: Cancellation,
+  ): Promise<readonly DeliveryLogEntry[]> {
     const { orderId, behind, to, limit } = query;
     const ofOrder = equals('order_id', orderId);
     const sort = [
@@ -72,7 +161,7 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
       { field: 'n', direction: 'asc' },
     ] as const;
     const pageOf = async (limit: number, ...conditions: FieldCondition[]) =>
-      (await this.#page(tenant, { conditions: [ofOrder, ...conditions], sort, limit }, cancellation)).rows;
+      (await this.#rowsOf(tenant, { conditions: [ofOrder, ...conditions], sort, limit }, cancellation)).rows;
     // Behind the place are later requests about the same event, then those about later events.
     const same =
       behind.sequence > to
@@ -83,10 +172,10 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
     return [...same, ...others].map(entryOf);
   }
 
-  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
+  async healthOf(tenant: string, webhookId: string): Promise<WebhookHealth> {
     const entries = async (state: DeliveryState, asked: Partial<PageQuery>, ...more: readonly FieldCondition[]) => {
       const conditions = [equals('webhook_id', webhookId), equals('state', state), ...more];
-      return (await this.#page(tenant, { ...asked, conditions })).rows.map(entryOf);
+      return (await this.#rowsOf(tenant, { ...asked, conditions })).rows.map(entryOf);
     };
     const byEnd = (direction: 'asc' | 'desc') => ({
       sort: [
@@ -111,7 +200,8 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
     return { lastSuccessAt, failingSince: failures.sort()[0] ?? null };
   }
 
-  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
+  /** Open deliveries by webhook, of all tenants; webhooks without any are left out. */
+  async backlog(): Promise<readonly DeliveryBacklog[]> {
     const tenants = [...this.#tenants.tenants()].filter(({ webhooks }) => webhooks.size > 0);
     const backlogs: DeliveryBacklog[] = [];
     for (let from = 0; from < tenants.length; from += TENANTS_AT_ONCE) {
@@ -124,17 +214,17 @@ export class DeliveryQueries implements Omit<DeliveryLog, 'waitFor'> {
 
   async #backlogOf(tenant: string, webhookIds: readonly string[]): Promise<readonly DeliveryBacklog[]> {
     const isOpen = equals('state', 'open');
-    const { total: all = 0 } = await this.#page(tenant, { conditions: [isOpen], limit: 0, withTotal: true });
+    const { total: all = 0 } = await this.#rowsOf(tenant, { conditions: [isOpen], limit: 0, withTotal: true });
     if (all === 0) return [];
     const ofWebhooks = webhookIds.map(async (webhookId) => {
       const conditions = [equals('webhook_id', webhookId), isOpen];
-      const { rows, total: open = 0 } = await this.#page(tenant, { conditions, withTotal: true });
+      const { rows, total: open = 0 } = await this.#rowsOf(tenant, { conditions, withTotal: true });
       return rows[0] === undefined ? [] : [{ tenant, webhookId, open, oldestRequestedAt: rows[0].created }];
     });
     return (await Promise.all(ofWebhooks)).flat();
   }
 
-  #page(tenant: string, query: Partial<PageQuery>, cancellation?: Cancellation): Promise<Page> {
+  #rowsOf(tenant: string, query: Partial<PageQuery>, cancellation?: Cancellation): Promise<Page> {
     return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...OLDEST_FIRST, ...query }, cancellation);
   }
 }

@@ -1,10 +1,10 @@
 /** Rows in the order of creation, page by page, such as the entries of the activity. */
 import { ACTIVITY_KINDS } from '../domain/activity.js';
 import { ACTIVITY } from '../domain/spaces.js';
-import type { ActivityEntry } from '../ports/activity.js';
 import type { EventStore, Position, Revision } from '../ports/eventStore.js';
 import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import type { ActivityEntry } from './activity.js';
 import { entryOf } from './activity.js';
 
 const ROWS_AT_ONCE = 200;

@@ -2,13 +2,13 @@
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_OPERATION_EVENTS, MAX_OPERATIONS } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import { type Operation, type OperationKind, together } from '../domain/referenceTable/operation.js';
-import type { ActivityEntry } from '../ports/activity.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { TableRef } from '../ports/readModels.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import type { ActivityEntry } from './activity.js';
 import { compares, entriesOf, isOneOf, ofTable } from './entries.js';
 import { differenceOf, type Place, transitions } from './past.js';
+import type { TableRef } from './records.js';
 
 export type TableOperation = Operation & {
   /** Revision of its first event, which is its id. */

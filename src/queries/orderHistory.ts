@@ -1,15 +1,42 @@
 /** The history of orders: an order's history is its stream in the log, told entry by entry. */
 import { LRUCache } from 'lru-cache';
 import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
-import { toldOfOrder } from '../domain/order/differences.js';
+import { type ToldOfOrder, toldOfOrder } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import { orderStream } from '../domain/streams.js';
-import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
-import type { HistoryEntry, HistoryPage, HistoryReads, StoredHistoryEntry } from '../ports/orderHistory.js';
+import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { latestApprovals } from './activity.js';
 import type { Tenants } from './records.js';
+
+/** One line of an order's history, for auditors. */
+export type HistoryEntry = ToldOfOrder & {
+  readonly position: Position;
+  readonly revision: Revision;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly at: string;
+  readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
+  readonly correlationId: string;
+  readonly causationId: string;
+};
+
+/** `changes` are JSON text, as stored: they may be megabytes. */
+export type StoredHistoryEntry = Omit<HistoryEntry, 'changes'> & { readonly changes: string };
+
+export type HistoryPage = {
+  /** Oldest first; none on a page behind the last. */
+  readonly entries: readonly StoredHistoryEntry[];
+  /** Number of entries on the pages before this one. */
+  readonly before: number;
+  /** Number of pages. */
+  readonly pages: number;
+  /** Number of entries on all pages. */
+  readonly total: number;
+};
+
+type PageAsked = { readonly page: number; readonly perPage: number };
 
 type Measured = { readonly revision: Revision; readonly bytes: number };
 
@@ -17,7 +44,7 @@ type Measured = { readonly revision: Revision; readonly bytes: number };
 const KEPT_ENTRIES = 100_000;
 const EVENTS_AT_ONCE = 100;
 
-export class HistoryQueries implements HistoryReads {
+export class OrderHistoryQueries {
   readonly #log: Pick<EventStore, 'readSlice' | 'erasures'>;
   readonly #rows: RowReads;
   readonly #tenants: Tenants;
@@ -32,12 +59,8 @@ export class HistoryQueries implements HistoryReads {
     this.#tenants = tenants;
   }
 
-  async history(
-    tenant: string,
-    orderId: string,
-    page: Parameters<HistoryReads['history']>[2],
-    cancellation?: Cancellation,
-  ): Promise<HistoryPage> {
+  /** A page has at most `perPage` entries, and fewer if they would have more than MAX_HISTORY_PAGE_BYTES together. The first is 1. */
+  async page(tenant: string, orderId: string, page: PageAsked, cancellation?: Cancellation): Promise<HistoryPage> {
     const entryOf = this.#teller(tenant, orderId);
     const stream = orderStream(tenant, orderId);
     const measured = entryOf === undefined ? [] : await this.#measure(stream, entryOf, cancellation);
@@ -53,6 +76,7 @@ export class HistoryQueries implements HistoryReads {
     return { ...place, entries };
   }
 
+  /** The latest approval of each of these orders that has one, by order id. */
   async approvals(
     tenant: string,
     orderIds: readonly string[],
@@ -118,7 +142,7 @@ export class HistoryQueries implements HistoryReads {
  */
 function placeOfPage(
   entries: readonly Measured[],
-  { page, perPage }: { readonly page: number; readonly perPage: number },
+  { page, perPage }: PageAsked,
 ): Omit<HistoryPage, 'entries'> & { readonly count: number } {
   let [total, pages, onPage, onPageBytes] = [0, 0, 0, 0];
   let [before, count] = [0, 0];

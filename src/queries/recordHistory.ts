@@ -2,10 +2,10 @@
 import type { ActivityKind } from '../domain/activity.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
-import type { ActivityEntry } from '../ports/activity.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads, SpaceRef } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import type { ActivityEntry } from './activity.js';
 import { entriesOf, isOneOf } from './entries.js';
 import { differenceOf, historyOf, type Transition } from './past.js';
 

@@ -1,38 +1,93 @@
 /** What is asked of the records of tables: lists, single records, and the snapshots that decisions are made on. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_DECISION_BYTES, MAX_DIFFERENCE_CHARACTERS, MAX_PAGE_BYTES } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
-import type { DecisionReads, TableSnapshot } from '../ports/decisionReads.js';
-import type { Position } from '../ports/eventStore.js';
-import {
-  AnswerTooLargeError,
-  type CreationKey,
-  type FieldOrder,
-  type Filter,
-  type FilterValue,
-  type ListBehind,
-  type RecordJson,
-  type RecordPage,
-  type RecordQuery,
-  type RecordReads,
-  type RecordsBehind,
-  type RecordsById,
-  type StoredRecord,
-  type TableFigures,
-  type TableRef,
-} from '../ports/readModels.js';
+import type { Position, Revision } from '../ports/eventStore.js';
 import type { Condition, FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { conditionsOf, sortOf } from './conditions.js';
-import { fitting, pageText, pageTooLarge, rowText, storedId } from './rowText.js';
-import { UnparsedRecord } from './storedRecord.js';
+import { conditionsOf, type Filter, type FilterValue, type SortTerm, sortOf } from './conditions.js';
+import {
+  AnswerTooLargeError,
+  type FieldOrder,
+  fitting,
+  pageText,
+  pageTooLarge,
+  type RecordJson,
+  rowText,
+  storedId,
+} from './rowText.js';
+import { type StoredRecord, UnparsedRecord } from './storedRecord.js';
 
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {
   tenant(name: string): Pick<Tenant, 'assetTypes' | 'orderModel'> | undefined;
   tenants(): Iterable<{ readonly name: string; readonly webhooks: ReadonlyMap<string, unknown> }>;
+};
+
+/** Names one table of one tenant. No query can be built without a tenant. */
+export type TableRef = { readonly tenant: string; readonly table: string };
+
+export type RecordQuery = {
+  /** All must hold. `created_at` and `updated_at` may be filtered too, except with `contains`. */
+  readonly filters: readonly Filter[];
+  /**
+   * Applied in order. Strings ignore case; null comes first ascending. Without terms, records come in the order of
+   * creation (created_at). Ties are broken by id in the direction of the last term.
+   */
+  readonly sort: readonly SortTerm[];
+  readonly offset: number;
+  readonly limit: number;
+};
+
+export type RecordPage = {
+  /** The records' JSON texts joined with commas: UTF-8 bytes for a long page, a string for a short one. */
+  readonly records: string | Uint8Array<ArrayBuffer>;
+  readonly total: number;
+  /** `tableState` at the moment of this page. */
+  readonly state?: string | undefined;
+};
+
+/** Record count of a table and the time of its last event. */
+export type TableFigures = TableRef & {
+  readonly records: number;
+  /** Time of the last applied event (ISO 8601); '' before the first. */
+  readonly lastEventAt: string;
+};
+
+/** A record's place in the order of creation. It never changes. */
+export type CreationKey = { readonly createdAt: string; readonly id: string };
+
+export type ListBehind = {
+  readonly filters: readonly Filter[];
+  readonly direction: 'asc' | 'desc';
+  /** Starts after this key, whether or not its record still exists; undefined starts at the beginning. */
+  readonly behind?: CreationKey | undefined;
+  readonly limit: number;
+};
+
+export type RecordsBehind = Pick<RecordPage, 'records'> & {
+  /** Key of the last record; undefined on the last page. */
+  readonly next?: CreationKey | undefined;
+};
+
+export type RecordsById = {
+  /** Revision of the table's stream that is shown; -1 before its first event. */
+  readonly revision: Revision;
+  /** For the first ids, as many as fit; null for an id without a record. */
+  readonly records: readonly (RecordJson | null)[];
+};
+
+/** The data for a decision about a table, read at one moment. */
+export type TableSnapshot = {
+  /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
+  readonly revision: Revision;
+  /** occurredAt of the last event applied to the table; '' before the first. */
+  readonly lastEventAt: string;
+  /** Matching records: by key or id as asked, and those with one of the former ids. */
+  readonly records: readonly StoredRecord[];
+  /** For keys without a record: the id that the key's last record had when a clean-up deleted it. */
+  readonly formerIds: ReadonlyMap<string, string>;
 };
 
 const ALL_ROWS = 2 ** 31 - 1;
@@ -48,8 +103,8 @@ const WHOLE: PageQuery = {
 
 type Table = { readonly space: SpaceRef; readonly assetType: AssetType };
 
-/** Of the present, or of an earlier moment. */
-export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleanedUpRecord' | 'cleanedUpIds'> {
+/** Of the present, or of an earlier moment. A cancelled search ends soon and rejects with the reason. */
+export class RecordQueries {
   readonly #rows: RowReads;
   readonly #tenants: Tenants;
   readonly #at: Position | undefined;
@@ -60,6 +115,10 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     this.#at = at;
   }
 
+  /**
+   * One record, or undefined. A malformed id is not found.
+   * @param fields the fields of the answer in their order, null for missing values. Default: as stored
+   */
   async get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined> {
     const [known, asked] = [this.#table(table), storedId(id)];
     if (known === undefined || asked === undefined) return undefined;
@@ -67,6 +126,7 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return rows[0] && rowText(rows[0], fields ?? known.assetType.fields);
   }
 
+  /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES */
   async list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage> {
     const { offset, limit, sort, filters } = query;
     const found = this.#filtered(table, filters);
@@ -77,10 +137,15 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return { records: pageText(this.#texts(found, rows)), total, state: tagOf(state) };
   }
 
+  /**
+   * A tag of the table's whole content: while it is unchanged, every query has the same answer. Fit for an ETag (RFC 9110
+   * §8.8.3). Undefined before the first record.
+   */
   async tableState(table: TableRef): Promise<string | undefined> {
     return tagOf((await this.#rows.rows(spaceOf(table), { ids: [], keys: [] })).state);
   }
 
+  /** How many records have each of these values in the field, in the order of the values, at one moment. */
   async counts(
     table: TableRef,
     field: string,
@@ -100,6 +165,7 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     }
   }
 
+  /** Figures of the tables that exist. The cost does not depend on the number of records. */
   async tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]> {
     const tenants = new Set(tables.map(({ tenant }) => tenant));
     const spaces = new Map(
@@ -121,6 +187,10 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return rows[0]?.created ?? '';
   }
 
+  /**
+   * Records in the order of creation: at most `limit`, and at most MAX_PAGE_BYTES. Following `next` to the end returns each
+   * record that existed throughout exactly once.
+   */
   async listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind> {
     const { limit, direction, behind, filters } = query;
     const found = this.#filtered(table, filters);
@@ -158,19 +228,7 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return { conditions: [{ kind: 'compares', field: 'created_at', is, value: createdAt }] };
   }
 
-  /** The order that a part belongs to, or belonged to: parts may have parts. */
-  async orderOfPart(table: TableRef, id: string): Promise<string | undefined> {
-    const [known, asked] = [this.#table(table), storedId(id)];
-    if (known === undefined || asked === undefined) return undefined;
-    const last = { id: asked, direction: 'desc', limit: 1, withTotal: false } as const;
-    const [row] = (await this.#rows.versions(known.space, last)).versions;
-    const { parent } = known.assetType;
-    const parentId = row && parent && ownValue(JSON.parse(row.data), parent.field);
-    if (parent === undefined || typeof parentId !== 'string') return undefined;
-    const above = { tenant: table.tenant, table: parent.table };
-    return this.#table(above)?.assetType.role === 'order' ? parentId : this.orderOfPart(above, parentId);
-  }
-
+  /** Records by id: as many of the first as fit in MAX_PAGE_BYTES, at least one. */
   async byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById> {
     const known = this.#table(table);
     if (known === undefined) return { revision: -1, records: ids.map(() => null) };
@@ -185,7 +243,11 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return { revision: state.revision, records };
   }
 
-  async snapshot(table: TableRef, wanted: Parameters<DecisionReads['snapshot']>[1]): Promise<TableSnapshot> {
+  /** Records with one of these unique keys or ids, and the revision at which they were read. */
+  async snapshot(
+    table: TableRef,
+    wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
+  ): Promise<TableSnapshot> {
     const known = this.#table(table);
     if (known === undefined) return { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
     const ids = wanted.ids.flatMap((id) => storedId(id) ?? []);
@@ -202,13 +264,15 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     }
   }
 
-  async countOutsideBatch(table: TableRef, batch: string): ReturnType<DecisionReads['countOutsideBatch']> {
+  /** How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), at which revision. */
+  async countOutsideBatch(table: TableRef, batch: string) {
     const asked = { ...WHOLE, conditions: [{ kind: 'outsideBatch', batch }], limit: 0, withTotal: true } as const;
     const { total: count = 0, state } = await this.#rows.page(spaceOf(table), asked);
     const { revision, lastEventAt, rows } = state;
     return { revision, lastEventAt, count, inside: rows - count };
   }
 
+  /** Records that such a clean-up would delete: at most `limit`, and MAX_DIFFERENCE_CHARACTERS of text. */
   async someOutsideBatch(table: TableRef, batch: string, limit: number): Promise<readonly StoredRecord[]> {
     const known = this.#table(table);
     if (known === undefined) return [];
@@ -217,6 +281,7 @@ export class RecordQueries implements Omit<RecordReads, 'recordEvents' | 'cleane
     return rows.map((row) => new UnparsedRecord(row, known.assetType));
   }
 
+  /** Records with one of these exact values in the field. */
   async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
     const known = this.#table(table);
     if (known === undefined) return [];

@@ -1,8 +1,18 @@
 /** A row as JSON text, as it is sent: made of its stored text without parsing it, as a page may have thousands. */
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_PAGE_BYTES } from '../domain/limits.js';
-import { AnswerTooLargeError, type FieldOrder, type RecordJson, type RecordPage } from '../ports/readModels.js';
 import type { StoredRow } from '../ports/rowStore.js';
+
+/** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
+export type RecordJson = string;
+
+/** Field names in order. Pass the same array again where possible: identity is compared, not content. */
+export type FieldOrder = readonly { readonly name: string }[];
+
+/** The answer would be too large. The message says what to ask for instead. */
+export class AnswerTooLargeError extends Error {
+  override readonly name = 'AnswerTooLargeError';
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -54,7 +64,7 @@ const SHORT_PAGE = 65_536;
 const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
 
 /** @throws AnswerTooLargeError */
-export function pageText(records: readonly RecordJson[]): RecordPage['records'] {
+export function pageText(records: readonly RecordJson[]): string | Uint8Array<ArrayBuffer> {
   const text = records.join();
   if (text.length < SHORT_PAGE) return text;
   const bytes = utf8.encode(text);

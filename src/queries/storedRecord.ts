@@ -1,8 +1,26 @@
 /** Rows as decisions take them: most records of most batches have not changed, which their text tells without parsing. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
-import type { StoredRecord } from '../ports/readModels.js';
 import type { StoredRow } from '../ports/rowStore.js';
+
+export type StoredRecord = {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly batchId: string | null;
+  /** All fields of the asset type; null if unset. */
+  readonly fields: Fields;
+} & Partial<Unparsed>;
+
+/** Shortcuts that need no parsing of the record's fields, which is the largest cost of a batch. */
+type Unparsed = {
+  /** Value of the unique field. */
+  readonly key: string | undefined;
+  /** @returns true if it certainly has these values; false if unknown */
+  has(fields: Fields): boolean;
+  /** The same record with another batch id. */
+  inBatch(batchId: string | null): StoredRecord;
+};
 
 export class UnparsedRecord implements StoredRecord {
   readonly id: string;

@@ -3,13 +3,13 @@ import { MAX_SYNCS } from '../domain/limits.js';
 import type { OperationKind } from '../domain/referenceTable/operation.js';
 import { isSyncId, type PastSync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
 import { SYNCS } from '../domain/spaces.js';
-import type { ActivityEntry } from '../ports/activity.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { TableRef } from '../ports/readModels.js';
 import type { RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import type { ActivityEntry } from './activity.js';
 import { compares, entriesOf, isOneOf, ofTable, rowsOf } from './entries.js';
 import { kindsOf, operationIn, type TableOperation } from './operations.js';
+import type { TableRef } from './records.js';
 
 /** A sync session, and who began it. */
 export type SyncSession = PastSync & {

@@ -30,7 +30,7 @@ export const quotasOf = (config: QuotaConfig): Quotas => ({
   settingsPerHour: config.QUOTA_SETTINGS_PER_HOUR,
 });
 
-type Parts = Pick<UsageSource, 'readModels'> & {
+type Parts = Pick<UsageSource, 'queries'> & {
   readonly eventStore: EventStore;
   readonly directory: UsageSource['directory'] & { tenants(): Iterable<Tenant> };
   readonly metrics: ServiceMetrics;
@@ -44,11 +44,11 @@ export type OpenQuotas = { readonly usage: TenantUsage; readonly disk: DiskReser
 
 /** @throws what the event store throws */
 export async function openQuotas(config: Config, parts: Parts): Promise<OpenQuotas> {
-  const { eventStore, readModels, directory, metrics, isApi, onError } = parts;
+  const { eventStore, queries, directory, metrics, isApi, onError } = parts;
   const log = isApi ? await LogUsage.start(eventStore, config, onError) : undefined;
   const usage = new TenantUsage({
     log: log ?? { tally: new LogTally() },
-    readModels,
+    queries,
     directory,
     quotas: quotasOf(config),
   });

@@ -4,12 +4,12 @@ import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import { type EventStore, storeWith } from '../ports/eventStore.js';
-import type { RecordReads, TableRef } from '../ports/readModels.js';
+import type { RecordQueries, TableRef } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
 type Source = {
   readonly directory: { tenants(): Iterable<Tenant> };
-  readonly readModels: Pick<RecordReads, 'tableFigures'>;
+  readonly queries: { readonly records: Pick<RecordQueries, 'tableFigures'> };
   readonly metrics: TenantMetrics;
 };
 
@@ -79,14 +79,14 @@ export class TenantFigures {
   }
 
   async #query(): Promise<void> {
-    const { directory, readModels } = this.#source;
+    const { directory, queries } = this.#source;
     const tenants = new Map([...directory.tenants()].map((tenant) => [tenant.name, tenant]));
     for (const name of this.#known.keys()) if (!tenants.has(name)) this.#known.delete(name);
     const before = (name: string): number => this.#known.get(name)?.refreshedAt ?? Number.NEGATIVE_INFINITY;
     const next = [...tenants.values()].sort((a, b) => (before(a.name) < before(b.name) ? -1 : 1));
     for (let at = 0; at < Math.min(next.length, MAX_TENANTS_LOOKED_AT); at += TENANTS_AT_ONCE) {
       const some = next.slice(at, Math.min(at + TENANTS_AT_ONCE, MAX_TENANTS_LOOKED_AT));
-      const found = await readModels.tableFigures(some.flatMap(tablesOf));
+      const found = await queries.records.tableFigures(some.flatMap(tablesOf));
       const sums = new Map(some.map(({ name }) => [name, { records: 0, lastChangeAt: 0 }]));
       for (const { tenant, table, records, lastEventAt } of found) {
         const sum = sums.get(tenant);

@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import type { DeliveryBacklog, DeliveryLog } from '../ports/deliveryLog.js';
+import type { DeliveryBacklog, DeliveryQueries } from '../queries/deliveries.js';
 import { type Endpoint, endpointKey } from './dispatcher.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
@@ -11,7 +11,7 @@ const DURATION_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 export type MetricsSource = {
   readonly directory: TenantDirectory;
-  readonly readModels: Pick<DeliveryLog, 'deliveryBacklog'>;
+  readonly queries: { readonly deliveries: Pick<DeliveryQueries, 'backlog'> };
 };
 
 type Labels = { readonly tenant: string; readonly webhook: string };
@@ -65,7 +65,7 @@ export class DeliveryMetrics {
         }
       },
     });
-    registerBacklog(registry, source.readModels);
+    registerBacklog(registry, source.queries.deliveries);
     this.#registerStates(registry, source.directory);
   }
 
@@ -138,12 +138,12 @@ export class DeliveryMetrics {
  * Open deliveries, as the delivery log shows them. While the read models are away there are no figures rather than old
  * ones.
  */
-function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deliveryBacklog'>): void {
+function registerBacklog(registry: Registry, deliveries: Pick<DeliveryQueries, 'backlog'>): void {
   // One query for both gauges, since they are collected at the same time.
   let asked: Promise<readonly DeliveryBacklog[]> | undefined;
   const backlog = (): Promise<readonly DeliveryBacklog[]> => {
-    asked ??= readModels
-      .deliveryBacklog()
+    asked ??= deliveries
+      .backlog()
       // The `engine_up` metric reports that the read models are away.
       .catch(() => [])
       .finally(() => {

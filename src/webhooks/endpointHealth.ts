@@ -8,7 +8,6 @@ import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
 import { type AttemptResult, MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
-import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 
 const GONE = 410;
@@ -19,17 +18,15 @@ const MIN_FAILURES = 6;
 const CHECK_EVERY_MS = 60_000;
 const CATCH_UP_MS = 2_000;
 
-type HealthCommands = Commands & { readonly readModels: DeliveryLog };
-
 export class EndpointHealth {
-  readonly #commands: HealthCommands;
+  readonly #commands: Commands;
   readonly #logger: Logger;
   readonly #disableAfterMs: number;
   /** By webhook: failed attempts in a row that this process saw. */
   readonly #failing = new Map<string, { failures: number; checkAt: number }>();
 
   /** @param disableAfterHours hours without a success; 0 for never */
-  constructor(commands: HealthCommands, logger: Logger, disableAfterHours: number) {
+  constructor(commands: Commands, logger: Logger, disableAfterHours: number) {
     this.#commands = commands;
     this.#logger = logger;
     this.#disableAfterMs = disableAfterHours * HOUR_MS;
@@ -78,11 +75,11 @@ export class EndpointHealth {
 
   /** The first failure since the last success that any process saw; undefined if that cannot be known now. */
   async #firstFailure({ tenant, delivery, position }: LoadedDelivery): Promise<string | undefined> {
-    const { readModels, progress } = this.#commands;
+    const { queries, progress } = this.#commands;
     try {
       // A delivery log that is behind may not show the last success yet.
       if (!(await progress.waitFor(tenant, position, CATCH_UP_MS))) return undefined;
-      const { failingSince } = await readModels.webhookHealth(tenant, delivery.subject.webhookId);
+      const { failingSince } = await queries.deliveries.healthOf(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {
       // Deliveries do not need the read models; this check can wait until they are back.

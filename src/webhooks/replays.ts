@@ -11,9 +11,9 @@ import { streamPagesBackwards } from '../commands/streamPages.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent, WebhookEventKind } from '../domain/webhook/events.js';
-import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome } from '../ports/messageBroker.js';
+import type { DeliveryLogEntry, DeliveryQuery } from '../queries/deliveries.js';
 import type { DeliveryCache } from './deliveryCache.js';
 import {
   appendRequests,
@@ -34,9 +34,7 @@ import {
 } from './queue.js';
 
 export type ReplayDeps = {
-  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress'> & {
-    readonly readModels: DeliveryLog;
-  };
+  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress' | 'queries'>;
   readonly broker: MessageBroker;
   readonly cache: DeliveryCache;
 };
@@ -129,11 +127,11 @@ async function resume(deps: ReplayDeps, job: ResumeJob, redeliveries: number, si
  */
 async function publishOpen({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<boolean> {
   const { tenant, webhookId, eventId, position } = job;
-  const { readModels } = commands;
+  const { queries } = commands;
   if (!(await commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return false;
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
-    const page = await readModels.deliveries(tenant, query);
+    const page = await queries.deliveries.page(tenant, query);
     const last = page.at(-1);
     if (last === undefined) return true;
     // Those requested since have their messages.
@@ -230,14 +228,11 @@ export async function backfillStep(
 type Progress = { readonly done: Position; readonly requested: Position };
 type WebhookJob = Progress & Pick<ResumeJob, 'tenant' | 'webhookId'>;
 
-async function hasRoom(
-  { eventStore, readModels, progress }: ReplayDeps['commands'],
-  job: WebhookJob,
-): Promise<boolean> {
+async function hasRoom({ eventStore, queries, progress }: ReplayDeps['commands'], job: WebhookJob): Promise<boolean> {
   const { tenant, webhookId, requested } = job;
   const isInLog = await eventStore.holds({ position: requested });
   if (isInLog && !(await progress.waitFor(tenant, requested, CATCH_UP_MS))) return false;
-  const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
+  const open = await queries.deliveries.page(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
   return open.length < MAX_OPEN;
 }
 

@@ -1,6 +1,5 @@
 /** The webhook path of one process: relay, deliveries and replays, each kept running. */
 import type { Application } from '../commands/application.js';
-import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
@@ -14,7 +13,7 @@ import { runRelay } from './relay.js';
 import { runReplays } from './replays.js';
 
 export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
-  readonly commands: Application & { readonly readModels: DeliveryLog };
+  readonly commands: Application;
   readonly broker: MessageBroker;
   readonly settings: WebhookSettings;
   /** See `RelayDeps`. */

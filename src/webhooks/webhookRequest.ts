@@ -22,7 +22,7 @@ import { exampleBody, orderBodyText, tableBody } from '../domain/webhook/catalog
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../ports/readModels.js';
+import { AnswerTooLargeError } from '../queries/rowText.js';
 import { encodeWithPauses, Pauses } from '../supervision/waiting.js';
 import type { DeliveryCache } from './deliveryCache.js';
 import { type Body, piecesOf, type WebhookRequest, type WebhookTransport } from './httpsTransport.js';

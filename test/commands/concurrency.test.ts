@@ -45,9 +45,9 @@ it('changes of one order are all kept', async () => {
     update(two, { customer_reference: 'z' }),
   ]);
   await one.caughtUp();
-  const order = await one.readModels.get({ tenant: 'acme', table: 'dyn_stock_order' }, id);
+  const order = await one.queries.records.get({ tenant: 'acme', table: 'dyn_stock_order' }, id);
   expect(JSON.parse(order ?? '')).toMatchObject({ notes: 'y', customer_reference: 'z' });
-  const lines = await one.readModels.find({ tenant: 'acme', table: 'dyn_order_line' }, 'order_id', [id]);
+  const lines = await one.queries.records.find({ tenant: 'acme', table: 'dyn_order_line' }, 'order_id', [id]);
   expect(lines.map(({ fields }) => fields.quantity).sort()).toEqual([1, 2, 3, 4]);
 });
 

@@ -1,9 +1,9 @@
 /** What is asked of the records of tables, over each storage of rows. */
-import { openQueries } from '#app/queries/readModels.js';
+import { RecordQueries } from '#app/queries/records.js';
 import { WrittenRows } from '../support/writtenRows.js';
-import { describeLists } from './readModelsLists.js';
-import { describeRecords } from './readModelsRecords.js';
-import { describeAnswerSizes } from './readModelsSizes.js';
+import { describeLists } from './queriesLists.js';
+import { describeRecords } from './queriesRecords.js';
+import { describeAnswerSizes } from './queriesSizes.js';
 import type { OpenRows } from './rowStoreFixture.js';
 
 export function describeQueries(engine: string, open: OpenRows): void {
@@ -19,8 +19,7 @@ export function describeQueries(engine: string, open: OpenRows): void {
   const emptied = async () => {
     for (const tenant of (await store.writer.tenants()).keys()) await store.writer.remove(tenant);
     const writer = new WrittenRows(store.writer);
-    const eventStore = { readSlice: async () => ({ events: [] }) };
-    return { writer, readModels: openQueries({ rows: store.reads, eventStore, tenants: writer }) };
+    return { writer, reads: new RecordQueries(store.reads, writer) };
   };
 
   describeLists(`queries over rows on ${engine}`, emptied);

@@ -12,8 +12,7 @@ import { readConfig } from '#app/config.js';
 import { Directory } from '#app/directory/directory.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import type { ReadModels } from '#app/ports/readSide.js';
-import { openQueries } from '#app/queries/readModels.js';
+import { openQueries, type Queries } from '#app/queries/queries.js';
 import { openEventStore } from '#app/service/engines.js';
 import { followLog, openRows } from '../support/followedRows.js';
 
@@ -21,7 +20,7 @@ export type Inside = {
   readonly directoryPath: string;
   readonly commands: Application;
   readonly eventStore: EventStore;
-  readonly readModels: ReadModels;
+  readonly queries: Queries;
   caller(tenant: string): Caller;
   assetType(tenant: string, table: string): AssetType;
   /** Resolves when the read models show everything in the log. */
@@ -46,12 +45,12 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
     throw error;
   });
   const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
-  const readModels = openQueries({ rows, eventStore, tenants: directory });
+  const queries = openQueries({ rows, eventStore, tenants: directory });
   return {
     directoryPath,
-    commands: openApplication({ eventStore, readModels, rows, progress, directory, secretBox, now, newId }),
+    commands: openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId }),
     eventStore,
-    readModels,
+    queries,
     caller: (tenant) => ({
       tenant,
       actor: { kind: 'system', id: 'test' },
@@ -67,7 +66,7 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
       await directory.stop();
       stopping.abort();
       await running;
-      await readModels.close();
+      await rows.close();
       await eventStore.close();
       if (beside === undefined) await rm(directoryPath, { recursive: true, force: true });
     },

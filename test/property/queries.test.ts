@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { openRowReads } from '#app/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
-import { openQueries } from '#app/queries/readModels.js';
-import { recordsOn, write } from '../contract/readModelsFixture.js';
+import { RecordQueries } from '#app/queries/records.js';
+import { recordsOn, write } from '../contract/queriesFixture.js';
 import { WrittenRows } from '../support/writtenRows.js';
 import { NaiveTable } from './naiveTable.js';
 import { runsOf, SEED } from './runs.js';
@@ -58,10 +58,9 @@ test(
         await writer.remove('acme');
         const written = new WrittenRows(writer);
         const naive = await fill(written, steps, perCommit);
-        const eventStore = { readSlice: async () => ({ events: [] }) };
-        const readModels = openQueries({ rows, eventStore, tenants: written });
+        const records = new RecordQueries(rows, written);
         for (const query of asked) {
-          const page = await readModels.list(places, query);
+          const page = await records.list(places, query);
           expect({ query, total: page.total, records: recordsOn(page) }).toEqual({ query, ...naive.list(query) });
         }
       }),

@@ -4,7 +4,7 @@ import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { undoOperation } from '#app/commands/referenceTables/undo.js';
-import { recordsOn } from '../contract/readModelsFixture.js';
+import { recordsOn } from '../contract/queriesFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { random, SEED } from './runs.js';
 
@@ -106,7 +106,7 @@ async function apply(
 
 async function shown(tenant: string): Promise<Map<string, { id: string; row: Omit<Row, 'batchId'> }>> {
   await inside.caughtUp();
-  const page = await inside.readModels.list(
+  const page = await inside.queries.records.list(
     { tenant, table: 'dyn_party' },
     { filters: [], sort: [], offset: 0, limit: 1000 },
   );

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
-import { COMPARISONS, type RecordQuery } from '#app/ports/readModels.js';
+import { COMPARISONS } from '#app/queries/conditions.js';
+import type { RecordQuery } from '#app/queries/records.js';
 
 /** Characters of texts that no index covers whole. */
 const LONG_TEXT = 20_000;

@@ -4,7 +4,7 @@ import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import { tenantStream } from '#app/domain/streams.js';
 import type { Actor, RecordedEvent, SliceRange } from '#app/ports/eventStore.js';
 import { slicesOf } from '#app/projections/rows.js';
-import { openQueries } from '#app/queries/readModels.js';
+import { openQueries } from '#app/queries/queries.js';
 import { sliceOf } from '../contract/eventStoreFixtures.js';
 import { MemoryRows } from './memoryRows.js';
 

@@ -4,10 +4,10 @@ import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { keyOf, type Row } from '#app/domain/row.js';
 import { ACTIVITY, DELIVERIES, SERVICE_SPACES } from '#app/domain/spaces.js';
-import type { ActivityEntry } from '#app/ports/activity.js';
-import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import type { TableRef } from '#app/ports/readModels.js';
 import type { RowWrite, RowWriter } from '#app/ports/rowStore.js';
+import type { ActivityEntry } from '#app/queries/activity.js';
+import type { DeliveryLogEntry } from '#app/queries/deliveries.js';
+import type { TableRef } from '#app/queries/records.js';
 
 type Written = {
   readonly writes: RowWrite[];

@@ -16,9 +16,8 @@ import { deliveryStream, orderStream, parseStream, tableStream } from '#app/doma
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
-import type { ReadModels } from '#app/ports/readSide.js';
 import type { Progress } from '#app/projections/progress.js';
-import { openQueries } from '#app/queries/readModels.js';
+import { openQueries } from '#app/queries/queries.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { runRelay } from '#app/webhooks/relay.js';
@@ -59,7 +58,7 @@ export const callerOf = (tenant: string): Caller => ({
 });
 
 export class Logged {
-  readonly commands: Application & { readonly readModels: ReadModels };
+  readonly commands: Application;
   readonly broker: MessageBroker;
   readonly cache: DeliveryCache;
   readonly #directory: string;
@@ -89,8 +88,8 @@ export class Logged {
     const tenants = await Directory.start(eventStore, () => undefined);
     const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
     const { rows, progress } = openRows(directory);
-    const readModels = openQueries({ rows, eventStore, tenants });
-    const ports = { eventStore, readModels, rows, progress, directory: tenants, secretBox, now, newId };
+    const queries = openQueries({ rows, eventStore, tenants });
+    const ports = { eventStore, queries, rows, progress, directory: tenants, secretBox, now, newId };
     const commands = openApplication(ports);
     for (const tenant of [TENANT, OTHER]) {
       await createTenant(commands, callerOf(tenant), { orderModel: 'dyn_stock_order' });
@@ -102,7 +101,7 @@ export class Logged {
     await this.stop();
     await this.broker.close();
     await this.#tenants.stop();
-    await this.commands.readModels.close();
+    await this.commands.rows.close();
     await this.commands.eventStore.close();
     await rm(this.#directory, { recursive: true, force: true });
   }

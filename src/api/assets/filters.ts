@@ -20,7 +20,7 @@ import {
   MAX_VALUES_OF_FILTER,
 } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
-import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../ports/readModels.js';
+import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
 import { badRequest, type HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import type { StoredHistoryEntry } from '../../ports/orderHistory.js';
+import type { StoredHistoryEntry } from '../../queries/orderHistory.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
@@ -50,7 +50,7 @@ export const historyList = {
 
 /** A page of the history as JSON text; undefined if the tenant has no such order. */
 export async function historyPage(
-  { commands, readModels, lists, config }: Api,
+  { commands, queries, lists, config }: Api,
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
@@ -60,7 +60,7 @@ export async function historyPage(
     tenant: order.tenant,
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
-    find: (cancellation) => readModels.history(order.tenant, order.id, { page, perPage }, cancellation),
+    find: (cancellation) => queries.orderHistory.page(order.tenant, order.id, { page, perPage }, cancellation),
   });
   if (total === 0) return undefined;
   const actors = entries.map(({ actor }) => actor);

@@ -3,7 +3,8 @@ import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '..
 import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUE_LENGTH, MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
-import { type FieldFilter, type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
+import { type FieldFilter, type SortTerm, valuesOf } from '../../queries/conditions.js';
+import type { RecordQuery } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';

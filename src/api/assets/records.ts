@@ -50,7 +50,7 @@ export async function pageReply(
   const moment = momentIn(parameters);
   const past = moment && (await pastOf(api, req, moment));
   const shown = past === undefined ? assetType : pastTypeOf(past, assetType.name);
-  const reads = past === undefined ? api.readModels : recordsAt(api, past);
+  const reads = past === undefined ? api.queries.records : recordsAt(api, past);
   const headers = past && atPosition(past.position);
   const { config, lists } = api;
   const parsed = parseTableQuery(shown, parameters);
@@ -93,7 +93,7 @@ export async function recordReply(
   const moment = momentIn(query);
   const past = moment && (await pastOf(api, req, moment));
   const { name, fields } = past === undefined ? assetType : pastTypeOf(past, assetType.name);
-  const reads = past === undefined ? api.readModels : recordsAt(api, past);
+  const reads = past === undefined ? api.queries.records : recordsAt(api, past);
   const record = await reads.get({ tenant: req.context.tenant.name, table: name }, id.toLowerCase(), fields);
   if (record === undefined) {
     if (past === undefined && api.progress.staleness(req.context.tenant.name) > 0)

@@ -28,7 +28,7 @@ export const recordsCsv = {
 
 /** @throws HttpError 400 */
 export async function recordsCsvReply(
-  { readModels, config, lists }: Api,
+  { queries, config, lists }: Api,
   req: Request,
   tenant: string,
   assetType: AssetType,
@@ -40,7 +40,7 @@ export async function recordsCsvReply(
     tenant,
     context: req.context,
     advice: () => narrowing(list.query),
-    find: (cancellation) => readModels.listBehind({ tenant, table: assetType.name }, query, cancellation),
+    find: (cancellation) => queries.records.listBehind({ tenant, table: assetType.name }, query, cancellation),
   });
   const columns = [
     ...assetType.fields,

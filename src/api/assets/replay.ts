@@ -36,11 +36,11 @@ export const orderReplay = {
 } as const;
 
 /** Where the parts of a replay come from. */
-export const replaySource = ({ commands, readModels }: Api, tenant: string): ReplaySource => ({
+export const replaySource = ({ commands, queries }: Api, tenant: string): ReplaySource => ({
   eventStore: commands.eventStore,
   orders: commands.orders,
-  find: (table, key, values) => commands.readModels.find({ tenant, table }, key, values),
-  deliveriesOfOrder: (...asked) => readModels.deliveriesOfOrder(...asked),
+  find: (table, key, values) => commands.queries.records.find({ tenant, table }, key, values),
+  deliveriesOfOrder: (...asked) => queries.deliveries.ofOrder(...asked),
 });
 
 function placeIn(cursor: string | undefined): ReplayPlace {

@@ -4,7 +4,7 @@ import { NotFoundError } from '../../commands/context.js';
 import { noteAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
-import { AnswerTooLargeError } from '../../ports/readModels.js';
+import { AnswerTooLargeError } from '../../queries/rowText.js';
 import { replaySource } from '../assets/replay.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';

@@ -64,7 +64,7 @@ async function overview(api: Api) {
     api.ready(true),
     unlessAway(operator.queues()),
     operator.machine(),
-    unlessAway(api.readModels.deliveryBacklog()),
+    unlessAway(api.queries.deliveries.backlog()),
   ]);
   const tenants = [...directory.tenants()];
   const isNearlyUsed = (tenant: (typeof tenants)[number]): boolean => {

@@ -1,7 +1,7 @@
 /** Webhook jobs that wait, and receivers with trouble: `/api/v1/operator/queues` and `/receivers`. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_OPERATOR_PAGE, MAX_TROUBLED_RECEIVERS } from '../../domain/limits.js';
-import type { DeliveryBacklog, WebhookHealth } from '../../ports/deliveryLog.js';
+import type { DeliveryBacklog, WebhookHealth } from '../../queries/deliveries.js';
 import { endpointKey } from '../../webhooks/dispatcher.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
@@ -56,8 +56,8 @@ const receiverView = json.view<Receiver>({
 const hostOf = ({ url }: Webhook): string => (URL.canParse(url) ? new URL(url).host : '');
 
 /** Those with an open circuit; those that wait longest; those that the service has disabled. */
-async function troubled({ readModels, directory, operator }: Api): Promise<readonly Receiver[]> {
-  const [circuits, found] = await Promise.all([operator.openCircuits(), readModels.deliveryBacklog()]);
+async function troubled({ queries, directory, operator }: Api): Promise<readonly Receiver[]> {
+  const [circuits, found] = await Promise.all([operator.openCircuits(), queries.deliveries.backlog()]);
   const backlogs = new Map(found.map((each) => [endpointKey(each), each]));
   const oldest = ({ backlog }: { readonly backlog: DeliveryBacklog | undefined }) => backlog?.oldestRequestedAt ?? '9';
   const rank = ({ circuitOpen, webhook }: Pick<Receiver, 'circuitOpen' | 'webhook'>): number =>
@@ -77,7 +77,10 @@ async function troubled({ readModels, directory, operator }: Api): Promise<reado
     .sort((a, b) => rank(a) - rank(b) || (oldest(a) < oldest(b) ? -1 : 1))
     .slice(0, MAX_TROUBLED_RECEIVERS);
   const receivers = await Promise.all(
-    candidates.map(async (each) => ({ ...each, health: await readModels.webhookHealth(each.tenant, each.webhook.id) })),
+    candidates.map(async (each) => ({
+      ...each,
+      health: await queries.deliveries.healthOf(each.tenant, each.webhook.id),
+    })),
   );
   return receivers.filter(
     ({ health, webhook, circuitOpen }) => circuitOpen || health.failingSince !== null || webhook.disabled !== undefined,

@@ -140,13 +140,13 @@ async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Pro
 }
 
 async function recordsOf(
-  { readModels }: Pick<Api, 'readModels'>,
+  { queries }: Pick<Api, 'queries'>,
   tenants: readonly Tenant[],
 ): Promise<ReadonlyMap<string, number> | undefined> {
   const tables = tenants.flatMap(({ name: tenant, assetTypes }) =>
     [...assetTypes.keys()].map((table) => ({ tenant, table })),
   );
-  const asked = withTimeout(LOOK_MS, 'The read models do not answer.', readModels.tableFigures(tables));
+  const asked = withTimeout(LOOK_MS, 'The read models do not answer.', queries.records.tableFigures(tables));
   const figures = await asked.catch(() => undefined);
   if (figures === undefined) return undefined;
   const sums = new Map<string, number>();

@@ -10,7 +10,8 @@ import {
   MIN_SEARCHED_ID,
 } from '../../domain/limits.js';
 import { ARCHIVED, type OrderStatus, TO_VALIDATE } from '../../domain/order/status.js';
-import type { FieldFilter, Filter, RecordPage, RecordQuery } from '../../ports/readModels.js';
+import type { FieldFilter, Filter } from '../../queries/conditions.js';
+import type { RecordPage, RecordQuery } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import {
   LIST_ANSWERS,
@@ -79,7 +80,7 @@ function isOnlyProblems(query: URLSearchParams, isSummarized: boolean): boolean 
 
 /** All that the query finds is looked at: what a problem is depends on other tables. @throws HttpError 400 for too many */
 async function withProblems(
-  api: Pick<Api, 'readModels' | 'commands'>,
+  api: Pick<Api, 'queries' | 'commands'>,
   tenant: Tenant,
   { offset, limit, ...query }: RecordQuery,
   cancellation: Cancellation,
@@ -88,7 +89,7 @@ async function withProblems(
   const found: string[] = [];
   let total = 0;
   for (let from = 0; from === 0 || from < total; from += MAX_SUMMARIES) {
-    const page = await api.readModels.list(table, { ...query, offset: from, limit: MAX_SUMMARIES }, cancellation);
+    const page = await api.queries.records.list(table, { ...query, offset: from, limit: MAX_SUMMARIES }, cancellation);
     total = page.total;
     if (total > MAX_LOOKED_FOR_PROBLEMS) {
       throw badRequest(
@@ -109,14 +110,14 @@ const SEARCHED = ['customer_reference', 'sales_order_id', 'transport_reference']
 
 /** Orders that have the text in one of these fields, or in their customer's name, or as the beginning of their id. */
 async function searchFilter(
-  { readModels }: Pick<Api, 'readModels'>,
+  { queries }: Pick<Api, 'queries'>,
   tenant: Tenant,
   text: string,
   cancellation: Cancellation,
 ): Promise<Filter> {
   const orderType = assetTypeOf(tenant, tenant.orderModel);
   const fields = SEARCHED.filter((name) => findField(orderType, name)?.filterable === true);
-  const ofCustomers = await customerFilter(readModels, tenant, text, cancellation);
+  const ofCustomers = await customerFilter(queries, tenant, text, cancellation);
   // A shorter text is the beginning of too many ids, which begin with the time.
   const ofId: FieldFilter = { kind: 'begins', field: 'id', with: text };
   const anyOf = [...textIn(fields, text), ...(text.length < MIN_SEARCHED_ID ? [] : [ofId]), ...ofCustomers];
@@ -125,7 +126,7 @@ async function searchFilter(
 
 /** @throws HttpError 400 if too many customers have the text in their names */
 async function customerFilter(
-  readModels: Api['readModels'],
+  queries: Api['queries'],
   tenant: Tenant,
   text: string,
   cancellation: Cancellation,
@@ -134,7 +135,7 @@ async function customerFilter(
   if (customer === undefined) return [];
   const named = { filters: textIn(['name'], text), direction: 'asc', limit: MAX_SEARCHED_CUSTOMERS } as const;
   const table = { tenant: tenant.name, table: customer.table };
-  const { records, next } = await readModels.listBehind(table, named, cancellation);
+  const { records, next } = await queries.records.listBehind(table, named, cancellation);
   if (next !== undefined) {
     throw badRequest(
       `More than ${MAX_SEARCHED_CUSTOMERS} customers have this text in their names: search for more of it, or use filters.`,
@@ -174,7 +175,7 @@ export const orderQueues: Resource = {
       answer: orderPageResponse,
       answers: LIST_ANSWERS,
       async handle(api, { req, tenant, query: parameters }) {
-        const { readModels, config, lists } = api;
+        const { queries, config, lists } = api;
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const isSummarized = includesSummary(parameters, paging.perPage);
@@ -186,7 +187,7 @@ export const orderQueues: Resource = {
           const searched = text === undefined ? [] : [await searchFilter(api, tenant, text, cancellation)];
           const fullQuery = { ...query, filters: [inQueue, ...searched, ...query.filters] };
           if (isOnly) return withProblems(api, tenant, fullQuery, cancellation);
-          const page = await readModels.list(table, fullQuery, cancellation);
+          const page = await queries.records.list(table, fullQuery, cancellation);
           if (!isSummarized) return page;
           return { ...page, records: await withSummaries(api, tenant, page.records, cancellation) };
         };
@@ -196,7 +197,7 @@ export const orderQueues: Resource = {
           advice: () => narrowing(query, text !== undefined),
           find,
         });
-        const page = await withWarnings(readModels, tenant, records);
+        const page = await withWarnings(queries, tenant, records);
         const given = ['search', 'include', 'problems'].flatMap((name): [string, string][] => {
           const value = parameters.get(name);
           return value === null ? [] : [[name, value]];
@@ -211,13 +212,13 @@ export const orderQueues: Resource = {
       description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
       allow: 'users',
       answer: json.one('OrderCounts'),
-      async handle({ readModels, lists, orderCounts: kept }, { req, tenant }) {
+      async handle({ queries, lists, orderCounts: kept }, { req, tenant }) {
         const table = { tenant: tenant.name, table: tenant.orderModel };
         const counts = await lists.run({
           tenant: tenant.name,
           context: req.context,
           advice: () => 'Ask again in a moment.',
-          find: (cancellation) => kept.of(readModels, table, [...QUEUES.values()].flat(), cancellation),
+          find: (cancellation) => kept.of(queries.records, table, [...QUEUES.values()].flat(), cancellation),
         });
         const shown = [...QUEUES].map(([name, statuses]) => [
           name,

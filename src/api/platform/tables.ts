@@ -3,7 +3,7 @@ import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { TableFigures } from '../../ports/readModels.js';
+import type { TableFigures } from '../../queries/records.js';
 import { compareReply, comparisonAnswer, comparisonPage } from '../assets/compare.js';
 import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
@@ -79,9 +79,9 @@ export const tables: Resource = {
       summary: 'All tables, with their number of records and the time of the last write',
       allow: 'users',
       answer: json.all('TableSummary'),
-      async handle({ readModels }, { tenant }) {
+      async handle({ queries }, { tenant }) {
         const refs = [...tenant.assetTypes.keys()].map((table) => ({ tenant: tenant.name, table }));
-        const figures = new Map((await readModels.tableFigures(refs)).map((each) => [each.table, each]));
+        const figures = new Map((await queries.records.tableFigures(refs)).map((each) => [each.table, each]));
         return listReply(tenant.assetTypes.values(), (table) =>
           tableSummary.show({ table, figures: figures.get(table.name) }),
         );

@@ -113,7 +113,7 @@ export const webhookDeliveries: Resource = {
       answer: json.linkedPage('Delivery'),
       answers: LIST_ANSWERS,
       async handle(api, { req, tenant, path: { id }, query: parameters }) {
-        const { readModels, config, lists } = api;
+        const { queries, config, lists } = api;
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
         await checkKnown(api, tenant, id);
         const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
@@ -121,7 +121,7 @@ export const webhookDeliveries: Resource = {
           tenant: tenant.name,
           context: req.context,
           advice: () => 'Narrow the time with since and until.',
-          find: (cancellation) => readModels.deliveries(tenant.name, asked, cancellation),
+          find: (cancellation) => queries.deliveries.page(tenant.name, asked, cancellation),
         });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
@@ -142,7 +142,7 @@ export const webhookDeliveries: Resource = {
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
       async handle(api, { tenant, path: { id, deliveryId } }) {
-        const find = () => api.readModels.delivery(tenant.name, deliveryId.toLowerCase());
+        const find = () => api.queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
         let entry = await find();
         if (entry === undefined) {
           // It may have been asked for a moment ago, by a resend or a test.
@@ -162,10 +162,10 @@ export const webhookDeliveries: Resource = {
       allow: 'adminsAndAuditors',
       query: parametersIn(bodyQuery),
       answer: json.one('DeliveryBody'),
-      async handle({ commands, readModels }, { req, tenant, path: { id, deliveryId }, query }) {
+      async handle({ commands, queries }, { req, tenant, path: { id, deliveryId }, query }) {
         const { attempt } = parseQuery(bodyQuery, query);
         const key = { tenant: tenant.name, deliveryId: deliveryId.toLowerCase() };
-        const entry = await readModels.delivery(tenant.name, key.deliveryId);
+        const entry = await queries.deliveries.delivery(tenant.name, key.deliveryId);
         const { deadline } = req.context;
         const sent = entry?.webhookId === id ? await sentBody(commands, tenant, key, attempt, deadline) : undefined;
         if (sent === undefined)
@@ -202,8 +202,8 @@ export const webhookDeliveries: Resource = {
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
       status: 202,
       answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
-      handle: async ({ commands, readModels }, { caller, path: { id }, query, body }) =>
-        dataReply(await resendFailed({ ...commands, readModels }, caller, id, body, isDryRun(query))),
+      handle: async ({ commands, queries }, { caller, path: { id }, query, body }) =>
+        dataReply(await resendFailed({ ...commands, queries }, caller, id, body, isDryRun(query))),
     },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',
@@ -237,7 +237,7 @@ export const webhookDeliveries: Resource = {
 /** A removed webhook still has its log. @throws NotFoundError for an id that no webhook ever had */
 async function checkKnown(api: Api, tenant: Tenant, webhookId: string): Promise<void> {
   if (tenant.webhooks.has(webhookId)) return;
-  const isLogged = async () => (await api.readModels.deliveries(tenant.name, { webhookId, limit: 1 })).length > 0;
+  const isLogged = async () => (await api.queries.deliveries.page(tenant.name, { webhookId, limit: 1 })).length > 0;
   if (await isLogged()) return;
   // Its first delivery may have been requested a moment ago.
   await untilShown(api, tenant.name);

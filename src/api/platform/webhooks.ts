@@ -24,7 +24,7 @@ import {
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { WebhookHealth } from '../../ports/deliveryLog.js';
+import type { WebhookHealth } from '../../queries/deliveries.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
@@ -83,8 +83,12 @@ const lookedView = json.view<Looked>({
 /** A webhook is shown without its health if it takes longer, in milliseconds. */
 const LOOK_MS = 1_000;
 
-async function withHealth({ readModels }: Api, tenant: string, webhook: Webhook): Promise<Looked> {
-  const asked = withTimeout(LOOK_MS, 'The delivery log does not answer.', readModels.webhookHealth(tenant, webhook.id));
+async function withHealth({ queries }: Api, tenant: string, webhook: Webhook): Promise<Looked> {
+  const asked = withTimeout(
+    LOOK_MS,
+    'The delivery log does not answer.',
+    queries.deliveries.healthOf(tenant, webhook.id),
+  );
   return { ...webhook, health: await asked.catch(() => undefined) };
 }
 

@@ -11,9 +11,9 @@ import type { OrderEvent } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
 import { type Problem, problemsOf } from '../../domain/order/problems.js';
 import { orderStream } from '../../domain/streams.js';
-import type { DeliveryLog, DeliveryLogEntry, OrderDeliveryPlace } from '../../ports/deliveryLog.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import type { StoredRecord } from '../../ports/readModels.js';
+import type { DeliveryLogEntry, DeliveryQueries, OrderDeliveryPlace } from '../../queries/deliveries.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { nextTurn, Pauses } from '../../supervision/waiting.js';
 
@@ -42,7 +42,7 @@ export type ReplaySource = {
   readonly orders: OrderReader;
   /** Reference records of the tenant, as they are now. */
   readonly find: SnapshotSource['find'];
-  readonly deliveriesOfOrder: DeliveryLog['deliveriesOfOrder'];
+  readonly deliveriesOfOrder: DeliveryQueries['ofOrder'];
 };
 
 /** Further deliveries of an event are another step. */

@@ -1,8 +1,8 @@
 /** The steps of a replay as JSON text, and the pages that they are shown on. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_PARTS, MAX_REPLAY_STEPS } from '../../domain/limits.js';
-import type { DeliveryLogEntry } from '../../ports/deliveryLog.js';
 import type { Actor } from '../../ports/eventStore.js';
+import type { DeliveryLogEntry } from '../../queries/deliveries.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorsShown, type ShownActor } from '../actors.js';

@@ -127,14 +127,14 @@ async function takesId(
 
 /** Earlier releases did not record ids in streams: only the read models know their parts. */
 async function usedBefore(
-  { readModels }: Commands,
+  { queries }: Commands,
   caller: Caller,
   some: DecidedParts['chosen'],
 ): Promise<ReadonlySet<string>> {
   const used = new Set<string>();
   for (const table of new Set(some.map(({ assetType }) => assetType.name))) {
     const ids = some.flatMap(({ id, assetType }) => (assetType.name === table ? [id] : []));
-    const found = await withDeadline(caller, readModels.find({ tenant: caller.tenant, table }, 'id', ids));
+    const found = await withDeadline(caller, queries.records.find({ tenant: caller.tenant, table }, 'id', ids));
     for (const { id } of found) used.add(id);
   }
   return used;

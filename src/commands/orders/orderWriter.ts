@@ -15,7 +15,7 @@ import type { Order, OrderDecision } from '../../domain/order/order.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { StoredRecord } from '../../ports/readModels.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Application } from '../application.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
@@ -131,7 +131,8 @@ export async function exportSnapshot(
   order: Order,
 ): Promise<ExportSnapshot> {
   const { assetTypes } = tenantOf(commands, tenant);
-  const find: SnapshotSource['find'] = (table, key, values) => commands.readModels.find({ tenant, table }, key, values);
+  const find: SnapshotSource['find'] = (table, key, values) =>
+    commands.queries.records.find({ tenant, table }, key, values);
   return snapshotOf({ assetTypes, find }, orderId, order);
 }
 

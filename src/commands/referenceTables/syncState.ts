@@ -98,7 +98,7 @@ export type Unsent = { readonly reason: string; readonly keys: readonly string[]
 
 /** Undefined if there is none. */
 export async function unsentOf(
-  { readModels }: Pick<Application, 'readModels'>,
+  { queries }: Pick<Application, 'queries'>,
   { tenant }: Caller,
   assetType: AssetType,
   sync: Sync | undefined,
@@ -109,7 +109,7 @@ export async function unsentOf(
   const keys: string[] = [];
   for (let from = 0; from < asked.length; from += KEYS_AT_ONCE) {
     const some = asked.slice(from, from + KEYS_AT_ONCE);
-    const { records } = await readModels.snapshot({ tenant, table: assetType.name }, { keys: some, ids: [] });
+    const { records } = await queries.records.snapshot({ tenant, table: assetType.name }, { keys: some, ids: [] });
     for (const { batchId, fields } of records) {
       const key = uniqueKeyOf(assetType, fields);
       if (batchId !== id && refused.keys.has(key)) keys.push(key);

@@ -26,7 +26,7 @@ import {
 import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { TableRef } from '../../ports/readModels.js';
+import type { TableRef } from '../../queries/records.js';
 import { nextTurn, Pauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
@@ -170,17 +170,17 @@ export async function cleanUpTable(
     const operationId = deleted === 0 ? undefined : String(revision);
     return { position, deleted, operationId, differences: [] };
   }
-  const some = await withDeadline(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
+  const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
   return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
 }
 
 /** Counted at the revision that the append then expects. */
 export async function countCleanUp(
-  { readModels }: Pick<Application, 'readModels'>,
+  { queries }: Pick<Application, 'queries'>,
   table: TableRef,
   batchId: string,
 ): Promise<Loaded<CleanUpCounts>> {
-  const { count: deleted, inside: kept, ...end } = await readModels.countOutsideBatch(table, batchId);
+  const { count: deleted, inside: kept, ...end } = await queries.records.countOutsideBatch(table, batchId);
   return { ...end, state: { deleted, kept } };
 }
 

@@ -131,7 +131,8 @@ async function look(
     check(counts, unsent);
     return [];
   });
-  const some = shown === 0 ? [] : await withDeadline(caller, commands.readModels.someOutsideBatch(table, id, shown));
+  const some =
+    shown === 0 ? [] : await withDeadline(caller, commands.queries.records.someOutsideBatch(table, id, shown));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
   return { position, deleted: state.counts.deleted, carried: state.counts.kept, differences };
 }

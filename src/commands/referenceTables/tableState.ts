@@ -6,7 +6,8 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { tableChanges } from '../../domain/referenceTable/changes.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
-import type { StoredRecord, TableRef } from '../../ports/readModels.js';
+import type { TableRef } from '../../queries/records.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Commands } from '../context.js';
 import type { Loaded, LogAccess } from '../writeStream.js';
 
@@ -24,16 +25,16 @@ export type DecisionRecords = {
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
 /** What writing reference tables needs. */
-export type TablePorts = LogAccess & Pick<Commands, 'readModels' | 'progress'>;
+export type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
 
 /** The wanted records, and those that would get a former id, as the rows show them. */
 export async function loadTable(
-  { readModels }: Pick<TablePorts, 'readModels'>,
+  { queries }: Pick<TablePorts, 'queries'>,
   table: TableRef,
   assetType: AssetType,
   wanted: Wanted,
 ): Promise<Loaded<DecisionRecords>> {
-  const { revision, lastEventAt, records, formerIds } = await readModels.snapshot(table, wanted);
+  const { revision, lastEventAt, records, formerIds } = await queries.records.snapshot(table, wanted);
   return { revision, lastEventAt, state: knownRecords(assetType, records, (key) => formerIds.get(key)) };
 }
 

@@ -8,7 +8,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { TableRef } from '../../ports/readModels.js';
+import type { TableRef } from '../../queries/records.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
 import { notCaughtUp, untilShown, untilTableIsShown } from '../catchUp.js';
 import type { Caller } from '../context.js';

@@ -3,6 +3,7 @@
  * append of its own, until all is done or most of the request's time is used; the answer says where the next request
  * continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
  */
+
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
@@ -19,6 +20,7 @@ import {
 } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import { deletedRecords } from '../../queries/deletions.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';
@@ -193,7 +195,7 @@ export async function undoCleanUp(
   let next = after;
   do {
     await undo.piece(async () => {
-      const page = await pageOf(undo, revision, next, total === undefined);
+      const page = await pageOf(undo, position, next, total === undefined);
       total ??= page.total;
       next = page.next;
       return bringBack(undo, revision, page.records);
@@ -204,14 +206,13 @@ export async function undoCleanUp(
 
 function pageOf(
   { commands, caller, assetType }: Undo,
-  cleanUp: Revision,
+  cleanUp: Position,
   after: string | undefined,
   isCounted: boolean,
 ) {
-  const table = { tenant: caller.tenant, table: assetType.name };
   const page = { after, limit: MAX_UNDONE_RECORDS, isCounted };
   // Not cut off at the deadline: the turn lasts until the reading ends.
-  return commands.readModels.deletedRecords(table, cleanUp, page);
+  return deletedRecords(commands.rows, caller.tenant, assetType, cleanUp, page);
 }
 
 async function bringBack(

@@ -6,8 +6,8 @@ import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/
 import { statusOf } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
-import type { TableRef } from '../../ports/readModels.js';
 import type { RowReads } from '../../ports/rowStore.js';
+import type { TableRef } from '../../queries/records.js';
 import { type SyncOperation, type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';

@@ -2,12 +2,14 @@
  * Resends, backfills and test events of a webhook. Each is a new delivery with a purpose, and none changes an order. It is
  * requested here; a process with the role `webhooks` makes it.
  */
+
 import { validate } from 'uuid';
 import { z } from 'zod';
 import { zonedDateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { DeliveryLogEntry, DeliveryQuery } from '../../queries/deliveries.js';
+import type { Queries } from '../../queries/queries.js';
 import { parseBody } from '../body.js';
 import { type Caller, type Commands, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
@@ -59,7 +61,7 @@ const SHOWN_WITHIN_MS = 5_000;
  * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
  */
 export async function resendFailed(
-  commands: DirectoryCommands & Pick<Commands, 'progress'> & { readonly readModels: DeliveryLog },
+  commands: DirectoryCommands & Pick<Commands, 'progress' | 'queries'>,
   caller: Caller,
   webhookId: string,
   body: unknown,
@@ -68,19 +70,19 @@ export async function resendFailed(
   const input = parseBody(resendFailedBody, body);
   const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
-  const { eventStore, readModels, progress } = commands;
+  const { eventStore, queries, progress } = commands;
   const patienceMs = patience(caller, SHOWN_WITHIN_MS);
   const head = await eventStore.head();
   if (!(await progress.waitFor(caller.tenant, head, patienceMs))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();
-  const arrived = new LaterDeliveries(readModels, caller.tenant);
+  const arrived = new LaterDeliveries(queries.deliveries, caller.tenant);
   let count = 0;
   const { from: since, to: until } = range;
   let query: DeliveryQuery = { webhookId, state: 'failed', since, until, order: 'oldest', limit: PAGE };
   for (;;) {
-    const page = await readModels.deliveries(caller.tenant, query);
+    const page = await queries.deliveries.page(caller.tenant, query);
     const last = page.at(-1);
     if (last === undefined) return { count };
     const failed = page.filter(({ purpose, position }) => purpose !== 'test' && position <= head);
@@ -96,12 +98,12 @@ export async function resendFailed(
 
 /** What later deliveries to the webhook make of failed ones. */
 class LaterDeliveries {
-  readonly #log: DeliveryLog;
+  readonly #log: Queries['deliveries'];
   readonly #tenant: string;
   /** By kind of event about tables: ids of messages that have arrived. */
   readonly #arrived = new Map<string, Promise<ReadonlySet<string>>>();
 
-  constructor(log: DeliveryLog, tenant: string) {
+  constructor(log: Queries['deliveries'], tenant: string) {
     this.#log = log;
     this.#tenant = tenant;
   }
@@ -112,7 +114,7 @@ class LaterDeliveries {
     if (orderId === null) return (await this.#messages(failed)).has(messageId);
     let query: DeliveryQuery = { webhookId, orderId, kind, limit: PAGE };
     for (;;) {
-      const page = await this.#log.deliveries(this.#tenant, query);
+      const page = await this.#log.page(this.#tenant, query);
       const isOver = page.some(
         (each) =>
           (each.state === 'succeeded' && each.messageId === messageId) ||
@@ -135,7 +137,7 @@ class LaterDeliveries {
     const arrived = new Set<string>();
     let query: DeliveryQuery = { webhookId, kind, state: 'succeeded', order: 'oldest', after: position, limit: PAGE };
     for (;;) {
-      const page = await this.#log.deliveries(this.#tenant, query);
+      const page = await this.#log.page(this.#tenant, query);
       for (const { purpose, messageId } of page) if (purpose !== null) arrived.add(messageId);
       const last = page.at(-1);
       if (last === undefined) return arrived;

@@ -24,7 +24,7 @@ async function open() {
   const { id } = await startSync(log.commands(), caller, UNITS);
   await batch(unit('C', id));
   const codes = async () => {
-    const known = await log.commands().readModels.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] });
+    const known = await log.commands().queries.records.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] });
     return known.records.map(({ fields }) => fields.code);
   };
   return {

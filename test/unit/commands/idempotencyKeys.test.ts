@@ -34,7 +34,8 @@ function open() {
       ...log.commands(),
       directory: { tenant: () => ({ name: tenant, orderModel: ORDERS.name, assetTypes, webhooks: new Map() }) },
     } as unknown as Commands);
-  const withoutRecords = () => ({ ...commands(), readModels: { find: async () => [] } }) as unknown as Commands;
+  const withoutRecords = () =>
+    ({ ...commands(), queries: { records: { find: async () => [] } } }) as unknown as Commands;
   return {
     log,
     unit,

@@ -10,7 +10,8 @@ import {
   type SliceRange,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
-import type { StoredRecord, TableRef } from '#app/ports/readModels.js';
+import type { TableRef } from '#app/queries/records.js';
+import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
 
 export class LogInMemory {
@@ -41,17 +42,19 @@ export class LogInMemory {
         lastAppend: async (stream: string) => this.stream(stream).at(-1),
         head: async () => this.#position,
       },
-      readModels: {
-        snapshot: async (table: TableRef) => ({ ...this.#table(table), formerIds: new Map() }),
-        countOutsideBatch: async (table: TableRef, batchId: string) => {
-          const { records, ...end } = this.#table(table);
-          const count = records.filter((record) => record.batchId !== batchId).length;
-          return { ...end, count, inside: records.length - count };
+      queries: {
+        records: {
+          snapshot: async (table: TableRef) => ({ ...this.#table(table), formerIds: new Map() }),
+          countOutsideBatch: async (table: TableRef, batchId: string) => {
+            const { records, ...end } = this.#table(table);
+            const count = records.filter((record) => record.batchId !== batchId).length;
+            return { ...end, count, inside: records.length - count };
+          },
+          someOutsideBatch: async (table: TableRef, batchId: string, count: number) =>
+            this.#table(table)
+              .records.filter((record) => record.batchId !== batchId)
+              .slice(0, count),
         },
-        someOutsideBatch: async (table: TableRef, batchId: string, count: number) =>
-          this.#table(table)
-            .records.filter((record) => record.batchId !== batchId)
-            .slice(0, count),
       },
       progress: { waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),

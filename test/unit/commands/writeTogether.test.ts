@@ -50,10 +50,12 @@ function openTable() {
       },
       lastAppend: async () => ({ revision, position: revision + 1 }),
     },
-    readModels: {
-      snapshot: async (_table: unknown, { keys, ids }: Wanted) => {
-        const found = [...keys.map(rows.byKey), ...ids.map(rows.byId)].filter((each) => each !== undefined);
-        return { revision, lastEventAt: '', records: found, formerIds: new Map() };
+    queries: {
+      records: {
+        snapshot: async (_table: unknown, { keys, ids }: Wanted) => {
+          const found = [...keys.map(rows.byKey), ...ids.map(rows.byId)].filter((each) => each !== undefined);
+          return { revision, lastEventAt: '', records: found, formerIds: new Map() };
+        },
       },
     },
     progress: {

@@ -1,6 +1,6 @@
 import { packIds } from '#app/domain/referenceTable/events.js';
 import { orderStream, tableStream, usersStream } from '#app/domain/streams.js';
-import type { ActivityQuery } from '#app/ports/activity.js';
+import type { ActivityQuery } from '#app/queries/activity.js';
 import { LoggedTenant, minute } from '../../support/loggedTenant.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -19,7 +19,7 @@ describe('the activity of a tenant', () => {
   });
 
   const page = (query: Partial<ActivityQuery> = {}) =>
-    acme.queries.activity('acme', { filters: {}, limit: 25, ...query });
+    acme.queries.activity.page('acme', { filters: {}, limit: 25, ...query });
   const told = async (query: Partial<ActivityQuery> = {}) =>
     (await page(query)).entries.map(({ position, revision, kind }) => `${position}.${revision} ${kind}`);
 
@@ -38,7 +38,7 @@ describe('the activity of a tenant', () => {
       table: 'dyn_item',
       subject: { kind: 'record', id: id(1) },
     });
-    expect(await acme.queries.activity('other', { filters: {}, limit: 25 })).toEqual({ entries: [] });
+    expect(await acme.queries.activity.page('other', { filters: {}, limit: 25 })).toEqual({ entries: [] });
   });
 
   test('the log decides the order, whatever the clocks say; events of one append share a position', async () => {

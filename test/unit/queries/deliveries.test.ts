@@ -1,5 +1,5 @@
 import { deliveryStream, webhooksStream } from '#app/domain/streams.js';
-import type { DeliveryQuery, OrderDeliveryQuery } from '#app/ports/deliveryLog.js';
+import type { DeliveryQuery, OrderDeliveryQuery } from '#app/queries/deliveries.js';
 import { LoggedTenant, minute } from '../../support/loggedTenant.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -44,7 +44,7 @@ describe('the delivery log of a tenant', () => {
   const fail = (n: number) => happen(n, 'DeliveryFailed', { attempts: 1, reason: 'No attempt is left.' });
 
   const page = async (query: Partial<DeliveryQuery> = {}) =>
-    (await acme.queries.deliveries('acme', { webhookId: 'hook', limit: 100, ...query })).map((entry) =>
+    (await acme.queries.deliveries.page('acme', { webhookId: 'hook', limit: 100, ...query })).map((entry) =>
       Number(entry.id.slice(-3)),
     );
 
@@ -62,7 +62,7 @@ describe('the delivery log of a tenant', () => {
       responseBody: '',
     };
     const nothing = { endedAt: null, durationMs: null, status: null, reason: null, responseBody: null };
-    expect(await acme.queries.delivery('acme', id(1))).toEqual({
+    expect(await acme.queries.deliveries.delivery('acme', id(1))).toEqual({
       id: id(1),
       revision: 3,
       position,
@@ -83,8 +83,9 @@ describe('the delivery log of a tenant', () => {
         { attempt: 2, url: URL, startedAt: minute(begun), ...nothing },
       ],
     });
-    for (const wrong of [id(2), '', "' OR 1"]) expect(await acme.queries.delivery('acme', wrong)).toBeUndefined();
-    expect(await acme.queries.delivery('other', id(1))).toBeUndefined();
+    for (const wrong of [id(2), '', "' OR 1"])
+      expect(await acme.queries.deliveries.delivery('acme', wrong)).toBeUndefined();
+    expect(await acme.queries.deliveries.delivery('other', id(1))).toBeUndefined();
   });
 
   test('pages have what is asked for, newest or oldest first, and go on behind a position', async () => {
@@ -119,7 +120,7 @@ describe('the delivery log of a tenant', () => {
     await request(5, { orderId: id(97) });
     const of = async (more: Partial<OrderDeliveryQuery> = {}) => {
       const query = { orderId: id(99), behind: { sequence: 0, position: -1 }, to: 100, limit: 100, ...more };
-      return (await acme.queries.deliveriesOfOrder('acme', query)).map((entry) => Number(entry.id.slice(-3)));
+      return (await acme.queries.deliveries.ofOrder('acme', query)).map((entry) => Number(entry.id.slice(-3)));
     };
     expect(await of()).toEqual([4, 1, 3, 2]);
     expect(await of({ limit: 2 })).toEqual([4, 1]);
@@ -129,20 +130,20 @@ describe('the delivery log of a tenant', () => {
   });
 
   test('the backlog counts what is open by webhook, with the time of the oldest', async () => {
-    expect(await acme.queries.deliveryBacklog()).toEqual([]);
+    expect(await acme.queries.deliveries.backlog()).toEqual([]);
     const first = await request(1);
     await request(2);
     await request(3, { webhookId: 'other' });
     await fail(3);
     const backlog = { tenant: 'acme', webhookId: 'hook', open: 2, oldestRequestedAt: minute(first) };
-    expect(await acme.queries.deliveryBacklog()).toEqual([backlog]);
+    expect(await acme.queries.deliveries.backlog()).toEqual([backlog]);
     await begin(1);
     await succeed(1);
-    expect(await acme.queries.deliveryBacklog()).toMatchObject([{ open: 1 }]);
+    expect(await acme.queries.deliveries.backlog()).toMatchObject([{ open: 1 }]);
   });
 
   test('a webhook fails since its first failed attempt after its last success', async () => {
-    const health = () => acme.queries.webhookHealth('acme', 'hook');
+    const health = () => acme.queries.deliveries.healthOf('acme', 'hook');
     for (const n of [1, 2, 3, 4]) await request(n);
     await begin(1);
     expect(await health()).toEqual({ lastSuccessAt: null, failingSince: null });
@@ -161,6 +162,6 @@ describe('the delivery log of a tenant', () => {
     await begin(1, 2);
     await miss(1, 2);
     expect(await health()).toEqual({ lastSuccessAt: minute(succeeded), failingSince: minute(again) });
-    expect(await acme.queries.webhookHealth('acme', 'idle')).toEqual({ lastSuccessAt: null, failingSince: null });
+    expect(await acme.queries.deliveries.healthOf('acme', 'idle')).toEqual({ lastSuccessAt: null, failingSince: null });
   });
 });

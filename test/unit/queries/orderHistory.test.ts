@@ -24,7 +24,8 @@ describe('the history of an order', () => {
       snapshot: { table: ORDERS, order: { id: id(n) }, parts: [], related: {} },
       ...(warnings && { warnings: [warnings] }),
     });
-  const history = (n: number, page = 1, perPage = 10) => acme.queries.history('acme', id(n), { page, perPage });
+  const history = (n: number, page = 1, perPage = 10) =>
+    acme.queries.orderHistory.page('acme', id(n), { page, perPage });
 
   test('tells each of its events, oldest first', async () => {
     await create(1);
@@ -53,7 +54,7 @@ describe('the history of an order', () => {
     });
     const none = { entries: [], before: 0, pages: 0, total: 0 };
     expect(await history(2)).toEqual(none);
-    expect(await acme.queries.history('other', id(1), { page: 1, perPage: 10 })).toEqual(none);
+    expect(await acme.queries.orderHistory.page('other', id(1), { page: 1, perPage: 10 })).toEqual(none);
   });
 
   test('a page ends at its number of entries, or before it is too large, and has one at least; it grows at the end', async () => {
@@ -84,14 +85,14 @@ describe('the history of an order', () => {
     await create(2);
     await create(3);
     await approve(3);
-    const approvals = await acme.queries.approvals('acme', [id(1), id(2), id(9)]);
+    const approvals = await acme.queries.orderHistory.approvals('acme', [id(1), id(2), id(9)]);
     expect([...approvals.keys()]).toEqual([id(1)]);
     expect(approvals.get(id(1))).toMatchObject({
       revision: 3,
       eventType: 'OrderApproved',
       warnings: [{ code: 'no_webhook' }],
     });
-    expect(await acme.queries.approvals('acme', [])).toEqual(new Map());
-    expect(await acme.queries.approvals('other', [id(1)])).toEqual(new Map());
+    expect(await acme.queries.orderHistory.approvals('acme', [])).toEqual(new Map());
+    expect(await acme.queries.orderHistory.approvals('other', [id(1)])).toEqual(new Map());
   });
 });

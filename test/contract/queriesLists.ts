@@ -1,6 +1,7 @@
 import { MAX_FILTER_VALUES } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import type { CreationKey, FieldFilter } from '#app/ports/readModels.js';
+import type { FieldFilter } from '#app/queries/conditions.js';
+import type { CreationKey } from '#app/queries/records.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
 import {
   acmePlaces,
@@ -14,7 +15,7 @@ import {
   query,
   recordsOn,
   write,
-} from './readModelsFixture.js';
+} from './queriesFixture.js';
 
 type Opened = Awaited<ReturnType<OpenQueries>>;
 
@@ -24,39 +25,37 @@ const desc = (field: string) => ({ field, direction: 'desc' as const });
 
 export function describeLists(name: string, open: OpenQueries): void {
   describe(`read models, lists: ${name}`, () => {
-    let readModels: Opened['readModels'];
+    let reads: Opened['reads'];
     let writer: Opened['writer'];
 
     beforeEach(async () => {
-      ({ readModels, writer } = await open());
+      ({ reads, writer } = await open());
     });
 
     test('of an unknown or empty table are empty', async () => {
-      expect(await found(readModels, {}, unknown)).toEqual({ records: [], total: 0 });
+      expect(await found(reads, {}, unknown)).toEqual({ records: [], total: 0 });
       await fill(writer, []);
-      expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
+      expect(await found(reads, {})).toEqual({ records: [], total: 0 });
     });
 
     test('tell the state of the table, where there is one: each change makes another, and other tables none', async () => {
-      const state = () => readModels.tableState(acmePlaces);
-      expect(await readModels.tableState(unknown)).toBeUndefined();
+      const state = () => reads.tableState(acmePlaces);
+      expect(await reads.tableState(unknown)).toBeUndefined();
       await fill(writer, [insert(1, { size: 1 })]);
       const first = await state();
-      expect((await readModels.list(acmePlaces, query())).state).toBe(first);
+      expect((await reads.list(acmePlaces, query())).state).toBe(first);
       await fill(writer, [insert(2, {})], { tenant: 'globex', table: 'places' });
       expect(await state()).toBe(first);
       await fill(writer, [insert(3, {})]);
       if (first !== undefined) expect(await state()).not.toBe(first);
-      expect((await readModels.list(acmePlaces, query())).state).toBe(await state());
+      expect((await reads.list(acmePlaces, query())).state).toBe(await state());
     });
 
     test('figures of tables are those of the tables that there are, of several tenants at once', async () => {
       const globex = { tenant: 'globex', table: 'places' };
       const figures = async () =>
-        [...(await readModels.tableFigures([acmePlaces, globex, unknown]))].sort((a, b) =>
-          a.tenant < b.tenant ? -1 : 1,
-        );
-      expect(await readModels.tableFigures([])).toEqual([]);
+        [...(await reads.tableFigures([acmePlaces, globex, unknown]))].sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
+      expect(await reads.tableFigures([])).toEqual([]);
       expect((await figures()).reduce((sum, { records }) => sum + records, 0)).toBe(0);
       await fill(writer, [insert(1, {}), insert(2, {})]);
       await fill(writer, [insert(3, {})], globex);
@@ -64,7 +63,7 @@ export function describeLists(name: string, open: OpenQueries): void {
         { ...acmePlaces, records: 2, lastEventAt: expect.stringMatching(/^2026-/) },
         { ...globex, records: 1, lastEventAt: expect.stringMatching(/^2026-/) },
       ]);
-      expect(await readModels.tableFigures([globex])).toHaveLength(1);
+      expect(await reads.tableFigures([globex])).toHaveLength(1);
     });
 
     test('go by creation where no sort is asked, in pages that never overlap', async () => {
@@ -72,9 +71,9 @@ export function describeLists(name: string, open: OpenQueries): void {
         writer,
         [1, 2, 3, 4, 5].map((n) => insert(n, {})),
       );
-      expect(await found(readModels, { limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 5 });
-      expect(await found(readModels, { limit: 2, offset: 4 })).toEqual({ records: ['C5'], total: 5 });
-      expect(await found(readModels, { limit: 2, offset: 6 })).toEqual({ records: [], total: 5 });
+      expect(await found(reads, { limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 5 });
+      expect(await found(reads, { limit: 2, offset: 4 })).toEqual({ records: ['C5'], total: 5 });
+      expect(await found(reads, { limit: 2, offset: 6 })).toEqual({ records: [], total: 5 });
     });
 
     test('sort text without regard to case, null first, ties by id in the direction of the last term', async () => {
@@ -84,7 +83,7 @@ export function describeLists(name: string, open: OpenQueries): void {
         names.map((name, n) => insert(n, { name, size: n % 2 })),
       );
       const sorted = async (...sort: ReturnType<typeof asc | typeof desc>[]) =>
-        (await found(readModels, { sort })).records.join(' ');
+        (await found(reads, { sort })).records.join(' ');
       expect(await sorted(asc('name'))).toBe('C2 C1 C3 C0 C4 C5 C6');
       expect(await sorted(desc('name'))).toBe('C6 C5 C4 C0 C3 C1 C2');
       expect(await sorted(asc('size'), desc('name'))).toBe('C6 C4 C0 C2 C5 C3 C1');
@@ -96,8 +95,8 @@ export function describeLists(name: string, open: OpenQueries): void {
         writer,
         [10, 9, -1, 1.5].map((size, n) => insert(n, { size, open: n % 2 === 0 })),
       );
-      expect(await found(readModels, { sort: [asc('size')] })).toMatchObject({ records: ['C2', 'C3', 'C1', 'C0'] });
-      expect(await found(readModels, { sort: [asc('open')] })).toMatchObject({ records: ['C1', 'C3', 'C0', 'C2'] });
+      expect(await found(reads, { sort: [asc('size')] })).toMatchObject({ records: ['C2', 'C3', 'C1', 'C0'] });
+      expect(await found(reads, { sort: [asc('open')] })).toMatchObject({ records: ['C1', 'C3', 'C0', 'C2'] });
     });
 
     test('filter by a part of the text, literally, without regard to case', async () => {
@@ -108,7 +107,7 @@ export function describeLists(name: string, open: OpenQueries): void {
         ),
       );
       const matches = async (...anyOf: string[]) =>
-        (await found(readModels, { filters: [contains('name', ...anyOf)] })).records.join(' ');
+        (await found(reads, { filters: [contains('name', ...anyOf)] })).records.join(' ');
       expect(await matches('%')).toBe('C0');
       expect(await matches('0% c')).toBe('C0');
       expect(await matches('_')).toBe('C1');
@@ -127,7 +126,7 @@ export function describeLists(name: string, open: OpenQueries): void {
       const name = (end: string) => `${'Rotterdam Alexander '.repeat(10)}${end}`;
       await fill(writer, [insert(1, { name: name('Noord') }), insert(2, { name: name('Zuid') })]);
       const matches = async (...anyOf: string[]) =>
-        (await found(readModels, { filters: [contains('name', ...anyOf)] })).records.join(' ');
+        (await found(reads, { filters: [contains('name', ...anyOf)] })).records.join(' ');
       expect(await matches(name('noord'))).toBe('C1');
       expect(await matches(name('zuid'), 'x'.repeat(250))).toBe('C2');
       expect(await matches(name(''))).toBe('C1 C2');
@@ -139,11 +138,11 @@ export function describeLists(name: string, open: OpenQueries): void {
         writer,
         [12.5, 112.55, 3, null].map((size, n) => insert(n, { size, open: n === 0 })),
       );
-      expect(await found(readModels, { filters: [contains('size', '12.5')] })).toMatchObject({
+      expect(await found(reads, { filters: [contains('size', '12.5')] })).toMatchObject({
         records: ['C0', 'C1'],
       });
-      expect(await found(readModels, { filters: [contains('size', '3')] })).toMatchObject({ records: ['C2'] });
-      expect(await found(readModels, { filters: [contains('open', 'TRU')] })).toMatchObject({ records: ['C0'] });
+      expect(await found(reads, { filters: [contains('size', '3')] })).toMatchObject({ records: ['C2'] });
+      expect(await found(reads, { filters: [contains('open', 'TRU')] })).toMatchObject({ records: ['C0'] });
     });
 
     test('combine filters with AND, with sort and page, and count exactly', async () => {
@@ -153,15 +152,15 @@ export function describeLists(name: string, open: OpenQueries): void {
         names.map((name, n) => insert(n, { name, size: n })),
       );
       const filters = [contains('name', 'dam'), contains('name', 'noord', 'zu')];
-      expect(await found(readModels, { filters, sort: [desc('name')], limit: 2 })).toEqual({
+      expect(await found(reads, { filters, sort: [desc('name')], limit: 2 })).toEqual({
         records: ['C1', 'C0'],
         total: 3,
       });
-      expect(await found(readModels, { filters, sort: [desc('name')], limit: 2, offset: 2 })).toEqual({
+      expect(await found(reads, { filters, sort: [desc('name')], limit: 2, offset: 2 })).toEqual({
         records: ['C2'],
         total: 3,
       });
-      expect(await found(readModels, { filters: [contains('name', 'dam'), contains('size', '9')] })).toMatchObject({
+      expect(await found(reads, { filters: [contains('name', 'dam'), contains('size', '9')] })).toMatchObject({
         total: 0,
       });
     });
@@ -176,7 +175,7 @@ export function describeLists(name: string, open: OpenQueries): void {
       let behind: CreationKey | undefined;
       for (let revision = 5; revision === 5 || behind !== undefined; revision++) {
         const asked = { filters: [], direction: 'asc', behind, limit: 4 } as const;
-        const page = await readModels.listBehind(acmePlaces, asked);
+        const page = await reads.listBehind(acmePlaces, asked);
         codes.push(...recordsOn<{ code: string }>(page).map(({ code }) => code));
         behind = page.next;
         await write(writer, () =>
@@ -199,10 +198,10 @@ export function describeLists(name: string, open: OpenQueries): void {
       );
       expect(new Set(codes).size).toBe(codes.length);
       const even = { filters: [contains('name', 'even')], direction: 'desc', limit: 25 } as const;
-      const page = await readModels.listBehind(acmePlaces, { ...even, behind: { createdAt: at(12), id: id(12) } });
+      const page = await reads.listBehind(acmePlaces, { ...even, behind: { createdAt: at(12), id: id(12) } });
       expect(recordsOn<{ code: string }>(page).map(({ code }) => code)).toEqual(['C6', 'C0']);
       expect(page.next).toBeUndefined();
-      expect(await readModels.listBehind(unknown, even)).toEqual({ records: '' });
+      expect(await reads.listBehind(unknown, even)).toEqual({ records: '' });
     });
 
     test('can be asked for exact values', async () => {
@@ -211,7 +210,7 @@ export function describeLists(name: string, open: OpenQueries): void {
         ['new', 'NEW', 'new!', null].map((name, n) => insert(n, { name, size: n, open: n > 1, notes: `n${n}` })),
       );
       const equal = async (field: string, ...anyOf: (string | number | boolean)[]) =>
-        (await found(readModels, { filters: [{ kind: 'equals', field, anyOf }] })).records.join(' ');
+        (await found(reads, { filters: [{ kind: 'equals', field, anyOf }] })).records.join(' ');
       expect(await equal('name', 'new')).toBe('C0');
       expect(await equal('name', 'new!', 'NEW')).toBe('C1 C2');
       expect(await equal('size', 2, 7)).toBe('C2');
@@ -227,7 +226,7 @@ export function describeLists(name: string, open: OpenQueries): void {
         ['Rotterdam', 'Amsterdam', 'Dam', null, 'Delft'].map((name, n) => insert(n, { name, size: n, open: n > 0 })),
       );
       const one = async (...anyOf: readonly FieldFilter[]) =>
-        (await found(readModels, { filters: [{ kind: 'any', anyOf }] })).records.join(' ');
+        (await found(reads, { filters: [{ kind: 'any', anyOf }] })).records.join(' ');
       const dam = { kind: 'contains', field: 'name', anyOf: ['DAM'] } as const;
       const size = (...anyOf: number[]) => ({ kind: 'equals', field: 'size', anyOf }) as const;
       const code = { kind: 'contains', field: 'code', anyOf: ['C3'] } as const;
@@ -241,29 +240,29 @@ export function describeLists(name: string, open: OpenQueries): void {
       expect(await one(size(9), { kind: 'null', field: 'name', isNull: true })).toBe('C3');
       const open = { kind: 'equals', field: 'open', anyOf: [true] } as const;
       const filters = [open, { kind: 'any', anyOf: [dam, size(3)] } as const];
-      expect(await found(readModels, { filters, limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 3 });
-      expect(await found(readModels, { filters: [begins(id(3))] })).toEqual({ records: ['C3'], total: 1 });
+      expect(await found(reads, { filters, limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 3 });
+      expect(await found(reads, { filters: [begins(id(3))] })).toEqual({ records: ['C3'], total: 1 });
     });
 
     test('tell how many records have each value of a field', async () => {
-      expect(await readModels.counts(unknown, 'open', [true])).toEqual([0]);
+      expect(await reads.counts(unknown, 'open', [true])).toEqual([0]);
       await fill(
         writer,
         ['a', 'A', 'b', null].map((name, n) => insert(n, { name, open: n > 0 })),
       );
-      expect(await readModels.counts(acmePlaces, 'open', [true, false])).toEqual([3, 1]);
-      expect(await readModels.counts(acmePlaces, 'name', ['a', 'nowhere', 'b'])).toEqual([1, 0, 1]);
+      expect(await reads.counts(acmePlaces, 'open', [true, false])).toEqual([3, 1]);
+      expect(await reads.counts(acmePlaces, 'name', ['a', 'nowhere', 'b'])).toEqual([1, 0, 1]);
     });
 
     test('end with the reason when they are cancelled; the next is answered', async () => {
       await fill(writer, [insert(1, { name: 'needle' })]);
       const reason = new Error('left');
       const cancellation = new Cancellation();
-      const asked = readModels.list(acmePlaces, query({ filters: [contains('name', 'dle')] }), cancellation);
+      const asked = reads.list(acmePlaces, query({ filters: [contains('name', 'dle')] }), cancellation);
       cancellation.cancel(reason);
       await expect(asked).rejects.toBe(reason);
-      await expect(readModels.list(acmePlaces, query(), cancellation)).rejects.toBe(reason);
-      expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
+      await expect(reads.list(acmePlaces, query(), cancellation)).rejects.toBe(reason);
+      expect(await found(reads, {})).toEqual({ records: ['C1'], total: 1 });
     });
 
     test('take a filter of as many values as there may be', async () => {
@@ -271,7 +270,7 @@ export function describeLists(name: string, open: OpenQueries): void {
       for (const length of [1, 3, 6]) {
         const many = Array.from({ length: MAX_FILTER_VALUES - 1 }, (_, n) => `${n}#####`.slice(0, length));
         const anyOf = [...many, 'needle'.slice(0, length)];
-        expect(await found(readModels, { filters: [contains('name', ...anyOf)] })).toEqual({
+        expect(await found(reads, { filters: [contains('name', ...anyOf)] })).toEqual({
           records: ['C1'],
           total: 1,
         });

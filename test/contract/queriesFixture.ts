@@ -1,15 +1,14 @@
-/** What suites of the queries write and ask. */
+/** What suites of the reads write and ask. */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import type { RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
-import type { ReadModels } from '#app/ports/readSide.js';
+import type { RecordPage, RecordQueries, RecordQuery, TableRef } from '#app/queries/records.js';
 import { textField } from '../fixtures/textField.js';
 import type { WrittenRows } from '../support/writtenRows.js';
 
 /** What is asked of the read side, and how tests write it. */
 export type OpenQueries = () => Promise<{
-  readonly readModels: Omit<ReadModels, 'close'>;
+  readonly reads: RecordQueries;
   readonly writer: WrittenRows;
 }>;
 
@@ -85,11 +84,11 @@ export const recordsOn = <Shown extends object>({ records }: Pick<RecordPage, 'r
 
 /** The values of one field (default: code) of the records that a query finds, and the total. */
 export async function found(
-  readModels: Pick<ReadModels, 'list'>,
+  reads: Pick<RecordQueries, 'list'>,
   more: Partial<RecordQuery>,
   table: TableRef = acmePlaces,
   of = 'code',
 ): Promise<{ records: unknown[]; total: number }> {
-  const page = await readModels.list(table, query(more));
+  const page = await reads.list(table, query(more));
   return { records: recordsOn<{ [name: string]: unknown }>(page).map((record) => record[of]), total: page.total };
 }

@@ -14,17 +14,17 @@ import {
   placesWithRegion,
   query,
   write,
-} from './readModelsFixture.js';
+} from './queriesFixture.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 
 export function describeRecords(name: string, open: OpenQueries): void {
-  describe(`read models, records: ${name}`, () => {
-    let readModels: Awaited<ReturnType<OpenQueries>>['readModels'];
+  describe(`records: ${name}`, () => {
+    let reads: Awaited<ReturnType<OpenQueries>>['reads'];
     let writer: Awaited<ReturnType<OpenQueries>>['writer'];
 
     beforeEach(async () => {
-      ({ readModels, writer } = await open());
+      ({ reads, writer } = await open());
     });
 
     describe('records', () => {
@@ -33,16 +33,16 @@ export function describeRecords(name: string, open: OpenQueries): void {
         const text =
           `{"id":"${id(1)}","created_at":"${at(1)}","updated_at":"${at(1)}","code":"C1",` +
           '"name":"Ünïcode \\"quoted\\"\\n🚚","size":12.5,"open":false,"notes":null}';
-        expect(await readModels.get(acmePlaces, id(1))).toBe(text);
-        expect(await readModels.get(acmePlaces, id(1).toUpperCase())).toBe(text);
-        expect(String(Buffer.from((await readModels.list(acmePlaces, query())).records))).toBe(text);
+        expect(await reads.get(acmePlaces, id(1))).toBe(text);
+        expect(await reads.get(acmePlaces, id(1).toUpperCase())).toBe(text);
+        expect(String(Buffer.from((await reads.list(acmePlaces, query())).records))).toBe(text);
       });
 
       test('that are not there, of unknown tables, or with malformed ids are not found', async () => {
-        expect(await readModels.get(unknown, id(1))).toBeUndefined();
+        expect(await reads.get(unknown, id(1))).toBeUndefined();
         await fill(writer, []);
         for (const wrong of [id(1), '', 'x', "' OR 1", `${id(1)}0`]) {
-          expect(await readModels.get(acmePlaces, wrong)).toBeUndefined();
+          expect(await reads.get(acmePlaces, wrong)).toBeUndefined();
         }
       });
 
@@ -54,7 +54,7 @@ export function describeRecords(name: string, open: OpenQueries): void {
             at: at(9),
           }),
         );
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        const { records } = await reads.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
         expect(records).toMatchObject([
           {
             id: id(1),
@@ -64,8 +64,8 @@ export function describeRecords(name: string, open: OpenQueries): void {
             fields: { code: 'C1', name: 'New', size: 1, open: null, notes: 'n' },
           },
         ]);
-        expect(await found(readModels, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
-        expect(await found(readModels, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
+        expect(await found(reads, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
+        expect(await found(reads, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
       });
 
       test('that are deleted are gone from gets, lists, filters and counts, and their ids are free again', async () => {
@@ -74,13 +74,13 @@ export function describeRecords(name: string, open: OpenQueries): void {
           write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(revision) }));
         await fill(writer, [insert(1, { name: 'Amsterdam' }), insert(2, { name: 'Rotterdam' }), insert(3, {})]);
         await apply(5, remove(1), insert(4, {}), remove(4));
-        expect(await readModels.get(acmePlaces, id(1))).toBeUndefined();
-        expect(await found(readModels, {})).toEqual({ records: ['C2', 'C3'], total: 2 });
-        expect(await found(readModels, { filters: [contains('name', 'dam')] })).toEqual({ records: ['C2'], total: 1 });
-        expect((await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
+        expect(await reads.get(acmePlaces, id(1))).toBeUndefined();
+        expect(await found(reads, {})).toEqual({ records: ['C2', 'C3'], total: 2 });
+        expect(await found(reads, { filters: [contains('name', 'dam')] })).toEqual({ records: ['C2'], total: 1 });
+        expect((await reads.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
         await apply(6, insert(1, { name: 'Again' }), remove(3));
         const sort = [{ field: 'code', direction: 'asc' }] as const;
-        expect(await found(readModels, { sort })).toEqual({ records: ['C1', 'C2'], total: 2 });
+        expect(await found(reads, { sort })).toEqual({ records: ['C1', 'C2'], total: 2 });
       });
 
       test('written before a field was added show it as null, and can be found by it once it is set', async () => {
@@ -93,15 +93,10 @@ export function describeRecords(name: string, open: OpenQueries): void {
             { revision: 5, at: at(9) },
           );
         });
-        const regions = await found(
-          readModels,
-          { sort: [{ field: 'region', direction: 'desc' }] },
-          acmePlaces,
-          'region',
-        );
+        const regions = await found(reads, { sort: [{ field: 'region', direction: 'desc' }] }, acmePlaces, 'region');
         expect(regions.records).toEqual(['North', 'Far north', null]);
-        expect(await found(readModels, { filters: [contains('region', 'nor')] })).toMatchObject({ total: 2 });
-        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({ region: null });
+        expect(await found(reads, { filters: [contains('region', 'nor')] })).toMatchObject({ total: 2 });
+        expect(JSON.parse((await reads.get(acmePlaces, id(1))) ?? '')).toMatchObject({ region: null });
       });
 
       test('of a field named like what every object has are its own values, and null where there is none', async () => {
@@ -118,13 +113,13 @@ export function describeRecords(name: string, open: OpenQueries): void {
         const patch = { kind: 'patch', id: id(1), at: at(9), set: { size: 2 } } as const;
         await write(writer, () => writer.applyToTable(acmePlaces, [patch], { revision: 1, at: at(9) }));
         const sorted = { sort: [{ field: 'constructor', direction: 'desc' }] } as const;
-        expect((await found(readModels, sorted, acmePlaces, 'constructor')).records).toEqual(['Gaudí', null, null]);
-        expect(await found(readModels, { filters: [contains('constructor', 'gau')] })).toMatchObject({ total: 1 });
-        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({
+        expect((await found(reads, sorted, acmePlaces, 'constructor')).records).toEqual(['Gaudí', null, null]);
+        expect(await found(reads, { filters: [contains('constructor', 'gau')] })).toMatchObject({ total: 1 });
+        expect(JSON.parse((await reads.get(acmePlaces, id(1))) ?? '')).toMatchObject({
           constructor: null,
           size: 2,
         });
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        const { records } = await reads.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
         expect(records[0]?.fields).toMatchObject({ constructor: null, prototype: null });
       });
 
@@ -132,20 +127,20 @@ export function describeRecords(name: string, open: OpenQueries): void {
         const other = { ...acmePlaces, tenant: 'other' };
         await fill(writer, [insert(1, { name: 'Mine' })]);
         await fill(writer, [insert(2, { name: 'Theirs' })], other);
-        expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
-        expect(await found(readModels, {}, other)).toEqual({ records: ['C2'], total: 1 });
-        expect(await readModels.get(other, id(1))).toBeUndefined();
-        expect((await readModels.snapshot(other, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
-        expect(await readModels.find(other, 'name', ['Mine'])).toEqual([]);
+        expect(await found(reads, {})).toEqual({ records: ['C1'], total: 1 });
+        expect(await found(reads, {}, other)).toEqual({ records: ['C2'], total: 1 });
+        expect(await reads.get(other, id(1))).toBeUndefined();
+        expect((await reads.snapshot(other, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
+        expect(await reads.find(other, 'name', ['Mine'])).toEqual([]);
       });
     });
 
     describe('snapshots', () => {
       test('of an unknown table show revision -1; of a table without events too', async () => {
         const nothing = { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
-        expect(await readModels.snapshot(unknown, { keys: ['C1'], ids: [id(1)] })).toEqual(nothing);
+        expect(await reads.snapshot(unknown, { keys: ['C1'], ids: [id(1)] })).toEqual(nothing);
         await write(writer, () => writer.defineTable(acmePlaces, places));
-        expect(await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] })).toEqual(nothing);
+        expect(await reads.snapshot(acmePlaces, { keys: ['C1'], ids: [] })).toEqual(nothing);
       });
 
       test('have each record once that is named by key or id, exactly, and the revision they were read at', async () => {
@@ -153,7 +148,7 @@ export function describeRecords(name: string, open: OpenQueries): void {
           writer,
           Array.from({ length: 100 }, (_, n) => insert(n, { name: 'x' }, n === 3 ? 'b' : null)),
         );
-        const snapshot = await readModels.snapshot(acmePlaces, {
+        const snapshot = await reads.snapshot(acmePlaces, {
           keys: ['C3', 'C4', 'C4', 'c5', 'C%', 'none'],
           ids: [id(3), id(6), 'no id', id(1000)],
         });
@@ -164,7 +159,7 @@ export function describeRecords(name: string, open: OpenQueries): void {
           [id(4), null],
           [id(6), null],
         ]);
-        const many = await readModels.snapshot(acmePlaces, {
+        const many = await reads.snapshot(acmePlaces, {
           keys: Array.from({ length: 1000 }, (_, n) => `C${n}`),
           ids: [],
         });
@@ -174,12 +169,12 @@ export function describeRecords(name: string, open: OpenQueries): void {
       test('find reads full records by a value', async () => {
         await fill(writer, [insert(1, { name: 'a', notes: 'x' }), insert(2, { name: 'A' }), insert(3, { name: 'b' })]);
         const codes = async (field: string, ...values: string[]) =>
-          (await readModels.find(acmePlaces, field, values)).map(({ fields }) => fields.code).sort();
+          (await reads.find(acmePlaces, field, values)).map(({ fields }) => fields.code).sort();
         expect(await codes('name', 'a', 'b')).toEqual(['C1', 'C3']);
         expect(await codes('id', id(2), 'nonsense')).toEqual(['C2']);
         expect(await codes('code', 'C3', 'C2')).toEqual(['C2', 'C3']);
         expect(await codes('notes', 'x')).toEqual(['C1']);
-        expect(await readModels.find(unknown, 'code', ['C1'])).toEqual([]);
+        expect(await reads.find(unknown, 'code', ['C1'])).toEqual([]);
       });
     });
 
@@ -191,44 +186,44 @@ export function describeRecords(name: string, open: OpenQueries): void {
 
       test('what is seen again moves to the batch and keeps updated_at', async () => {
         await apply({ kind: 'seen', ids: [id(1), id(3)], batchId: 'new' });
-        expect(await readModels.countOutsideBatch(acmePlaces, 'new')).toEqual({
+        expect(await reads.countOutsideBatch(acmePlaces, 'new')).toEqual({
           revision: 5,
           lastEventAt: at(5),
           count: 1,
           inside: 3,
         });
-        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        const { records } = await reads.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
         expect(records).toMatchObject([{ batchId: 'new', updatedAt: at(1) }]);
       });
 
       test('a sweep deletes all others, those without a batch id as well', async () => {
-        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 2 });
+        expect(await reads.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 2 });
         const some = async (limit: number) =>
-          (await readModels.someOutsideBatch(acmePlaces, 'old', limit)).map((record) => record.fields.code);
+          (await reads.someOutsideBatch(acmePlaces, 'old', limit)).map((record) => record.fields.code);
         expect(await some(2)).toEqual(['C2', 'C3']);
         expect(await some(1)).toHaveLength(1);
-        const typo = await readModels.someOutsideBatch(acmePlaces, 'typo', 9);
+        const typo = await reads.someOutsideBatch(acmePlaces, 'typo', 9);
         expect(typo.map((record) => record.fields.code)).toEqual(['C1', 'C2', 'C3', 'C4']);
         await apply({ kind: 'cleanUp', batchId: 'old' });
-        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
-        expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
+        expect(await found(reads, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
+        expect(await found(reads, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
           records: ['C4'],
           total: 1,
         });
-        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 0 });
+        expect(await reads.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 0 });
       });
 
       test('a sweep with an unheard-of batch id deletes everything, and the table can be filled again', async () => {
-        expect(await readModels.countOutsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
+        expect(await reads.countOutsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
         await apply({ kind: 'cleanUp', batchId: 'typo' });
-        expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
+        expect(await found(reads, {})).toEqual({ records: [], total: 0 });
         await apply(insert(1, { name: 'again' }, 'x'), 6);
-        expect(await found(readModels, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
+        expect(await found(reads, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
       });
 
       test('a sweep keeps the ids of the keys that go: the last of each key', async () => {
         const ids = async (...keys: string[]) => {
-          const { formerIds, records } = await readModels.snapshot(acmePlaces, { keys, ids: [] });
+          const { formerIds, records } = await reads.snapshot(acmePlaces, { keys, ids: [] });
           return { former: Object.fromEntries(formerIds), records: records.map((record) => record.id) };
         };
         expect(await ids('C1', 'C9')).toEqual({ former: {}, records: [id(1)] });
@@ -243,21 +238,21 @@ export function describeRecords(name: string, open: OpenQueries): void {
       });
 
       test('records are read by their ids, in the order asked, with the revision that is shown', async () => {
-        const { revision, records } = await readModels.byIds(acmePlaces, [id(3), id(99), id(1)]);
+        const { revision, records } = await reads.byIds(acmePlaces, [id(3), id(99), id(1)]);
         expect(records.map((record) => record && JSON.parse(record).code)).toEqual(['C3', null, 'C1']);
-        expect(revision).toBe((await readModels.snapshot(acmePlaces, { keys: [], ids: [] })).revision);
-        expect(await readModels.byIds(acmePlaces, [])).toEqual({ revision, records: [] });
-        expect(await readModels.byIds(unknown, [id(1)])).toEqual({ revision: -1, records: [null] });
+        expect(revision).toBe((await reads.snapshot(acmePlaces, { keys: [], ids: [] })).revision);
+        expect(await reads.byIds(acmePlaces, [])).toEqual({ revision, records: [] });
+        expect(await reads.byIds(unknown, [id(1)])).toEqual({ revision: -1, records: [null] });
       });
 
       test('of unknown tables count nothing', async () => {
-        expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({
+        expect(await reads.countOutsideBatch(unknown, 'x')).toEqual({
           revision: -1,
           lastEventAt: '',
           count: 0,
           inside: 0,
         });
-        expect(await readModels.someOutsideBatch(unknown, 'x', 5)).toEqual([]);
+        expect(await reads.someOutsideBatch(unknown, 'x', 5)).toEqual([]);
       });
     });
   });
