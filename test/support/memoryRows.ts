@@ -16,6 +16,7 @@ import {
   type Parked,
   type RowCopy,
   type RowReads,
+  type RowsLostError,
   type RowsQuery,
   RowsUnavailableError,
   type RowWrite,
@@ -29,7 +30,6 @@ import {
   type TenantProgress,
   type VersionPage,
   type VersionQuery,
-  type RowsLostError,
 } from '#app/ports/rowStore.js';
 
 type Numbered<Of> = Of & { readonly n: number };
