@@ -4,13 +4,13 @@
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type RowEffect, tableEffects } from '../domain/effects.js';
 import { ERASED, type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
 import { MAX_ERASURES } from '../domain/limits.js';
 import type { Changes, OrderEvent } from '../domain/order/events.js';
 import { type Order, stay } from '../domain/order/order.js';
-import { tableChanges } from '../domain/referenceTable/changes.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
 import type { EventToAppend } from '../ports/eventStore.js';
@@ -118,8 +118,8 @@ async function eraseFromTable(
 ): Promise<Covered> {
   const stream = tableStream(caller.tenant, table);
   const evolve = (trace: Trace | undefined, { type, data }: EventToAppend): Trace =>
-    tableChanges({ type, data } as ReferenceTableEvent, '').reduce(
-      (before, change) => traced(before, change, id),
+    tableEffects({ type, data } as ReferenceTableEvent, table).reduce(
+      (before, effect) => traced(before, effect, id),
       trace ?? { isKnown: false },
     );
   const decide = (trace: Trace): readonly RecordChanged[] => {
@@ -134,21 +134,23 @@ async function eraseFromTable(
   );
 }
 
-function traced(trace: Trace, change: ReturnType<typeof tableChanges>[number], id: string): Trace {
-  switch (change.kind) {
-    case 'insert':
-      return change.id === id ? { isKnown: true, fields: change.fields, batchId: change.batchId } : trace;
+function traced(trace: Trace, effect: RowEffect, id: string): Trace {
+  switch (effect.kind) {
+    case 'create':
+      return effect.id === id ? { isKnown: true, fields: effect.fields, batchId: effect.batch } : trace;
     case 'patch': {
-      if (change.id !== id) return trace;
-      const moved = change.batchId === undefined ? {} : { batchId: change.batchId };
-      return { ...trace, ...moved, fields: { ...trace.fields, ...change.set } };
+      if (effect.id !== id) return trace;
+      const { batch: batchId = trace.batchId ?? null, set } = effect;
+      return { ...trace, batchId, fields: { ...trace.fields, ...set } };
     }
     case 'delete':
-      return change.id === id ? { isKnown: true } : trace;
-    case 'seen':
-      return change.ids.includes(id) ? { ...trace, batchId: change.batchId } : trace;
+      return effect.id === id ? { isKnown: true } : trace;
+    case 'touch':
+      return effect.ids.includes(id) ? { ...trace, batchId: effect.batch } : trace;
     case 'cleanUp':
-      return trace.isKnown && trace.batchId !== change.batchId ? { isKnown: true } : trace;
+      return trace.isKnown && trace.batchId !== effect.batch ? { isKnown: true } : trace;
+    default:
+      return trace;
   }
 }
 

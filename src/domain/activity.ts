@@ -7,7 +7,6 @@ import type { AccessEvent, DirectoryEvent } from './identity/events.js';
 import { MAX_NAMED_FIELDS } from './limits.js';
 import type { OrderEvent } from './order/events.js';
 import type { ReferenceTableEvent } from './referenceTable/events.js';
-import { operationOf } from './referenceTable/operation.js';
 import type { SyncEvent } from './referenceTable/sync.js';
 import { parseStream } from './streams.js';
 import type { DeliverySubject } from './webhook/events.js';
@@ -79,7 +78,13 @@ export const SUBJECT_KINDS = ['record', 'webhook', 'client', 'user'] as const;
 export type SubjectKind = (typeof SUBJECT_KINDS)[number];
 
 /** How many records the event created, updated and so on. */
-export type Counts = Pick<NonNullable<ReturnType<typeof operationOf>>, 'created' | 'updated' | 'seen' | 'deleted'>;
+export type Counts = {
+  readonly created: number;
+  readonly updated: number;
+  /** Sent again unchanged, and now of this batch. */
+  readonly seen: number;
+  readonly deleted: number;
+};
 
 /** What is not set does not apply. */
 export type Activity = {
@@ -113,8 +118,9 @@ type KnownEvent =
 /**
  * What the event tells; undefined if it is no activity.
  * @param orderModel the table of the tenant's orders
+ * @param counts of the rows that it changed
  */
-export function activityOf(event: ReadEvent, { orderModel }: { readonly orderModel: string }): Activity | undefined {
+export function activityOf(event: ReadEvent, orderModel: string, counts: Counts): Activity | undefined {
   if (!Object.hasOwn(KINDS, event.type)) return undefined;
   const known = { type: event.type, data: event.data } as KnownEvent;
   const { category, rest } = parseStream(event.stream);
@@ -122,7 +128,7 @@ export function activityOf(event: ReadEvent, { orderModel }: { readonly orderMod
     case 'order':
       return ofOrder(known as OrderEvent, orderModel, rest);
     case 'table':
-      return ofTable(known as ReferenceTableEvent, rest);
+      return ofTable(known as ReferenceTableEvent, rest, counts);
     case 'sync':
       return ofSync(known as SyncEvent, rest);
     case 'delivery':
@@ -143,20 +149,16 @@ const of = (kind: SubjectKind, id: string | number): Pick<Activity, 'subject'> =
 });
 const namesIn = (fields: object): Pick<Activity, 'fields'> => named(Object.keys(fields));
 
-function ofTable(event: ReferenceTableEvent, table: string): Activity {
+function ofTable(event: ReferenceTableEvent, table: string, counts: Counts): Activity {
   const kind = KINDS[event.type];
   if (event.type === 'RecordCreated') return { kind, table, ...of('record', event.data.id) };
   if (event.type === 'RecordChanged')
     return { kind, table, ...of('record', event.data.id), ...namesIn(event.data.set) };
-  const operation = operationOf(event);
-  if (operation === undefined) return { kind, table };
-  const { created, updated, seen, deleted, undoes, batchIds } = operation;
-  return {
-    kind: operation.kind === 'undo' ? 'table.undo' : kind,
-    table,
-    counts: { created, updated, seen, deleted },
-    details: { batch_ids: batchIds, ...(undoes === undefined ? {} : { undoes: String(undoes) }) },
-  };
+  const { batchId } = event.data;
+  const undoes = event.type === 'TableCleanedUp' ? undefined : event.data.undoes;
+  const batches = typeof batchId === 'string' ? [batchId] : [];
+  const details = { batch_ids: batches, ...(undoes === undefined ? {} : { undoes: String(undoes) }) };
+  return { kind: undoes === undefined ? kind : 'table.undo', table, counts, details };
 }
 
 function ofSync(event: SyncEvent, table: string): Activity | undefined {

@@ -3,7 +3,7 @@
  * place that interprets an event; projections, history, changes, activity, undo and erasure use it, and only decisions
  * (`evolve`) read an event's data beside it.
  */
-import { type Activity, activityOf } from './activity.js';
+import { type Activity, activityOf, type Counts } from './activity.js';
 import type { AssetType } from './assetTypes/assetType.js';
 import type { Fields, FieldValue } from './assetTypes/fieldTypes.js';
 import type { ErasureRecorded } from './erasure.js';
@@ -103,7 +103,7 @@ export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
   try {
     const rows = rowEffects(event, known);
     if (!rows.every(isWhole)) throw new TypeError('A value is not of its type.');
-    return { rows, activity: activityOf(event, known) };
+    return { rows, activity: activityOf(event, known.orderModel, countsOf(rows)) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new Error(`The event ${event.type} does not say rightly what it did.`, { cause: error });
@@ -117,9 +117,9 @@ function rowEffects(event: ReadEvent, known: KnownOfTenant): readonly RowEffect[
     case 'tenant':
       return ofTenant(typed as TenantEvent, known);
     case 'table':
-      return ofTable(typed as ReferenceTableEvent, rest);
+      return tableEffects(typed as ReferenceTableEvent, rest);
     case 'order':
-      return ofOrder(typed as OrderEvent, rest.toLowerCase(), known.orderModel);
+      return orderEffects(typed as OrderEvent, rest.toLowerCase(), known.orderModel);
     case 'delivery':
       return ofDelivery(typed as DeliveryEvent, rest.toLowerCase(), event);
     case 'sync':
@@ -167,7 +167,21 @@ function replaced(space: string, { id, set, was }: ReplacedRecord, moved: { batc
 
 const deleted = (space: string, id: string): RowEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
 
-function ofTable({ type, data }: ReferenceTableEvent, space: string): readonly RowEffect[] {
+/** How many rows are created and so on. */
+export function countsOf(rows: readonly RowEffect[]): Counts {
+  const counts = { created: 0, updated: 0, seen: 0, deleted: 0 };
+  for (const effect of rows) {
+    if (effect.kind === 'create') counts.created += 1;
+    else if (effect.kind === 'patch') counts.updated += 1;
+    else if (effect.kind === 'touch') counts.seen += effect.ids.length;
+    else if (effect.kind === 'delete') counts.deleted += 1;
+    else if (effect.kind === 'cleanUp') counts.deleted += effect.deleted;
+  }
+  return counts;
+}
+
+/** What an event of a table's stream did to its rows. */
+export function tableEffects({ type, data }: ReferenceTableEvent, space: string): readonly RowEffect[] {
   switch (type) {
     case 'RecordCreated':
       return [created(space, data)];
@@ -210,7 +224,8 @@ function touched(
   return [{ kind: 'touch', space, ids: unpackIds(seen), batch, ...(from && { from }) }];
 }
 
-function ofOrder(event: OrderEvent, id: string, orderModel: string): readonly RowEffect[] {
+/** What an event of an order did to the order and its parts. */
+export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RowEffect[] {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;
     const order = created(table, { id, fields: { ...fields, processing_status: status } });

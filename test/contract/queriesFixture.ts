@@ -1,10 +1,9 @@
 /** What suites of the reads write and ask. */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { RecordPage, RecordQueries, RecordQuery, TableRef } from '#app/queries/records.js';
 import { textField } from '../fixtures/textField.js';
-import type { WrittenRows } from '../support/writtenRows.js';
+import type { RecordChange, WrittenRows } from '../support/writtenRows.js';
 
 /** What is asked of the read side, and how tests write it. */
 export type OpenQueries = () => Promise<{

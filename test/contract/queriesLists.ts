@@ -1,8 +1,8 @@
 import { MAX_FILTER_VALUES } from '#app/domain/limits.js';
-import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { FieldFilter } from '#app/queries/conditions.js';
 import type { CreationKey } from '#app/queries/records.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
+import type { RecordChange } from '../support/writtenRows.js';
 import {
   acmePlaces,
   at,

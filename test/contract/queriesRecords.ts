@@ -1,6 +1,6 @@
 /** Single records, the snapshots that decisions are made on, and batches. */
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
-import type { RecordChange } from '#app/domain/referenceTable/changes.js';
+import type { RecordChange } from '../support/writtenRows.js';
 import {
   acmePlaces,
   at,

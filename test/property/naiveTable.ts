@@ -1,8 +1,8 @@
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { FieldFilter, Filter } from '#app/queries/conditions.js';
 import type { RecordQuery } from '#app/queries/records.js';
+import type { RecordChange } from '../support/writtenRows.js';
 
 type NaiveRecord = {
   readonly id: string;

@@ -7,9 +7,8 @@ import { addPart, createOrder, removePart, updateOrder, updatePart } from '#app/
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { evolve, type Order, type OrderDecision } from '#app/domain/order/order.js';
 import { ORDER_STATUSES } from '#app/domain/order/status.js';
-import { tableChanges } from '#app/domain/referenceTable/changes.js';
 import { cleanUp, createRecord, updateRecord, upsertBatch, withoutNulls } from '#app/domain/referenceTable/decide.js';
-import type { BatchUpserted, ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
+import { type BatchUpserted, type ReferenceTableEvent, unpackIds } from '#app/domain/referenceTable/events.js';
 import { undoBatch } from '#app/domain/referenceTable/undo.js';
 import { TenantRows } from '../support/tenantRows.js';
 import { random, SEED } from './runs.js';
@@ -188,20 +187,33 @@ describe('a table', () => {
     return decision.ok ? decision.events : [];
   }
 
-  function change(state: Map<string, Stored>, event: ReferenceTableEvent, at: string): void {
-    for (const each of tableChanges(event, at)) {
-      if (each.kind === 'insert') state.set(each.id, { ...each, created: at, updated: at });
-      else if (each.kind === 'delete') state.delete(each.id);
-      else if (each.kind === 'cleanUp') {
-        for (const [id, { batchId: batch }] of state) if (batch !== each.batchId) state.delete(id);
-      } else if (each.kind === 'seen') {
-        for (const id of each.ids) state.set(id, { ...(state.get(id) as Stored), batchId: each.batchId });
-      } else {
-        const before = state.get(each.id) as Stored;
-        const moved = each.batchId === undefined ? before.batchId : each.batchId;
-        state.set(each.id, { ...before, updated: at, batchId: moved, fields: { ...before.fields, ...each.set } });
-      }
+  function change(state: Map<string, Stored>, { type, data }: ReferenceTableEvent, at: string): void {
+    const create = (batch: string | null, { id, fields }: { readonly id: string; readonly fields: Fields }) =>
+      state.set(id, { id, created: at, updated: at, batchId: batch, fields });
+    const move = (id: string, batch: string | null | undefined, more: Partial<Stored> = {}) => {
+      const before = state.get(id) as Stored;
+      state.set(id, { ...before, batchId: batch === undefined ? before.batchId : batch, ...more });
+    };
+    const replace = (batch: string | null | undefined, { id, set }: { readonly id: string; readonly set: Fields }) =>
+      move(id, batch, { updated: at, fields: { ...state.get(id)?.fields, ...set } });
+    switch (type) {
+      case 'RecordCreated':
+        create(null, data);
+        return;
+      case 'RecordChanged':
+        replace(undefined, data);
+        return;
+      case 'TableCleanedUp':
+        for (const [id, { batchId: batch }] of state) if (batch !== data.batchId) state.delete(id);
+        return;
+      case 'BatchUndone':
+        for (const id of unpackIds(data.deleted)) state.delete(id);
+        break;
+      case 'BatchUpserted':
+        for (const record of data.created) create(data.batchId ?? null, record);
     }
+    for (const record of data.changed) replace(data.batchId, record);
+    for (const id of unpackIds(data.seen)) move(id, data.batchId);
   }
 
   it(`is what its events make of it (seed ${SEED})`, async () => {

@@ -1,19 +1,38 @@
-/** Rows of a few tenants, written as tests name them: changes of tables, entries of the activity, deliveries. */
+/** Rows of tables of a few tenants, written as tests name their changes. */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
-import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { keyOf, type Row } from '#app/domain/row.js';
-import { ACTIVITY, DELIVERIES, SERVICE_SPACES } from '#app/domain/spaces.js';
+import { SERVICE_SPACES } from '#app/domain/spaces.js';
 import type { RowWrite, RowWriter } from '#app/ports/rowStore.js';
-import type { ActivityEntry } from '#app/queries/activity.js';
-import type { DeliveryLogEntry } from '#app/queries/deliveries.js';
 import type { TableRef } from '#app/queries/records.js';
+
+/** What happens to records of a table. */
+export type RecordChange =
+  | {
+      readonly kind: 'insert';
+      readonly id: string;
+      readonly at: string;
+      readonly batchId: string | null;
+      readonly fields: Fields;
+    }
+  /** `at` becomes updated_at. `batchId` undefined: stays. */
+  | {
+      readonly kind: 'patch';
+      readonly id: string;
+      readonly at: string;
+      readonly batchId?: string | null;
+      readonly set: Fields;
+    }
+  | { readonly kind: 'delete'; readonly id: string }
+  /** Moves `_batch_id` only; updated_at stays. */
+  | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
+  /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
+  | { readonly kind: 'cleanUp'; readonly batchId: string };
 
 type Written = {
   readonly writes: RowWrite[];
   readonly rows: Map<string, Row>;
   readonly tables: Map<string, AssetType>;
-  readonly webhooks: Map<string, true>;
 };
 
 export class WrittenRows {
@@ -28,14 +47,12 @@ export class WrittenRows {
 
   tenant(name: string) {
     const known = this.#tenants.get(name);
-    return (
-      known && ({ name, orderModel: 'dyn_stock_order', assetTypes: known.tables, webhooks: known.webhooks } as const)
-    );
+    return known && ({ name, orderModel: 'dyn_stock_order', assetTypes: known.tables } as const);
   }
 
   /** As a directory knows them. */
-  *tenants() {
-    for (const [name, { webhooks }] of this.#tenants) yield { name, webhooks };
+  tenants(): readonly [] {
+    return [];
   }
 
   async begin(): Promise<void> {
@@ -113,68 +130,16 @@ export class WrittenRows {
     }
   }
 
-  async addActivity(tenant: string, entries: readonly ActivityEntry[]): Promise<void> {
-    for (const entry of entries) {
-      const { eventId, at, position, revision, kind, table, orderId, subject, actor, correlationId, causationId } =
-        entry;
-      this.#put(tenant, ACTIVITY, eventId, at, {
-        position,
-        revision,
-        kind,
-        table: table ?? null,
-        order_id: orderId ?? null,
-        subject_kind: subject?.kind ?? null,
-        subject_id: subject?.id ?? null,
-        actor_kind: actor.kind,
-        actor_id: actor.id,
-        actor_name: actor.name ?? null,
-        correlation_id: correlationId,
-        causation_id: causationId,
-        request: jsonOf(entry.request),
-        counts: jsonOf(entry.counts),
-        fields: jsonOf(entry.fields),
-        details: jsonOf(entry.details),
-      });
-    }
-  }
-
-  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#of(tenant).webhooks.set(entry.webhookId, true);
-    this.#put(tenant, DELIVERIES, entry.id, entry.requestedAt, {
-      webhook_id: entry.webhookId,
-      message_id: entry.messageId,
-      kind: entry.kind,
-      purpose: entry.purpose,
-      order_id: entry.orderId,
-      table: entry.table,
-      sequence: entry.sequence,
-      revision: entry.revision,
-      position: entry.position,
-      state: entry.state,
-      ended_at: entry.endedAt,
-      reason: entry.reason,
-      retry_at: entry.retryAt,
-      attempts: JSON.stringify(Object.fromEntries(entry.attempts.map((each) => [each.attempt, each]))),
-    });
-  }
-
-  #put(tenant: string, { name: space }: AssetType, id: string, at: string, fields: Fields): void {
-    const row = { id, key: null, from: this.position, created: at, updated: at, batch: null };
-    this.#of(tenant).writes.push({ kind: 'put', space, row: { ...row, fields: withoutNulls(fields) } });
-  }
-
   #of(tenant: string): Written {
     let known = this.#tenants.get(tenant);
     if (known === undefined) {
       const writes = [...SERVICE_SPACES.values()].map((assetType): RowWrite => ({ kind: 'define', assetType }));
-      known = { writes, rows: new Map(), tables: new Map(), webhooks: new Map() };
+      known = { writes, rows: new Map(), tables: new Map() };
       this.#tenants.set(tenant, known);
     }
     return known;
   }
 }
-
-const jsonOf = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value));
 
 const withoutNulls = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));

@@ -2,11 +2,12 @@
  * Batches, clean-ups and undos that are carried out once. Their events name the request that caused them, and stand in the
  * table's stream after the revision that it had when the request was accepted.
  */
+
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { countsOf, tableEffects } from '../../domain/effects.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
-import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
-import { operationOf } from '../../domain/referenceTable/operation.js';
+import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
@@ -102,10 +103,10 @@ async function undoneBy(
 ): Promise<typeof NOTHING_BEFORE> {
   let before = NOTHING_BEFORE;
   for await (const { own } of ownEvents(commands, caller, searchFor(stream, request))) {
-    for (const event of own) {
-      const { created = 0, updated = 0, seen = 0, deleted = 0 } = operationOf(event) ?? {};
+    for (const { type, data, position } of own) {
+      const { created, updated, seen, deleted } = countsOf(tableEffects({ type, data } as ReferenceTableEvent, stream));
       const restored = before.restored + created + updated + seen;
-      before = { position: event.position, restored, deleted: before.deleted + deleted };
+      before = { position, restored, deleted: before.deleted + deleted };
     }
   }
   return before;

@@ -3,7 +3,7 @@
  * the rows in question and the revision of the table's stream that they show.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { tableChanges } from '../../domain/referenceTable/changes.js';
+import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import type { TableRef } from '../../queries/records.js';
@@ -61,19 +61,19 @@ export function recordsAfter(
 ): DecisionRecords {
   const changed = new Map<string, StoredRecord>();
   const before = (id: string): StoredRecord | undefined => changed.get(id) ?? known.byId(id);
-  for (const change of events.flatMap((event) => tableChanges(event, at))) {
-    if (change.kind === 'insert') {
-      const { id, batchId, fields } = change;
+  for (const effect of events.flatMap((event) => tableEffects(event, assetType.name))) {
+    if (effect.kind === 'create') {
+      const { id, batch: batchId, fields } = effect;
       changed.set(id, { id, createdAt: at, updatedAt: at, batchId, fields });
-    } else if (change.kind === 'patch') {
-      const record = before(change.id);
+    } else if (effect.kind === 'patch') {
+      const record = before(effect.id);
       if (record === undefined) continue;
       const { id, createdAt, fields } = record;
-      const { batchId = record.batchId, set } = change;
+      const { batch: batchId = record.batchId, set } = effect;
       changed.set(id, { id, createdAt, updatedAt: at, batchId, fields: { ...fields, ...set } });
-    } else if (change.kind === 'seen') {
-      const { batchId } = change;
-      for (const record of change.ids.flatMap((id) => before(id) ?? []))
+    } else if (effect.kind === 'touch') {
+      const { batch: batchId } = effect;
+      for (const record of effect.ids.flatMap((id) => before(id) ?? []))
         changed.set(record.id, record.inBatch?.(batchId) ?? { ...record, batchId });
     }
   }

@@ -1,7 +1,7 @@
 /** A log in memory, whose process may die before or after an append is stored; and what decisions read of its tables. */
 import { type Application, openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
-import { tableChanges } from '#app/domain/referenceTable/changes.js';
+import { tableEffects } from '#app/domain/effects.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { tableStream } from '#app/domain/streams.js';
 import {
@@ -112,16 +112,19 @@ export class LogInMemory {
     const events = this.stream(tableStream(tenant, table));
     for (const { type, data, metadata } of events) {
       const { occurredAt: at } = metadata;
-      for (const change of tableChanges({ type, data } as ReferenceTableEvent, at)) {
-        if (change.kind === 'insert') records.set(change.id, { ...change, createdAt: at, updatedAt: at });
-        const ids = change.kind === 'patch' ? [change.id] : change.kind === 'seen' ? change.ids : [];
+      for (const effect of tableEffects({ type, data } as ReferenceTableEvent, table)) {
+        if (effect.kind === 'create') {
+          const { id, batch: batchId, fields } = effect;
+          records.set(id, { id, createdAt: at, updatedAt: at, batchId, fields });
+        }
+        const ids = effect.kind === 'patch' ? [effect.id] : effect.kind === 'touch' ? effect.ids : [];
         for (const record of ids.flatMap((id) => records.get(id) ?? [])) {
-          const fields = change.kind === 'patch' ? { ...record.fields, ...change.set } : record.fields;
-          const batchId = 'batchId' in change && change.batchId !== undefined ? change.batchId : record.batchId;
+          const fields = effect.kind === 'patch' ? { ...record.fields, ...effect.set } : record.fields;
+          const { batch: batchId = record.batchId } = effect as { readonly batch?: string | null };
           records.set(record.id, { ...record, fields, batchId });
         }
-        if (change.kind === 'cleanUp') {
-          for (const { id, batchId } of [...records.values()]) if (batchId !== change.batchId) records.delete(id);
+        if (effect.kind === 'cleanUp') {
+          for (const { id, batchId } of [...records.values()]) if (batchId !== effect.batch) records.delete(id);
         }
       }
     }
