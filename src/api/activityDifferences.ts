@@ -81,11 +81,7 @@ export async function differencesReply(
   return { body: JSON.stringify({ data: page.differences.map(shown), links: { next } }) };
 }
 
-const shown = ({ change, id, fields }: RecordDifference) => ({
-  change,
-  id,
-  fields: Object.fromEntries(Object.entries(fields).map(([name, { from = null, to = null }]) => [name, { from, to }])),
-});
+const shown = ({ change, id, fields }: RecordDifference) => ({ change, id, fields });
 
 /** The entry with this id. @throws NotFoundError */
 async function entryOf(

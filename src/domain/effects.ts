@@ -51,8 +51,8 @@ export type RowEffect =
       readonly batch: string | null;
       readonly from?: readonly (string | null)[];
     }
-  /** A row that is gone already is no error: a part may be removed with its parent. */
-  | { readonly kind: 'delete'; readonly space: string; readonly id: string }
+  /** A row that is gone already is no error: a part may be removed with its parent. `was`: where the event has it. */
+  | { readonly kind: 'delete'; readonly space: string; readonly id: string; readonly was?: Fields }
   /** Deletes each row whose batch id is not this one; rows without a batch id as well. */
   | { readonly kind: 'cleanUp'; readonly space: string; readonly batch: string; readonly deleted: number }
   /** The space exists from now on, or has other fields. */
@@ -262,7 +262,7 @@ export function orderEffects(event: OrderEvent, id: string, orderModel: string):
 }
 
 const partEffects = ({ added = [], changed = [], removed = [] }: Partial<PartsChange>): readonly RowEffect[] => [
-  ...removed.map(({ table, id }) => deleted(table, id)),
+  ...removed.map(({ table, id, fields }) => ({ ...deleted(table, id), was: fields })),
   ...changed.map(({ table, id, changes }) => changedFields(table, id, changes)),
   ...added.map((part) => created(part.table, part)),
 ];

@@ -1,8 +1,9 @@
 /** What an event of an order tells: the status before and after, reasons, warnings, and the changed fields. Pure. */
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { orderEffects, type RowEffect } from '../effects.js';
 import type { RecordDifference } from '../referenceTable/differences.js';
 import { warningText } from './approval.js';
-import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
+import type { ExportWarning, OrderEvent, Repeat } from './events.js';
 
 /** A changed field of the order or of one of its parts. */
 export type FieldChange = {
@@ -35,7 +36,9 @@ export function toldOfOrder(event: OrderEvent, orderModel: string, orderId: stri
     reasons: reasonsOf(event),
     ...(event.type === 'OrderApproved' && event.data.repeats !== undefined ? { repeats: event.data.repeats } : {}),
     ...warned(event),
-    changes: changesOf(event, orderModel, orderId),
+    changes: orderDifferences(event, orderModel, orderId).flatMap(({ table, id, fields }) =>
+      Object.entries(fields).map(([field, { from, to }]) => ({ table, id, field, from, to })),
+    ),
   };
 }
 
@@ -61,70 +64,33 @@ function reasonsOf(event: OrderEvent): readonly string[] {
   }
 }
 
-function changesOf(event: OrderEvent, orderModel: string, orderId: string): readonly FieldChange[] {
-  switch (event.type) {
-    case 'OrderCreated':
-      return added(orderModel, orderId, event.data.fields);
-    case 'OrderCreatedWithParts':
-      return [...added(orderModel, orderId, event.data.fields), ...event.data.parts.flatMap(addedPart)];
-    case 'OrderChanged':
-      return changed(orderModel, orderId, event.data.changes);
-    case 'OrderPartAdded':
-      return addedPart(event.data);
-    case 'OrderPartChanged':
-      return changedPart(event.data);
-    case 'OrderPartsChanged':
-      return [
-        ...event.data.removed.flatMap(removedPart),
-        ...event.data.changed.flatMap(changedPart),
-        ...event.data.added.flatMap(addedPart),
-      ];
+type OrderDifference = RecordDifference & { readonly table: string };
+
+/** What the event did to the fields of the order and of its parts, each by itself. The order's status is told apart. */
+export function orderDifferences(event: OrderEvent, orderModel: string, orderId: string): readonly OrderDifference[] {
+  return orderEffects(event, orderId, orderModel).flatMap((effect) => {
+    const values = valuesOf(effect);
+    if (values === undefined) return [];
+    const { id, space: table, kind, was, set } = values;
+    const names = Object.keys({ ...was, ...set }).filter((name) => id !== orderId || name !== 'processing_status');
+    const fields = Object.fromEntries(
+      names.map((name) => [name, { from: ownValue(was, name) ?? null, to: ownValue(set, name) ?? null }]),
+    );
+    const change = kind === 'patch' ? 'update' : kind;
+    return names.length === 0 ? [] : [{ change, table, id, fields }];
+  });
+}
+
+/** The values before and after; undefined where the event is not about them, such as a patch that only tells the status. */
+function valuesOf(effect: RowEffect) {
+  switch (effect.kind) {
+    case 'create':
+      return { ...effect, was: {}, set: effect.fields };
+    case 'patch':
+      return effect.was && { ...effect, was: effect.was };
+    case 'delete':
+      return effect.was && { ...effect, was: effect.was, set: {} };
     default:
-      return [];
+      return undefined;
   }
 }
-
-/** What the event did to the order and its parts, each by itself. */
-export function orderDifferences(event: OrderEvent, orderModel: string, orderId: string): readonly RecordDifference[] {
-  const byId = new Map<string, FieldChange[]>();
-  for (const change of changesOf(event, orderModel, orderId)) {
-    const ofRecord = byId.get(change.id);
-    if (ofRecord === undefined) byId.set(change.id, [change]);
-    else ofRecord.push(change);
-  }
-  const { created, deleted } = appearing(event, orderId);
-  return [...byId].map(([id, changes]) => ({
-    change: created.has(id) ? 'create' : deleted.has(id) ? 'delete' : 'update',
-    id,
-    fields: Object.fromEntries(changes.map(({ field, from, to }) => [field, { from, to }])),
-  }));
-}
-
-function appearing(event: OrderEvent, orderId: string) {
-  const ids = (parts: readonly { readonly id: string }[]) => new Set(parts.map(({ id }) => id));
-  switch (event.type) {
-    case 'OrderCreated':
-      return { created: new Set([orderId]), deleted: ids([]) };
-    case 'OrderCreatedWithParts':
-      return { created: new Set([orderId, ...ids(event.data.parts)]), deleted: ids([]) };
-    case 'OrderPartAdded':
-      return { created: ids([event.data]), deleted: ids([]) };
-    case 'OrderPartsChanged':
-      return { created: ids(event.data.added), deleted: ids(event.data.removed) };
-    default:
-      return { created: ids([]), deleted: ids([]) };
-  }
-}
-
-const added = (table: string, id: string, fields: Fields): readonly FieldChange[] =>
-  Object.entries(fields).map(([field, to]) => ({ table, id, field, from: null, to }));
-
-const addedPart = ({ table, id, fields }: PartFields): readonly FieldChange[] => added(table, id, fields);
-
-const removedPart = ({ table, id, fields }: PartFields): readonly FieldChange[] =>
-  Object.entries(fields).map(([field, from]) => ({ table, id, field, from, to: null }));
-
-const changedPart = ({ table, id, changes }: PartChanges): readonly FieldChange[] => changed(table, id, changes);
-
-const changed = (table: string, id: string, changes: Changes): readonly FieldChange[] =>
-  Object.entries(changes).map(([field, { from, to }]) => ({ table, id, field, from, to }));

@@ -65,9 +65,4 @@ export function firstDifferences(differences: Iterable<Difference>): readonly Di
 }
 
 /** What an event did to a record. */
-export type RecordDifference = {
-  readonly change: 'create' | 'update' | 'delete';
-  readonly id: string;
-  /** Absent values of a field are not in the event: `from` of some changes, and the fields of a deletion. */
-  readonly fields: { readonly [field: string]: { readonly from?: FieldValue; readonly to?: FieldValue } };
-};
+export type RecordDifference = Pick<Difference, 'change' | 'fields'> & { readonly id: string };

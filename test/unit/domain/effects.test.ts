@@ -153,7 +153,7 @@ const cases: readonly Case[] = [
     'order',
     { status: stayed, added: [{ ...part, id: TEA }], changed: [changedPart], removed: [{ ...part, id: MINT }] },
     [
-      { kind: 'delete', space: 'dyn_order_line', id: MINT },
+      { kind: 'delete', space: 'dyn_order_line', id: MINT, was: { quantity: 1 } },
       patchedPart,
       created('dyn_order_line', TEA, { quantity: 1 }),
       order({ processing_status: 'saved' }),
