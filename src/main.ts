@@ -249,7 +249,11 @@ async function openParts(
   registerTenantFigures(metrics.registry, new TenantFigures({ directory, queries, metrics: metrics.tenants }));
   registerLogMetrics(metrics.registry, () => eventStore.head());
   registerSetAsideMetrics(metrics.registry, () => setAside);
-  const parked = () => [...directory.parked(), ...progress.parked()];
+  const parked = () => {
+    const unknown = directory.parked();
+    const names = new Set(unknown.map(({ tenant }) => tenant));
+    return [...unknown, ...progress.parked().filter(({ tenant }) => !names.has(tenant))];
+  };
   if (watch !== undefined) registerRowMetrics(metrics.registry, progress, () => watch.lag(), parked);
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
   const runJob = following?.run ?? notFollowing;

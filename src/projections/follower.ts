@@ -99,7 +99,9 @@ export class Follower {
     if (tenant?.parked === undefined) return undefined;
     const outcome = new Promise<Parked | undefined>((resolve) => void this.#retries.set(tenant, resolve));
     this.#restart(tenant, tenant.position);
-    return outcome;
+    const { signal } = this.#ending;
+    const ended = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    return Promise.race([outcome, ended]);
   }
 
   /**
@@ -110,8 +112,7 @@ export class Follower {
   async withCopy<T>(name: string, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
-    if (tenant.mark === 'filling') throw new Error(`The rows of ${name} are being made already.`);
-    await tenant.find(this.#deps.writer);
+    await this.#untilFilled(tenant, options.signal);
     const copy = await this.#deps.writer.copy(name);
     const copied = new FollowedTenant(name, { position: 0 });
     const { parked, position } = tenant;
@@ -129,6 +130,19 @@ export class Follower {
       tenant.isHeld = false;
       this.#turns.wake(tenant);
     }
+  }
+
+  /** Looks at the rows, and waits while they are filled. */
+  async #untilFilled(tenant: FollowedTenant, signal: AbortSignal): Promise<void> {
+    try {
+      await tenant.find(this.#deps.writer);
+    } catch (error) {
+      if (!(error instanceof RowsLostError)) throw error;
+      this.#fillAgain(tenant, error);
+    }
+    const either = AbortSignal.any([signal, this.#ending.signal]);
+    while (tenant.mark === 'filling' && !either.aborted) await tenant.turnEnded.wait(undefined, either);
+    either.throwIfAborted();
   }
 
   /** Takes the copy in place of the tenant's rows. */

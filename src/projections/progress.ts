@@ -2,11 +2,11 @@
  * How far tenants' rows are, in a process that reads them. Beside a follower of the same process it is told; elsewhere it asks
  * for the tenants that somebody waits for.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../ports/eventStore.js';
 import type { ParkedTenant, RowProgress, TenantBehind } from '../ports/progress.js';
 import type { Parked, RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { sleep } from '../supervision/waiting.js';
 import { notApplied } from './tenantTexts.js';
 
 /** What the follower tells. */
@@ -26,8 +26,9 @@ export type FollowerNews =
   /** Tenants that are behind for a second and more, with the time of their oldest event that is not applied (ISO 8601). */
   | { readonly kind: 'behind'; readonly since: ReadonlyMap<string, string> };
 
-/** How often, in milliseconds, the rows are asked how far they are while somebody waits for them. */
+/** How often, in milliseconds, the rows are asked how far they are while somebody waits for them, and while nobody does. */
 const ASK_EVERY_MS = 5;
+const LOOK_EVERY_MS = 500;
 
 type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
 
@@ -51,6 +52,8 @@ export class Progress implements RowProgress {
   readonly #waiting = new Map<string, Set<Waiter>>();
   #read: Position = 0;
   #behind: ReadonlyMap<string, string> = new Map();
+  /** Where nothing is told: what the rows of a tenant lacked when somebody had waited in vain, and since when. */
+  readonly #lacked = new Map<string, { readonly position: Position; readonly since: string }>();
   #isAsking = false;
 
   constructor(
@@ -111,12 +114,12 @@ export class Progress implements RowProgress {
   }
 
   staleness(tenant: string): number {
-    const since = this.#behind.get(tenant);
+    const since = this.#behind.get(tenant) ?? this.#lacked.get(tenant)?.since;
     return since === undefined ? 0 : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
   behind(): readonly TenantBehind[] {
-    return [...this.#behind.keys()]
+    return [...this.#behind.keys(), ...this.#lacked.keys()]
       .map((tenant) => ({ tenant, seconds: this.staleness(tenant) }))
       .sort((a, b) => b.seconds - a.seconds)
       .slice(0, MAX_NAMED);
@@ -151,7 +154,10 @@ export class Progress implements RowProgress {
     let forget = (): void => undefined;
     const reached = new Promise<boolean>((resolve, reject) => {
       const waiter = { position, end: resolve };
-      const timer = setTimeout(() => resolve(false), timeoutMs);
+      const timer = setTimeout(() => {
+        if (!this.#isTold) this.#lack(tenant, position, timeoutMs);
+        resolve(false);
+      }, timeoutMs);
       const stopListening = cancellation?.onCancel(() => reject(cancellation.reason));
       waiters.add(waiter);
       forget = () => {
@@ -170,25 +176,33 @@ export class Progress implements RowProgress {
 
   async #ask(tenant: string): Promise<void> {
     const found = await this.#rows.progress(tenant);
-    if (found === undefined) return;
-    if (found.state === 'running') this.#reach(tenant, found.position);
+    if (found === undefined) this.#lacked.delete(tenant);
+    else if (found.state === 'running') this.#reach(tenant, found.position);
     else this.#giveUp(tenant);
   }
 
-  /** Asks while anybody waits. */
+  #lack(tenant: string, position: Position, waitedMs: number): void {
+    if (!this.#lacked.has(tenant))
+      this.#lacked.set(tenant, { position, since: new Date(Date.now() - waitedMs).toISOString() });
+  }
+
+  /** Asks while anybody waits, or has waited in vain. */
   async #keepAsking(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    while (this.#waiting.size > 0) {
-      await sleep(ASK_EVERY_MS);
+    while (this.#waiting.size + this.#lacked.size > 0) {
+      const ref = this.#waiting.size > 0;
+      await delay(ref ? ASK_EVERY_MS : LOOK_EVERY_MS, undefined, { ref });
+      const tenants = new Set([...this.#waiting.keys(), ...this.#lacked.keys()]);
       // Who begins to wait while the engine is away is told why.
-      await Promise.allSettled([...this.#waiting.keys()].map((tenant) => this.#ask(tenant)));
+      await Promise.allSettled([...tenants].map((tenant) => this.#ask(tenant)));
     }
     this.#isAsking = false;
   }
 
   #reach(tenant: string, position: Position): void {
     if ((this.#positions.get(tenant) ?? -1) < position) this.#positions.set(tenant, position);
+    if ((this.#lacked.get(tenant)?.position ?? Number.POSITIVE_INFINITY) <= position) this.#lacked.delete(tenant);
     this.#end(tenant, position);
   }
 
@@ -202,6 +216,7 @@ export class Progress implements RowProgress {
 
   #forget(tenant: string): void {
     this.#positions.delete(tenant);
+    this.#lacked.delete(tenant);
     this.#parked.delete(tenant);
     this.#filling.delete(tenant);
   }

@@ -2,4 +2,8 @@
 import { twoOfEachRole } from './twoOfEachRole.js';
 
 // Both projectors are at work, so there is nothing to take over.
-twoOfEachRole(async () => ({ env: {}, dispose: async () => undefined }), { takeOverMs: 10_000, startMs: 60_000 });
+twoOfEachRole(async () => ({ env: {}, dispose: async () => undefined }), {
+  projectors: 1,
+  takeOverMs: 10_000,
+  startMs: 60_000,
+});

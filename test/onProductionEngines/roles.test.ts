@@ -12,4 +12,4 @@ async function start() {
   return { env: { ...env, PROJECTION_LANES: '2' }, dispose };
 }
 
-describeProductionEngines(() => twoOfEachRole(start, { takeOverMs: TAKE_OVER_MS, startMs: ENGINE_START_MS }));
+describeProductionEngines(() => twoOfEachRole(start, { projectors: 2, takeOverMs: TAKE_OVER_MS, startMs: ENGINE_START_MS }));

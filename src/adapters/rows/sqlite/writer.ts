@@ -76,6 +76,9 @@ function openFollowerFile(file: string): Database {
   }
 }
 
+/** Codes of SQLite that say that this row is wrong, not the engine. */
+const REFUSED = /^SQLITE_(TOOBIG|CONSTRAINT|MISMATCH)/;
+
 class SqliteRowWriter implements RowWriter {
   readonly #files: RowFiles;
   readonly #follower: Database;
@@ -233,8 +236,8 @@ class SqliteRowWriter implements RowWriter {
       return work(this.#connectionOf(tenant));
     } catch (error) {
       if (isDamage(error) || error instanceof UnusableRowsError) throw this.#lose(tenant, error);
-      if (codeOf(error) === 'SQLITE_TOOBIG')
-        throw new RowRefusedError('A row is larger than SQLite can store.', { cause: error });
+      if (REFUSED.test(codeOf(error)) && error instanceof Error)
+        throw new RowRefusedError(`SQLite refuses a row: ${error.message}.`, { cause: error });
       throw error;
     }
   }
