@@ -16,6 +16,7 @@ import { type Config, ROLES, type Role, version } from './config.js';
 import type { Directory } from './directory/directory.js';
 import type { LogAnchor } from './ports/eventStore.js';
 import type { RunRowJob } from './ports/rowJobs.js';
+import { RowsUnavailableError } from './ports/rowStore.js';
 import { type FollowerNews, Progress } from './projections/progress.js';
 import { openQueries } from './queries/queries.js';
 import { shownRows } from './queries/shownRows.js';
@@ -241,7 +242,10 @@ async function openParts(
   const quotas = opened(await openQuotas(config, counted), (each) => each.stop());
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
-    read_models: () => stored.progress(''),
+    read_models: () =>
+      stored.progress('').catch((error: unknown) => {
+        throw error instanceof RowsUnavailableError ? (error.cause ?? error) : error;
+      }),
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   registerEngineMetrics(metrics.registry, engines);

@@ -81,6 +81,7 @@ export class Follower {
   async run(signal: AbortSignal): Promise<void> {
     const log = await this.#deps.eventStore.identity();
     await this.#begin(log);
+    this.#deps.onNews({ kind: 'read', position: this.#appliedTo });
     const running = AbortSignal.any([signal, this.#ending.signal]);
     const work = [this.#read(running), this.#readApart(running), this.#turns.run(running)];
     const parts = [...work, this.#keepCheckpoints(log, running)];

@@ -52,7 +52,7 @@ export class Progress implements RowProgress {
   readonly #waiting = new Map<string, Set<Waiter>>();
   #read: Position = 0;
   #behind: ReadonlyMap<string, string> = new Map();
-  /** Where nothing is told: what the rows of a tenant lacked when somebody had waited in vain, and since when. */
+  /** What the rows of a tenant lacked when somebody had waited in vain, and since when: also while nobody follows the log. */
   readonly #lacked = new Map<string, { readonly position: Position; readonly since: string }>();
   #isAsking = false;
 
@@ -93,7 +93,10 @@ export class Progress implements RowProgress {
         return;
       case 'read':
         this.#read = news.position;
-        for (const tenant of this.#waiting.keys()) if (this.#isRead(tenant)) this.#end(tenant, news.position);
+        // A follower that shares the tenants with others speaks of its own ones.
+        if (!this.#isTold) return;
+        for (const tenant of [...this.#waiting.keys(), ...this.#lacked.keys()])
+          if (this.#isRead(tenant)) this.#end(tenant, news.position);
         return;
       case 'behind':
         this.#behind = news.since;
@@ -119,7 +122,7 @@ export class Progress implements RowProgress {
   }
 
   behind(): readonly TenantBehind[] {
-    return [...this.#behind.keys(), ...this.#lacked.keys()]
+    return [...new Set([...this.#behind.keys(), ...this.#lacked.keys()])]
       .map((tenant) => ({ tenant, seconds: this.staleness(tenant) }))
       .sort((a, b) => b.seconds - a.seconds)
       .slice(0, MAX_NAMED);
@@ -148,14 +151,14 @@ export class Progress implements RowProgress {
   async waitFor(tenant: string, position: Position, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
     if ((this.#positions.get(tenant) ?? 0) >= position) return true;
     if (!this.#isRead(tenant)) return false;
-    if (this.#read >= position) return true;
+    if (this.#isTold && this.#read >= position) return true;
     const waiters = this.#waiting.get(tenant) ?? new Set();
     this.#waiting.set(tenant, waiters);
     let forget = (): void => undefined;
     const reached = new Promise<boolean>((resolve, reject) => {
       const waiter = { position, end: resolve };
       const timer = setTimeout(() => {
-        if (!this.#isTold) this.#lack(tenant, position, timeoutMs);
+        this.#lack(tenant, position, timeoutMs);
         resolve(false);
       }, timeoutMs);
       const stopListening = cancellation?.onCancel(() => reject(cancellation.reason));
@@ -202,11 +205,11 @@ export class Progress implements RowProgress {
 
   #reach(tenant: string, position: Position): void {
     if ((this.#positions.get(tenant) ?? -1) < position) this.#positions.set(tenant, position);
-    if ((this.#lacked.get(tenant)?.position ?? Number.POSITIVE_INFINITY) <= position) this.#lacked.delete(tenant);
     this.#end(tenant, position);
   }
 
   #end(tenant: string, position: Position): void {
+    if ((this.#lacked.get(tenant)?.position ?? Number.POSITIVE_INFINITY) <= position) this.#lacked.delete(tenant);
     for (const waiter of this.#waiting.get(tenant) ?? []) if (waiter.position <= position) waiter.end(true);
   }
 

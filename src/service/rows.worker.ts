@@ -110,7 +110,6 @@ const ownLog = await openOwnLog(config, { acceptLog: false });
 const eventStore = config.feed === undefined ? ownLog : followFeed(ownLog, config.feed);
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
-  tell({ kind: 'running' });
   await share(stopping.signal, async (signal, isOwn) => {
     follower = new Follower({
       eventStore,

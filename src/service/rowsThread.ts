@@ -18,7 +18,6 @@ export type AskedOfRows =
   | { readonly kind: 'cancel'; readonly id: string };
 
 export type ToldOfRows =
-  | { readonly kind: 'running' }
   | { readonly kind: 'news'; readonly news: FollowerNews }
   /** Events of these traces are shown now; sent only if tracing is on. */
   | { readonly kind: 'traces'; readonly traceparents: readonly string[] }
@@ -66,10 +65,9 @@ export function startRowsThread(config: RowsConfig, { eventStore, log, tracer, o
 
   const receive = (message: ToldOfRows): void => {
     switch (message.kind) {
-      case 'running':
-        failure = undefined;
-        return;
       case 'news':
+        // Its first news is how far the rows are.
+        failure = undefined;
         logNews(log, message.news);
         onNews(message.news);
         return;

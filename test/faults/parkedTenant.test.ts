@@ -93,8 +93,9 @@ it('the command line says so, and works for all others', async () => {
   expect((await service.cli('tenant', 'list')).stdout).toMatch(/^acme .*\nother .*\nthird /m);
   expect((await service.cli('projections', 'verify', '--tenant', 'other')).code).toBe(0);
   // As far as they are made.
-  const all = await service.cli('projections', 'verify');
-  expect(all).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acme: equal to the log at position 11; /) });
+  expect((await service.cli('projections', 'verify', '--tenant', 'acme')).stdout).toMatch(
+    /^acme: equal to the log at position 11; /,
+  );
   expect((await service.cli('projections', 'rebuild', '--tenant', 'other')).code).toBe(0);
 });
 

@@ -135,7 +135,7 @@ describe('the embedded engines', () => {
   it('read models that stand still: what is written is answered, what has to wait for them is not written', async () => {
     await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });
     let id = '';
-    await holding('readmodels.db', async () => {
+    await holding('rows/acme.db', async () => {
       const create = () => timed(acme().postRecord(ORDERS, { notes: 'while it stands still' }));
       const created = await create();
       expect(created.answer).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });

@@ -45,6 +45,10 @@ const CONSISTENCY = {
   retryWrites: true,
 } as const;
 
+/** Callers are told no more than that; operators, the cause. */
+const away = (said: string, error?: Error): RowsUnavailableError =>
+  new RowsUnavailableError('The read models cannot be reached.', { cause: new Error(said, { cause: error }) });
+
 const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
 const FAIL_FAST_MS = 500;
@@ -62,7 +66,7 @@ export class MongoConnection {
   /** @throws RowsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
   async run<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
-    if (performance.now() < this.#awayUntil) throw new RowsUnavailableError('MongoDB cannot be reached.');
+    if (performance.now() < this.#awayUntil) throw away('MongoDB cannot be reached.');
     try {
       const { database } = await this.#open();
       return await work(database);
@@ -71,7 +75,7 @@ export class MongoConnection {
       if (trouble === undefined || !(error instanceof Error)) throw error;
       if (trouble === 'away') this.#awayUntil = performance.now() + FAIL_FAST_MS;
       const said = trouble === 'away' ? 'MongoDB cannot be reached' : 'MongoDB is busy';
-      throw new RowsUnavailableError(`${said}: ${error.message}`, { cause: error });
+      throw away(`${said}: ${error.message}`, error);
     }
   }
 
