@@ -1,6 +1,5 @@
-/** Conditions as SQL over a row's columns; where a field has none, and for states of the past, over its `data`. */
-import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { compareSortValues, matchText, sortValue } from '../../../domain/row.js';
+/** Conditions and sorts as SQL over a row's columns; where a field has none, and for states of the past, over its `data`. */
+import { sortValue } from '../../../domain/row.js';
 import type { Condition, FieldCondition } from '../../../ports/rowStore.js';
 import { type Cell, idCell, isText, type Space, timeCell } from './cells.js';
 import { columnOf } from './indexes.js';
@@ -8,18 +7,12 @@ import { columnOf } from './indexes.js';
 export type Sql = { readonly text: string; readonly cells: readonly Cell[] };
 type ValueCondition = Exclude<FieldCondition, { kind: 'ids' }>;
 
-/** Tests of `data` that a statement calls by number. */
-export type Tests = ((fields: Fields) => boolean)[];
-
 type Source = {
   readonly space: Space;
   readonly from: 'rows' | 'past';
-  readonly tests: Tests;
   /** The number of a batch id; -1 if no row has it. */
   readonly batch: (id: string) => number;
 };
-
-export const TRUE: Sql = { text: '1', cells: [] };
 
 /** @returns an expression that is 1, or 0 or NULL */
 export function sqlOf(condition: Condition, source: Source): Sql {
@@ -46,15 +39,18 @@ export function joined(all: readonly Sql[], by: ' AND ' | ' OR '): Sql {
   return { text: texts.join(by) || (by === ' AND ' ? '1' : '0'), cells: all.flatMap(({ cells }) => cells) };
 }
 
-function sqlOfField(condition: ValueCondition, source: Source): Sql {
-  const { space, from, tests } = source;
+function sqlOfField(condition: ValueCondition, { space, from }: Source): Sql {
   if (condition.field === 'created_at') return sqlOfTime(condition, 'created');
   if (condition.field === 'updated_at') return sqlOfTime(condition, 'updated');
-  const column = from === 'rows' ? columnOf(space, condition.field) : undefined;
-  if (column !== undefined) return sqlOfColumn(condition, column, space);
-  const test = testOf(condition);
-  tests.push((fields) => test(ownValue(fields, condition.field) ?? null));
-  return { text: `holds(${tests.length - 1}, data)`, cells: [] };
+  return sqlOfValue(condition, fieldSql(space, condition.field, from), space);
+}
+
+/** What a field is compared and sorted by: its column, or what `data` says. */
+export function fieldSql(space: Space, field: string, from: Source['from']): string {
+  const column = columnOf(space, field);
+  return column !== undefined && (from === 'rows' || !column.startsWith('s'))
+    ? column
+    : `sort_of('${field.replaceAll("'", "''")}', data)`;
 }
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
@@ -79,34 +75,34 @@ function sqlOfTime(condition: ValueCondition, column: 'created' | 'updated'): Sq
   }
 }
 
-function sqlOfColumn(condition: ValueCondition, column: string, space: Space): Sql {
+function sqlOfValue(condition: ValueCondition, value: string, space: Space): Sql {
   const field = space.assetType.fields.find(({ name }) => name === condition.field);
   switch (condition.kind) {
     case 'null':
-      return { text: `${column} IS ${condition.isNull ? '' : 'NOT '}NULL`, cells: [] };
+      return { text: `${value} IS ${condition.isNull ? '' : 'NOT '}NULL`, cells: [] };
     case 'compares':
-      return { text: `${column} ${OPERATORS[condition.is]} ?`, cells: [sortValue(condition.value)] };
+      return { text: `${value} ${OPERATORS[condition.is]} ?`, cells: [sortValue(condition.value)] };
     case 'differs':
-      return not(sqlOfColumn({ ...condition, kind: 'equals' }, column, space));
+      return not(sqlOfValue({ ...condition, kind: 'equals' }, value, space));
     case 'contains': {
       // Folded text is stored as it is; of numbers and truth values only the sort value.
       const text =
-        field === undefined || isText(field) ? column : `match_text(${column}, ${Number(field.type === 'Boolean')})`;
+        field === undefined || isText(field) ? value : `match_text(${value}, ${Number(field.type === 'Boolean')})`;
       return joined(
         condition.anyOf.map((part) => ({ text: `instr(${text}, ?)`, cells: [part] })),
         ' OR ',
       );
     }
     case 'equals': {
-      const values = condition.anyOf.filter((value) => value !== null);
+      const values = condition.anyOf.filter((each) => each !== null);
       const isNull: readonly Sql[] =
-        values.length < condition.anyOf.length ? [{ text: `${column} IS NULL`, cells: [] }] : [];
+        values.length < condition.anyOf.length ? [{ text: `${value} IS NULL`, cells: [] }] : [];
       if (values.length === 0) return joined(isNull, ' OR ');
-      const isFolded = { text: `${column} IN (${marks(values)})`, cells: values.map(sortValue) };
+      const isFolded = { text: `${value} IN (${marks(values)})`, cells: values.map(sortValue) };
       // The value as it is: folding makes some alike, and truth values are numbers there.
       const isExact = {
         text: `data -> ? IN (${marks(values)})`,
-        cells: [pathOf(condition.field), ...values.map((value) => JSON.stringify(value))],
+        cells: [pathOf(condition.field), ...values.map((each) => JSON.stringify(each))],
       };
       return joined([joined([isFolded, isExact], ' AND '), ...isNull], ' OR ');
     }
@@ -114,34 +110,3 @@ function sqlOfColumn(condition: ValueCondition, column: string, space: Space): S
 }
 
 const pathOf = (field: string): string => `$."${field}"`;
-
-function testOf(condition: ValueCondition): (value: FieldValue) => boolean {
-  switch (condition.kind) {
-    case 'contains': {
-      const { anyOf } = condition;
-      return (value) => {
-        const text = matchText(value);
-        return text !== null && anyOf.some((part) => text.includes(part));
-      };
-    }
-    case 'equals': {
-      const texts = new Set(condition.anyOf.map((value) => JSON.stringify(value)));
-      return (value) => texts.has(JSON.stringify(value));
-    }
-    case 'differs': {
-      const test = testOf({ ...condition, kind: 'equals' });
-      return (value) => !test(value);
-    }
-    case 'compares': {
-      const limit = sortValue(condition.value);
-      const { is } = condition;
-      return (value) => {
-        if (value === null) return false;
-        const order = compareSortValues(sortValue(value), limit);
-        return order === 0 ? is.endsWith('e') : order < 0 === is.startsWith('l');
-      };
-    }
-    case 'null':
-      return (value) => (value === null) === condition.isNull;
-  }
-}

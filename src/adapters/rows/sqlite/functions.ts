@@ -3,7 +3,6 @@ import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, sortValue } from '../../../domain/row.js';
 import type { Cell } from './cells.js';
-import type { Tests } from './conditions.js';
 import type { Connection } from './connection.js';
 import type { RowSet } from './rowSet.js';
 
@@ -20,8 +19,6 @@ class TooFarError extends Error {
 const NOTHING_READ: { readonly text: string; readonly fields: Fields } = { text: '', fields: {} };
 
 export class Functions {
-  /** What `holds` calls in the statement that runs. */
-  readonly tests: Tests = [];
   #parsed = NOTHING_READ;
   #set: RowSet | undefined;
   #entriesLeft = 0;
@@ -37,7 +34,6 @@ export class Functions {
       return 1;
     };
     db.function('still_wanted', check);
-    db.function('holds', (test, data) => Number(this.tests[Number(test)]?.(this.#fieldsOf(String(data)))));
     db.function('sort_of', (field, data) => sortValue(ownValue(this.#fieldsOf(String(data)), String(field)) ?? null));
     db.function('match_text', (value, isBoolean) => {
       return typeof value === 'number' ? matchText(isBoolean === 1 ? value === 1 : value) : value;
@@ -84,7 +80,6 @@ export class Functions {
 
   /** Before a question is answered. */
   forget(): void {
-    this.tests.length = 0;
     this.#parsed = NOTHING_READ;
     this.#set = undefined;
   }

@@ -2,10 +2,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Condition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
 import { baseOf, type Space } from './cells.js';
+import { fieldSql } from './conditions.js';
 import type { SpaceNow } from './connection.js';
 import { NO_ROWS } from './connection.js';
 import type { Functions } from './functions.js';
-import { columnOf, type IndexSpec, indexOfSort, type SortTerm } from './indexes.js';
+import { type IndexSpec, indexOfSort, type SortTerm } from './indexes.js';
 import type { RowSet } from './rowSet.js';
 import { Search } from './search.js';
 
@@ -255,12 +256,8 @@ function cut(rows: Iterable<StoredRow>, maxCharacters: number): readonly StoredR
 const isSame = (a: readonly SortTerm[], b: readonly SortTerm[]): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** What a row is sorted by, as SQL. */
-function sortedBy({ field }: Sort, space: Space, from: 'rows' | 'past'): string {
-  if (field === 'n') return 'row';
-  const column = columnOf(space, field);
-  if (column !== undefined && (from === 'rows' || !column.startsWith('s'))) return column;
-  return `sort_of('${field.replaceAll("'", "''")}', data)`;
-}
+const sortedBy = ({ field }: Sort, space: Space, from: 'rows' | 'past'): string =>
+  field === 'n' ? 'row' : fieldSql(space, field, from);
 
 function* upwards(first: number, end: number): Iterable<number> {
   for (let n = first; n < end; n += 1) yield n;

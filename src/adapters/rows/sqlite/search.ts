@@ -36,9 +36,9 @@ export class Search {
 
   /** The conditions as SQL over rows. */
   sqlOf(conditions: readonly Condition[], from: 'rows' | 'past' = 'rows'): Sql {
-    const { tests, connection } = this.#functions;
+    const { connection } = this.#functions;
     const batch = (id: string) => connection.column<number>('SELECT batch FROM batches WHERE id = ?').get(id) ?? -1;
-    const source = { space: this.#now.space, from, tests, batch };
+    const source = { space: this.#now.space, from, batch };
     return joined(
       conditions.map((condition) => sqlOf(condition, source)),
       ' AND ',
