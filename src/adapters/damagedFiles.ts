@@ -26,11 +26,6 @@ export function markDamaged(file: string): void {
 
 export const isMarkedDamaged = (file: string): boolean => existsSync(`${file}${MARK}`);
 
-/** The inode: it tells whether another file has taken the place of the one that was opened. */
-export function fileNumber(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.ino;
-}
-
 /**
  * Renames a marked file and those that SQLite keeps beside it. Keeps the last few of those set aside before.
  * @returns its new name; undefined if another process has renamed it

@@ -142,9 +142,6 @@ export const MAX_URL_LENGTH = 2_048;
 /** Characters of one reason of a rejection. */
 export const MAX_REASON_LENGTH = 1_000;
 
-/** Characters of a record in the index of n-grams; filters search its further texts, which would hold up the projector. */
-export const MAX_INDEXED_CHARACTERS = 20_000;
-
 /** Tables of a tenant, including the standard ones. */
 export const MAX_TABLES = 200;
 /** Fields of a table, including the standard ones. */
@@ -270,10 +267,6 @@ export const MIN_REFRESH_INTERVAL_MS = 10;
 export const REFUSAL_REMEMBERED_MS = 1_000;
 /** Unknown names that are remembered; beyond it, the oldest are forgotten. */
 export const MAX_REMEMBERED_REFUSALS = 10_000;
-/** Milliseconds between two questions for it while the log is away. */
-export const LOG_END_ASKED_EVERY_MS = 500;
-/** Streams with events of other machines that reads may have to wait for; with more, reads wait for all events so far. */
-export const MAX_FOLLOWED_STREAMS = 10_000;
 /** Hours for which a key verifies tokens after another one signs them: longer than any token is valid. */
 export const KEY_OVERLAP_HOURS = 25;
 
