@@ -101,13 +101,8 @@ export const settings = {
     .default('full')
     .describe('full: an acknowledged write survives power loss; normal: only a crash of the process'),
   READER_THREADS: integer(2, 1, 32).describe(
-    'Threads that answer lists and counts of one tenant from the embedded read models; two more start when other tenants need them',
+    'Threads that answer lists and counts from the embedded rows; one more answers what is short',
   ),
-  PROJECTION_LANES: wholeNumber(1, 16)
-    .optional()
-    .describe(
-      'With MONGODB_URL: projectors that work side by side, each with read models and tenants of its own; several processes share them out. Settled when the read models are made; as many as processors, at most 2, where unset',
-    ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
     'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503, which says whether anything may have been written',

@@ -1,4 +1,4 @@
-/** Two processes of each role on the production engines, with a lane for each projector. */
+/** Two processes of each role on the production engines, which share the tenants' rows. */
 import { ENGINE_START_MS } from '../engines/mongodb.js';
 import { describeProductionEngines, startProductionEngines } from '../engines/productionEngines.js';
 import { scaled } from '../engines/timeScale.js';
@@ -7,9 +7,6 @@ import { twoOfEachRole } from '../faults/twoOfEachRole.js';
 /** A projector's lease lasts 5 s; the other asks for it each half second. The rest is for a busy machine. */
 const TAKE_OVER_MS = scaled(9_000);
 
-async function start() {
-  const { env, dispose } = await startProductionEngines();
-  return { env: { ...env, PROJECTION_LANES: '2' }, dispose };
-}
-
-describeProductionEngines(() => twoOfEachRole(start, { projectors: 2, takeOverMs: TAKE_OVER_MS, startMs: ENGINE_START_MS }));
+describeProductionEngines(() =>
+  twoOfEachRole(startProductionEngines, { projectors: 2, takeOverMs: TAKE_OVER_MS, startMs: ENGINE_START_MS }),
+);
