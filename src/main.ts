@@ -33,7 +33,7 @@ import {
   registerRowMetrics,
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openRowReads } from './service/engines.js';
+import { keptCheckpoint, openBroker, openRowReads } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
 import { openOperatorParts } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
@@ -191,7 +191,7 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
+  const check = (whose: string, place: () => Promise<LogAnchor | undefined>, onAway: (error: unknown) => void) =>
     refuseOtherSource(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
   if (broker !== undefined)
     await check(
@@ -199,6 +199,8 @@ async function openParts(
       () => relayedAnchor(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
+  if (config.MONGODB_URL !== undefined)
+    await check('The rows', () => keptCheckpoint(config), logs(log, 'warn', 'MongoDB cannot be reached'));
   const stored = await openRowReads(config);
   const isFollowing = roles.has('projector');
   const progress = new Progress(stored, {

@@ -22,7 +22,7 @@ const number = (name: string): AssetField => integer(name, { filterable: true, s
 /** A row for each event that somebody asked for; its id is the event's. The newest is the last that was created. */
 export const ACTIVITY = space('activity', 'Activity', 'What people, clients and the service did.', [
   number('position'),
-  integer('revision'),
+  number('revision'),
   string('kind'),
   string('table'),
   string('order_id'),

@@ -11,7 +11,7 @@ export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLo
   return (await eventStore.holds(kept)) ? 'same' : 'put back';
 }
 
-/** @throws OtherLogError, whose message begins with `whose` ("The read models"), unless another log is accepted */
+/** @throws OtherLogError, whose message begins with `whose` ("The rows"), unless another log is accepted */
 export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean): void {
   if (found === 'other' && !acceptLog)
     throw new OtherLogError(`${whose} were made of another event log than this one.`);

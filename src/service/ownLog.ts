@@ -80,14 +80,14 @@ async function storeId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string)
 
 /**
  * Checks that data of an engine was derived from this log. If the engine is away, its users check when it is back.
- * @param whose as the beginning of a sentence: "The read models"
+ * @param whose as the beginning of a sentence: "The rows"
  * @param onAway called with the reason if nothing is known
  * @throws OtherLogError if the data was derived from another log
  */
 export async function refuseOtherSource(
   eventStore: EventStore,
   whose: string,
-  place: () => Promise<LogAnchor>,
+  place: () => Promise<LogAnchor | undefined>,
   { acceptLog, onAway }: LogOptions & { readonly onAway: (error: unknown) => void },
 ): Promise<void> {
   const kept = await place().catch(onAway);

@@ -1,4 +1,4 @@
-/** Read models on MongoDB, and jobs on RabbitMQ, that another log made: they are refused. */
+/** Rows on MongoDB, and jobs on RabbitMQ, that another log made: they are refused. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +22,11 @@ describeProductionEngines(() => {
       // The relay writes its checkpoint a second after it has passed something.
       await wait(3_000);
       await first.stop();
-      const [one, two] = [await service(ownLog), await service({ ...ownLog, MONGODB_URL: '' })];
-      await expect(one.start()).rejects.toThrow(/The read models were made of another event log/);
+      const [one, two] = [
+        await service({ ...ownLog, RABBITMQ_URL: '' }),
+        await service({ ...ownLog, MONGODB_URL: '' }),
+      ];
+      await expect(one.start()).rejects.toThrow(/The rows were made of another event log/);
       await expect(two.start()).rejects.toThrow(/The webhook jobs were made of another event log/);
       for (const each of [first, one, two]) await each.dispose();
       await dispose();
