@@ -4,8 +4,10 @@ import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { ERASED, type Erasures } from '../domain/erasure.js';
 import { ACTIVITY } from '../domain/spaces.js';
 import type { EventMetadata, Position, Revision } from '../ports/eventStore.js';
-import type { Condition, FieldCondition, PageQuery, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
+import type { Condition, FieldCondition, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import { ALL_ROWS, type AskedRows, compares, isOneOf, rowsOf } from './asking.js';
+import { statesOf } from './past.js';
 import type { Tenants } from './records.js';
 
 /** An entry's place in the order of entries: by time, then by place in the log. Events of one append may share a position. */
@@ -53,18 +55,9 @@ export type ActivityPage = {
   readonly searchedTo?: ActivityPlace | undefined;
 };
 
-const NEWEST_FIRST: PageQuery = {
-  conditions: [],
-  sort: [{ field: 'n', direction: 'desc' }],
-  offset: 0,
-  limit: 0,
-  withTotal: false,
-  maxCharacters: Number.MAX_SAFE_INTEGER,
-};
-/** States of a record that are read at once. */
+const NEWEST_FIRST = [{ field: 'n', direction: 'desc' }] as const;
+/** States of a record that are looked at, at least. */
 const STATES = 1_000;
-/** Approvals that are read at once. */
-const APPROVALS = 1_000;
 
 export class ActivityQueries {
   readonly #rows: RowReads;
@@ -79,7 +72,7 @@ export class ActivityQueries {
 
   async page(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
     const { filters, from, to, before, limit } = query;
-    const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query) : undefined;
+    const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query, cancellation) : undefined;
     const start = before === undefined ? {} : await this.#startBefore(tenant, before);
     const place = [
       ...timeCondition('gte', from),
@@ -88,7 +81,7 @@ export class ActivityQueries {
       ...(changes?.searchedTo === undefined ? [] : [compares('position', 'gte', changes.searchedTo.position)]),
     ];
     const pageOf = async (conditions: readonly Condition[]) => {
-      const asked = { ...NEWEST_FIRST, conditions: [...conditions, ...place], limit, behind: start.n };
+      const asked = { ...ALL_ROWS, sort: NEWEST_FIRST, conditions: [...conditions, ...place], limit, behind: start.n };
       return (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation)).rows;
     };
     // Each is found by an index of its own, which one question for both would not be.
@@ -108,10 +101,10 @@ export class ActivityQueries {
     tenant: string,
     { position, revision }: ActivityPlace,
   ): Promise<{ readonly n?: number | undefined; readonly conditions?: readonly Condition[] }> {
-    const conditions = [equals('position', position), compares('revision', 'gte', revision)];
-    const asked: PageQuery = { ...NEWEST_FIRST, conditions, sort: [{ field: 'n', direction: 'asc' }], limit: 1 };
-    const [first] = (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked)).rows;
-    return first === undefined ? { conditions: [compares('position', 'lte', position)] } : { n: first.n };
+    const conditions = [isOneOf('position', [position]), compares('revision', 'gte', revision)];
+    for await (const { n } of entriesOf(this.#rows, tenant, { conditions, direction: 'asc' }, undefined, 1))
+      return { n };
+    return { conditions: [compares('position', 'lte', position)] };
   }
 
   /**
@@ -121,23 +114,26 @@ export class ActivityQueries {
   async #changesOf(
     tenant: string,
     { filters: { subject, table }, before, limit }: ActivityQuery,
+    cancellation: Cancellation | undefined,
   ): Promise<{ readonly positions: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
     const tables = table === undefined ? [...(this.#tenants.tenant(tenant)?.assetTypes.keys() ?? [])] : [table];
-    const asked = { id: subject?.id.toLowerCase(), direction: 'desc', withTotal: false } as const;
-    const last = await Promise.all(
-      tables.map((space) => this.#rows.versions({ tenant, space }, { ...asked, limit: 1 })),
-    );
-    const space = tables.find((_, index) => last[index]?.versions.length === 1);
+    const id = subject?.id.toLowerCase();
+    const last = { id, direction: 'desc', limit: 1, withTotal: false } as const;
+    const found = await Promise.all(tables.map((space) => this.#rows.versions({ tenant, space }, last)));
+    const space = tables.find((_, index) => found[index]?.versions.length === 1);
     const positions = new Set<Position>();
-    for (let behind: readonly [Position, number] | undefined; space !== undefined; ) {
-      const { versions } = await this.#rows.versions({ tenant, space }, { ...asked, behind, limit: STATES });
-      for (const { from, to, how } of versions)
-        for (const position of how === 'deleted' ? [to, from] : [from])
-          if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
-      const oldest = versions.at(-1);
-      if (oldest === undefined || versions.length < STATES) break;
-      if (positions.size > limit) return { positions: [...positions], searchedTo: placeOf(oldest) };
-      behind = [oldest.to ?? oldest.from, oldest.n];
+    if (space === undefined) return { positions: [] };
+    for await (const state of statesOf(
+      this.#rows,
+      { tenant, space },
+      { id, direction: 'desc' },
+      cancellation,
+      STATES,
+    )) {
+      const { from, to, how } = state;
+      for (const position of how === 'deleted' ? [to, from] : [from])
+        if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
+      if (positions.size > Math.max(limit, STATES)) return { positions: [...positions], searchedTo: placeOf(state) };
     }
     return { positions: [...positions] };
   }
@@ -164,37 +160,23 @@ export async function latestApprovals(
 ): Promise<ReadonlyMap<string, Revision>> {
   const latest = new Map<string, Revision>();
   if (orderIds.length === 0) return latest;
-  const conditions = [equals('kind', 'order.approved'), equals('order_id', ...orderIds)];
-  for (let behind: number | undefined; ; ) {
-    const asked = { ...NEWEST_FIRST, conditions, limit: APPROVALS, behind };
-    const page = await rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation);
-    for (const { orderId = '', revision } of page.rows.map(entryOf))
-      if (!latest.has(orderId)) latest.set(orderId, revision);
-    const last = page.rows.at(-1);
-    if (last === undefined || page.rows.length < APPROVALS || latest.size === orderIds.length) return latest;
-    behind = last.n;
+  const conditions = [isOneOf('kind', ['order.approved']), isOneOf('order_id', orderIds)];
+  const asked = { conditions, direction: 'desc' } as const;
+  for await (const { orderId = '', revision } of entriesOf(rows, tenant, asked, cancellation)) {
+    if (!latest.has(orderId)) latest.set(orderId, revision);
+    if (latest.size === orderIds.length) break;
   }
+  return latest;
 }
-
-const equals = (field: string, ...anyOf: readonly (string | number)[]): FieldCondition => ({
-  kind: 'equals',
-  field,
-  anyOf,
-});
-
-const compares = (field: string, is: 'gte' | 'lte', value: string | number): FieldCondition => ({
-  kind: 'compares',
-  field,
-  is,
-  value,
-});
 
 const timeCondition = (is: 'gte' | 'lte', time: string | undefined): readonly Condition[] =>
   time === undefined ? [] : [compares('created_at', is, normalizeDateTime(time) ?? time)];
 
+export const ofTable = (table: string): FieldCondition => isOneOf('table', [table]);
+
 /** Ids are found whatever their case: they are stored as the event has them. */
 const idIs = (field: string, id: string): FieldCondition =>
-  equals(field, ...new Set([id, id.toLowerCase(), id.toUpperCase()]));
+  isOneOf(field, [...new Set([id, id.toLowerCase(), id.toUpperCase()])]);
 
 /** Entries that name the subject; and those of its changes that name none, as an event of the same append may name another. */
 function alternatives(
@@ -203,16 +185,16 @@ function alternatives(
 ): readonly (readonly Condition[])[] {
   const others = [
     ...(actor === undefined ? [] : [idIs('actor_id', actor)]),
-    ...(kind === undefined ? [] : [equals('kind', kind)]),
-    ...(table === undefined ? [] : [equals('table', table)]),
+    ...(kind === undefined ? [] : [isOneOf('kind', [kind])]),
+    ...(table === undefined ? [] : [ofTable(table)]),
     ...(orderId === undefined ? [] : [idIs('order_id', orderId)]),
     ...(correlationId === undefined ? [] : [idIs('correlation_id', correlationId)]),
   ];
   if (subject === undefined) return [others];
-  const named = [equals('subject_kind', subject.kind), idIs('subject_id', subject.id), ...others];
+  const named = [isOneOf('subject_kind', [subject.kind]), idIs('subject_id', subject.id), ...others];
   if (changes.length === 0) return [named];
   const namesNone: FieldCondition = { kind: 'null', field: 'subject_id', isNull: true };
-  return [named, [equals('position', ...changes), namesNone, ...others]];
+  return [named, [isOneOf('position', changes), namesNone, ...others]];
 }
 
 /** Members that are objects are JSON text. */
@@ -234,6 +216,19 @@ type StoredActivity = {
   readonly fields?: string;
   readonly details?: string;
 };
+
+/** Entries in the order of the log. @throws the cancellation's reason */
+export async function* entriesOf(
+  rows: RowReads,
+  tenant: string,
+  asked: AskedRows,
+  cancellation: Cancellation | undefined,
+  limit?: number,
+): AsyncGenerator<ActivityEntry & { readonly n: number }> {
+  for await (const row of rowsOf(rows, { tenant, space: ACTIVITY.name }, asked, cancellation, limit)) {
+    yield { ...entryOf(row), n: row.n };
+  }
+}
 
 export function entryOf({ id, created, data }: StoredRow): ActivityEntry {
   const stored: StoredActivity = JSON.parse(data);

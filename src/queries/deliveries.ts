@@ -5,6 +5,7 @@ import { DELIVERIES } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { FieldCondition, Page, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import { ALL_ROWS, compares, isOneOf } from './asking.js';
 import type { Tenants } from './records.js';
 import { storedId } from './rowText.js';
 
@@ -100,15 +101,6 @@ export type WebhookHealth = {
   readonly failingSince: string | null;
 };
 
-const OLDEST_FIRST: PageQuery = {
-  conditions: [],
-  sort: [{ field: 'n', direction: 'asc' }],
-  offset: 0,
-  limit: 1,
-  withTotal: false,
-  maxCharacters: Number.MAX_SAFE_INTEGER,
-};
-
 /** Deliveries that are looked at for the health of a webhook: the oldest that are open, and those that failed first. */
 const HEALTH_DELIVERIES = 100;
 /** Tenants whose backlog is asked for at once. */
@@ -186,7 +178,7 @@ export class DeliveryQueries {
     const [last] = await entries('succeeded', { ...byEnd('desc'), limit: 1 });
     const lastSuccessAt = last?.endedAt ?? null;
     const isSince = (time: string): boolean => lastSuccessAt === null || time > lastSuccessAt;
-    const since = lastSuccessAt === null ? [] : [compares('ended_at', 'gt', lastSuccessAt)];
+    const since = lastSuccessAt === null ? [] : [compares('ended_at', 'gt', sortValue(lastSuccessAt) ?? '')];
     const limit = HEALTH_DELIVERIES;
     // Attempts that a success has followed in the same delivery are earlier than that.
     const failing = await Promise.all([
@@ -218,25 +210,18 @@ export class DeliveryQueries {
     if (all === 0) return [];
     const ofWebhooks = webhookIds.map(async (webhookId) => {
       const conditions = [equals('webhook_id', webhookId), isOpen];
-      const { rows, total: open = 0 } = await this.#rowsOf(tenant, { conditions, withTotal: true });
+      const { rows, total: open = 0 } = await this.#rowsOf(tenant, { conditions, limit: 1, withTotal: true });
       return rows[0] === undefined ? [] : [{ tenant, webhookId, open, oldestRequestedAt: rows[0].created }];
     });
     return (await Promise.all(ofWebhooks)).flat();
   }
 
   #rowsOf(tenant: string, query: Partial<PageQuery>, cancellation?: Cancellation): Promise<Page> {
-    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...OLDEST_FIRST, ...query }, cancellation);
+    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...query }, cancellation);
   }
 }
 
-const equals = (field: string, value: string | number): FieldCondition => ({ kind: 'equals', field, anyOf: [value] });
-
-const compares = (field: string, is: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): FieldCondition => ({
-  kind: 'compares',
-  field,
-  is,
-  value: field === 'created_at' || typeof value === 'number' ? value : (sortValue(value) ?? value),
-});
+const equals = (field: string, value: string | number): FieldCondition => isOneOf(field, [value]);
 
 /** `attempts` is the JSON text of an object by attempt number; an attempt has what is known of it. */
 type StoredDelivery = {

@@ -6,7 +6,8 @@ import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ActivityEntry } from './activity.js';
-import { compares, entriesOf, isOneOf, ofTable } from './entries.js';
+import { entriesOf, ofTable } from './activity.js';
+import { compares, isOneOf } from './asking.js';
 import { differenceOf, type Place, transitions } from './past.js';
 import type { TableRef } from './records.js';
 

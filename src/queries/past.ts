@@ -30,7 +30,7 @@ const COMPARED_AT_ONCE = 2_000;
 type Asked = Omit<VersionQuery, 'limit' | 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
 
 /** All states that are asked for, page by page. @throws the cancellation's reason */
-async function* statesOf(
+export async function* statesOf(
   rows: RowReads,
   space: SpaceRef,
   asked: Asked,

@@ -6,7 +6,8 @@ import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads, SpaceRef } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ActivityEntry } from './activity.js';
-import { entriesOf, isOneOf } from './entries.js';
+import { entriesOf } from './activity.js';
+import { isOneOf } from './asking.js';
 import { differenceOf, historyOf, type Transition } from './past.js';
 
 type Entry = ActivityEntry & { readonly n: number };

@@ -6,6 +6,7 @@ import { ACTIVITY } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { Condition, FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+import { ALL_ROWS, isOneOf } from './asking.js';
 import { conditionsOf, type Filter, type FilterValue, type SortTerm, sortOf } from './conditions.js';
 import {
   AnswerTooLargeError,
@@ -71,13 +72,6 @@ export type RecordsBehind = Pick<RecordPage, 'records'> & {
   readonly next?: CreationKey | undefined;
 };
 
-export type RecordsById = {
-  /** Revision of the table's stream that is shown; -1 before its first event. */
-  readonly revision: Revision;
-  /** For the first ids, as many as fit; null for an id without a record. */
-  readonly records: readonly (RecordJson | null)[];
-};
-
 /** The data for a decision about a table, read at one moment. */
 export type TableSnapshot = {
   /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
@@ -90,16 +84,7 @@ export type TableSnapshot = {
   readonly formerIds: ReadonlyMap<string, string>;
 };
 
-const ALL_ROWS = 2 ** 31 - 1;
-const IN_ORDER = [{ field: 'n', direction: 'asc' }] as const;
-const WHOLE: PageQuery = {
-  conditions: [],
-  sort: IN_ORDER,
-  offset: 0,
-  limit: ALL_ROWS,
-  withTotal: false,
-  maxCharacters: MAX_PAGE_BYTES,
-};
+const WHOLE: PageQuery = { ...ALL_ROWS, maxCharacters: MAX_PAGE_BYTES };
 
 type Table = { readonly space: SpaceRef; readonly assetType: AssetType };
 
@@ -182,7 +167,7 @@ export class RecordQueries {
   /** Of tables without a stream of their own, which are those of orders: by the activity at the last change. */
   async #lastEventAt({ tenant }: TableRef, { lastEventAt, changed }: SpaceState): Promise<string> {
     if (lastEventAt !== '' || changed === 0) return lastEventAt;
-    const conditions = [{ kind: 'equals', field: 'position', anyOf: [changed] }] as const;
+    const conditions = [isOneOf('position', [changed])];
     const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, { ...WHOLE, conditions, limit: 1 });
     return rows[0]?.created ?? '';
   }
@@ -228,19 +213,19 @@ export class RecordQueries {
     return { conditions: [{ kind: 'compares', field: 'created_at', is, value: createdAt }] };
   }
 
-  /** Records by id: as many of the first as fit in MAX_PAGE_BYTES, at least one. */
-  async byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById> {
+  /** As many of the first as fit in MAX_PAGE_BYTES, at least one; null for an id without a record. */
+  async byIds(
+    table: TableRef,
+    ids: readonly string[],
+    cancellation?: Cancellation,
+  ): Promise<readonly (RecordJson | null)[]> {
     const known = this.#table(table);
-    if (known === undefined) return { revision: -1, records: ids.map(() => null) };
+    if (known === undefined) return ids.map(() => null);
     const asked = ids.map((id) => storedId(id) ?? '');
-    const { rows, state } = await this.#found(known, { ids: asked }, cancellation);
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    const texts = asked.map((id) => {
-      const row = byId.get(id);
-      return row === undefined ? NO_RECORD : rowText(row, known.assetType.fields);
-    });
-    const records = fitting(texts).map((text) => (text === NO_RECORD ? null : text));
-    return { revision: state.revision, records };
+    const { rows } = await this.#found(known, { ids: asked }, cancellation);
+    const byId = new Map(rows.map((row) => [row.id, rowText(row, known.assetType.fields)]));
+    const texts = asked.map((id) => byId.get(id) ?? NO_RECORD);
+    return fitting(texts).map((text) => (text === NO_RECORD ? null : text));
   }
 
   /** Records with one of these unique keys or ids, and the revision at which they were read. */

@@ -7,7 +7,8 @@ import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { ActivityEntry } from './activity.js';
-import { compares, entriesOf, isOneOf, ofTable, rowsOf } from './entries.js';
+import { entriesOf, ofTable } from './activity.js';
+import { compares, isOneOf, rowsOf } from './asking.js';
 import { kindsOf, operationIn, type TableOperation } from './operations.js';
 import type { TableRef } from './records.js';
 

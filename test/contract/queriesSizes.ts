@@ -35,7 +35,7 @@ export function describeAnswerSizes(name: string, open: OpenQueries): void {
         { createdAt: at(longOnPage - 1), id: id(longOnPage - 1) },
       ]);
       const ids = Array.from({ length: longOnPage + 1 }, (_, n) => id(n));
-      expect((await reads.byIds(acmePlaces, ids)).records).toHaveLength(longOnPage);
+      expect(await reads.byIds(acmePlaces, ids)).toHaveLength(longOnPage);
       const rest = await reads.listBehind(acmePlaces, { ...asked, behind: next });
       expect([recordsOn(rest).length, rest.next]).toEqual([1, undefined]);
     });

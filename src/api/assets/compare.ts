@@ -142,7 +142,7 @@ async function entriesOf(
   const entries: Entry[] = [];
   let size = 0;
   for (const [at, [id, kind]] of differences.entries()) {
-    const [one, other] = [old?.records[at], now?.records[at]];
+    const [one, other] = [old?.[at], now?.[at]];
     // Beyond what fits into the answer of one moment.
     if (one === undefined || other === undefined) break;
     const entry = { id, kind, before: one ?? 'null', after: other ?? 'null' };

@@ -18,7 +18,7 @@ import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
-import { orderRevisionAt } from '../../queries/entries.js';
+import { orderRevisionAt } from '../../queries/moments.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { encodeWithPauses } from '../../supervision/waiting.js';
 import { historyList, historyPage } from '../assets/history.js';

@@ -4,7 +4,7 @@ import { packIds } from '#app/domain/referenceTable/events.js';
 import { orderStream, syncStream, tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { slicesOf } from '#app/projections/rows.js';
-import { entriesOf } from '#app/queries/entries.js';
+import { entriesOf } from '#app/queries/activity.js';
 import { tableDifferences, tableOperations } from '#app/queries/operations.js';
 import { recordHistory } from '#app/queries/recordHistory.js';
 import { syncSession, syncSessions, workOf } from '#app/queries/syncs.js';
