@@ -5,11 +5,8 @@
  *   npm run bench -- --records 100000  the same with fewer
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
- *   npm run bench -- --projection      what projecting one record costs, alone, by 16 at once and when it is behind
  *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
  *   npm run bench -- --crowds          what one tenant can make the others wait, a minute or two
- *   npm run bench -- --audit           pages of the activity at 10,000,000 entries or --records, and a table of a million
- *                                      records as it was; some fifteen minutes and 8 GB
  *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, and the
  *                                      import of a file; some five minutes
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
@@ -24,7 +21,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { measureAudit } from './audit.js';
 import { measureBatches } from './batches.js';
 import { measureBeside } from './beside.js';
 import { measureCleanUp } from './cleanUp.js';
@@ -40,7 +36,6 @@ import { measureIsolation } from './isolation/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
 import { measurePeers } from './peers/index.js';
-import { measureProjection } from './projection/index.js';
 import { startService } from './service.js';
 import { measureWaterfall } from './waterfall/index.js';
 
@@ -49,10 +44,8 @@ const { values } = parseArgs({
     records: { type: 'string' },
     deliveries: { type: 'boolean', default: false },
     waterfall: { type: 'boolean', default: false },
-    projection: { type: 'boolean', default: false },
     isolation: { type: 'boolean', default: false },
     crowds: { type: 'boolean', default: false },
-    audit: { type: 'boolean', default: false },
     console: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
@@ -90,13 +83,11 @@ const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.isolation) await measureIsolation(directory, records);
   else if (values.crowds) await measureCrowds(directory);
-  else if (values.audit) await measureAudit(directory, sizes?.[0] ?? 10_000_000);
   else if (values.console) await measureConsole(join(directory, 'console'), records);
   else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants), !process.env.MONGODB_URL);
   else if (values.waterfall) await measureWaterfall(directory);
-  else if (values.projection) await measureProjection(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);
 } finally {

@@ -1,6 +1,6 @@
 /** Lists of 25 with their exact total over HTTP. Every case is asked with many values, so that no cache of counts helps. */
 import { atMost, milliseconds, note, p99, quantile } from './figures.js';
-import { dropReadModels } from './pageCache.js';
+import { dropRows } from './pageCache.js';
 import { createClient } from './service.js';
 
 const SAMPLING_MS = 10;
@@ -45,12 +45,12 @@ async function measure(client, queries, rounds = 1) {
   return times;
 }
 
-/** The system has forgotten the pages of the read models before each round; what the service keeps in memory stays. */
+/** The system has forgotten the pages of the rows before each round; what the service keeps in memory stays. */
 async function measureCold(name, client, directory, queries) {
   const times = [];
   let isDropped = true;
   while (times.length < COLD_SAMPLES) {
-    isDropped &&= dropReadModels(directory);
+    isDropped &&= dropRows(directory);
     times.push(...(await measure(client, queries)));
   }
   if (isDropped) p99(`${name}, pages dropped`, times, 15);

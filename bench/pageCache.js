@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Asks the system to forget a file's pages, which needs no rights over others' files. @returns whether it has a way to */
-export function dropPages(file) {
+function dropPages(file) {
   try {
     execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0'], { stdio: 'ignore' });
     return true;
@@ -13,9 +13,10 @@ export function dropPages(file) {
   }
 }
 
-/** The same for all read models of a data directory. */
-export function dropReadModels(directory) {
-  const files = readdirSync(directory).filter((name) => /^readmodels.*\.db(-wal)?$/.test(name));
-  if (files.length === 0) throw new Error(`There are no read models in ${directory}.`);
-  return files.every((name) => dropPages(join(directory, name)));
+/** The same for the rows of all tenants of a data directory. */
+export function dropRows(directory) {
+  const rows = join(directory, 'rows');
+  const files = readdirSync(rows).filter((name) => /\.\d+\.db(-wal)?$/.test(name));
+  if (files.length === 0) throw new Error(`There are no rows in ${directory}.`);
+  return files.every((name) => dropPages(join(rows, name)));
 }

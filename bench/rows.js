@@ -10,8 +10,8 @@ import { performance } from 'node:perf_hooks';
 import { openRowReads } from '../dist/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '../dist/adapters/rows/sqlite/writer.js';
 import { transportModel } from '../dist/domain/assetTypes/transportModel.js';
+import { listCases } from './listCases.js';
 import { place } from './places.js';
-import { listCases } from './readModelQueries.js';
 
 const RECORDS = Number(process.argv[2] ?? 150_000);
 const directory = process.argv[3] ?? mkdtempSync(join(tmpdir(), 'rows-bench-'));

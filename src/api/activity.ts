@@ -128,7 +128,7 @@ const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, M
 type Asked = Omit<z.output<typeof activityQuery>, 'limit'>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
-const SEARCH = `With several filters a page looks at ${MAX_ACTIVITY_SEARCHED} entries that pass one of them: it may have fewer entries, or none, and still a link to the next.`;
+const SEARCH = `A page about one record looks at ${MAX_ACTIVITY_SEARCHED} of its changes: with other filters it may have fewer entries, or none, and still a link to the next.`;
 
 /** Documentation of the list, for clients and users. */
 export const activityList = {

@@ -104,8 +104,8 @@ export const MAX_ACTIVITY = 100;
 export const MAX_ACTIVITY_CSV = 10_000;
 /** Events in these entries: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
-/** Entries of the activity that are looked at for one of these where several filters are set. */
-export const MAX_ACTIVITY_SEARCHED = 10_000;
+/** Changes of a record that are looked at for one of these. */
+export const MAX_ACTIVITY_SEARCHED = 1_000;
 /** Sync sessions on a page of a table's. */
 export const MAX_SYNCS = 25;
 /** Operations of the table that are looked at for those of one session, or of the sessions of one page. */

@@ -2,6 +2,7 @@
 import type { Activity, ActivityKind, SubjectKind } from '../domain/activity.js';
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { ERASED, type Erasures } from '../domain/erasure.js';
+import { MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
 import type { EventMetadata, Position, Revision } from '../ports/eventStore.js';
 import type { Condition, FieldCondition, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
@@ -49,15 +50,13 @@ export type ActivityPage = {
   /** Newest first. */
   readonly entries: readonly ActivityEntry[];
   /**
-   * Set if the search ended before it had found `limit` entries or seen all: with several filters it looks at
-   * MAX_ACTIVITY_SEARCHED entries that pass one of them. It goes on before this place.
+   * Set if the search ended before it had found `limit` entries or seen all: it looks at MAX_ACTIVITY_SEARCHED changes of a
+   * record. It goes on before this place.
    */
   readonly searchedTo?: ActivityPlace | undefined;
 };
 
 const NEWEST_FIRST = [{ field: 'n', direction: 'desc' }] as const;
-/** States of a record that are looked at, at least. */
-const STATES = 1_000;
 
 export class ActivityQueries {
   readonly #rows: RowReads;
@@ -128,12 +127,13 @@ export class ActivityQueries {
       { tenant, space },
       { id, direction: 'desc' },
       cancellation,
-      STATES,
+      MAX_ACTIVITY_SEARCHED,
     )) {
       const { from, to, how } = state;
       for (const position of how === 'deleted' ? [to, from] : [from])
         if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
-      if (positions.size > Math.max(limit, STATES)) return { positions: [...positions], searchedTo: placeOf(state) };
+      if (positions.size > Math.max(limit, MAX_ACTIVITY_SEARCHED))
+        return { positions: [...positions], searchedTo: placeOf(state) };
     }
     return { positions: [...positions] };
   }

@@ -49,9 +49,6 @@ type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
 export class Appender {
   /** Whether the last commit failed. */
   isFailing = false;
-  /** Transactions committed, and appends in them. */
-  commits = 0;
-  appends = 0;
   readonly #settings: AppenderSettings;
   /** Resolves when all earlier appends have been sent to the thread, or refused. */
   #sent: Promise<void> = Promise.resolve();
@@ -142,10 +139,6 @@ export class Appender {
   /** @param answers of one group, which failed as a whole or not at all */
   #receive(answers: readonly AppendAnswer[]): void {
     this.isFailing = answers[0]?.kind === 'failed';
-    if (!this.isFailing) {
-      this.commits += 1;
-      this.appends += answers.length;
-    }
     for (const answer of answers) {
       const pending = this.#pending.get(answer.ticket);
       this.#pending.delete(answer.ticket);

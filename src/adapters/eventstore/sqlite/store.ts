@@ -219,11 +219,6 @@ export class SqliteEventStore implements EventStore {
     return this.#read((reader) => reader.storedEventTypes());
   }
 
-  /** How often this store committed its appends; the difference is what group commit saved. */
-  appendStatistics(): Pick<Appender, 'appends' | 'commits'> {
-    return { appends: this.#appender.appends, commits: this.#appender.commits };
-  }
-
   close(): Promise<void> {
     this.#closed ??= this.#end();
     return this.#closed;

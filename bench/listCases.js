@@ -1,4 +1,4 @@
-/** The lists that bench/readModels.js measures. */
+/** The lists that bench/rows.js measures. */
 const contains = (field, ...anyOf) => ({ kind: 'contains', field, anyOf });
 const equals = (field, ...anyOf) => ({ kind: 'equals', field, anyOf });
 /** A search: the text in any of these fields, or one of the values. */
