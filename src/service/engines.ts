@@ -103,15 +103,21 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
   const { Shares, ShareLostError, shareOf } = await import('../adapters/rows/mongodb/shares.js');
   let changed = new AbortController();
   const shares = new Shares({ url, owner, onChange: () => changed.abort() });
-  const writer = openMongoRowWriter({ url, shares });
+  // Only what is followed: a checkpoint says nothing of tenants that have just come to this process.
+  let followed: readonly number[] = [];
+  const writer = openMongoRowWriter({
+    url,
+    shares: { held: () => followed, fenceOf: (tenant) => shares.fenceOf(tenant) },
+  });
   return {
     writer,
     async share(signal, follow) {
       await shares.start();
       while (!signal.aborted) {
         changed = new AbortController();
-        const held = new Set(shares.held());
-        const isOwn = (tenant: string): boolean => held.has(shareOf(tenant));
+        followed = shares.held();
+        const own = new Set(followed);
+        const isOwn = (tenant: string): boolean => own.has(shareOf(tenant));
         try {
           await follow(AbortSignal.any([signal, changed.signal]), isOwn);
         } catch (error) {

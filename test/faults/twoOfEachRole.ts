@@ -52,7 +52,9 @@ export function twoOfEachRole(
     const [one, two] = of('api').map(client);
     if (one === undefined || two === undefined) throw new Error('Two api processes are not there.');
     clients = [one, two];
-    await addWebhook(clients[0], receiver.url('/orders'));
+    // Its rows are made by then.
+    while ((await one.getList('dyn_item')).status !== 200) await wait(50);
+    await addWebhook(one, receiver.url('/orders'));
   }, startMs);
 
   afterAll(async () => {

@@ -140,13 +140,15 @@ class MongoRowWriter implements RowWriter {
     });
   }
 
-  /** The earliest of the shares. */
+  /** The earliest of the shares; the log's beginning, if one of them has none yet. */
   checkpoint(): Promise<Checkpoint | undefined> {
     const held = [...this.#shares.held()];
     return this.#connection.run(async ({ checkpoints }) => {
+      const [any] = await checkpoints.find().limit(1).toArray();
+      if (any === undefined) return undefined;
       const found = await checkpoints.find({ _id: { $in: held } }, { sort: { position: 1 } }).toArray();
       const [first] = found;
-      if (first === undefined || found.length < held.length) return undefined;
+      if (first === undefined || found.length < held.length) return { log: any.log, position: 0 };
       const { _id, ...checkpoint } = first;
       return checkpoint;
     });
