@@ -13,7 +13,7 @@ import { parseJson } from './jsonText.js';
  */
 export type BodyReader = (req: Request, res: Response) => Promise<unknown>;
 
-export type ReadOptions = {
+type ReadOptions = {
   /** After decompression. */
   readonly limitBytes: number;
   readonly longNumbers?: LongNumbers;

@@ -9,7 +9,7 @@ import { MAX_HEADER_BYTES } from '../domain/limits.js';
 import { parsedAddress } from './senderAddress.js';
 import { isHost } from './tenantHost.js';
 
-export type HttpServer = {
+type HttpServer = {
   readonly port: number;
   /**
    * Accepts no more connections, lets requests in flight finish, and closes idle connections. Cuts the rest after
@@ -35,7 +35,7 @@ export type Listening = {
   readonly onRefused?: (request: RefusedRequest) => void;
 };
 
-export type RefusedRequest = { readonly status: number; readonly reason: string; readonly address: string | undefined };
+type RefusedRequest = { readonly status: number; readonly reason: string; readonly address: string | undefined };
 
 /** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
@@ -150,7 +150,7 @@ async function stopServer(server: Server, graceMs: number): Promise<void> {
 }
 
 /** Why a target is refused: status line and error. */
-export type TargetRefusal = readonly [status: string, error: string];
+type TargetRefusal = readonly [status: string, error: string];
 
 const ABSOLUTE = /^([a-z][a-z\d+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i;
 

@@ -29,7 +29,7 @@ export function parsedAddress(text: string): Address | undefined {
 const NETWORK_PARTS = 4;
 
 /** The network of one customer: an IPv4 address, or the first 64 bits of an IPv6 address. */
-export function networkOf(address: Address): string {
+function networkOf(address: Address): string {
   if (address instanceof ipaddr.IPv4) return address.toString();
   const parts = address.parts.slice(0, NETWORK_PARTS).map((part) => part.toString(16));
   return `${parts.join(':')}::/64`;

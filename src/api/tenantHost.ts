@@ -95,7 +95,7 @@ const TENANT_HEADER = 'x-tenant';
  * Elsewhere X-Tenant must agree with the host, since a proxy may authorize requests by their host.
  * @throws HttpError 400 if they differ
  */
-export function tenantNameIn(
+function tenantNameIn(
   req: Pick<Request, 'headers' | 'socket'>,
   host: string,
   config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'operatorHost' | 'trustProxy'>,

@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-export type CheckpointKey = { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
+type CheckpointKey = { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
 /** Oldest first. */
 export type CheckpointKeys = readonly [CheckpointKey, ...CheckpointKey[]];

@@ -25,7 +25,7 @@ export class ContradictionError extends Error {
 }
 
 /** Names the log in its checkpoints, and their keys. Copies of a log are the same log. */
-export const originOf = (log: string): string => `dynamic-assets/${log}`;
+const originOf = (log: string): string => `dynamic-assets/${log}`;
 
 export const noteKeys = (log: string, keys: CheckpointKeys): readonly NoteKey[] =>
   keys.map(({ publicKey }) => ({ name: originOf(log), publicKey }));

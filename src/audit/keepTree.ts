@@ -9,7 +9,7 @@ const COMMIT_EVERY_MS = 1_000;
 /** Before a contradiction counts: another process may have signed a tree that this one has not read yet. */
 const LOOK_AGAIN_MS = 10_000;
 
-export type TreeKeeping = {
+type TreeKeeping = {
   readonly log: TreeLog;
   readonly tree: LogTree;
   readonly keys: CheckpointKeys;

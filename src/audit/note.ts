@@ -9,7 +9,7 @@ export type NoteKey = {
   readonly publicKey: KeyObject;
 };
 
-export type NoteSigner = NoteKey & { readonly privateKey: KeyObject };
+type NoteSigner = NoteKey & { readonly privateKey: KeyObject };
 
 /** What a checkpoint says: the tree of this log had this root at this size. */
 export type Checkpoint = {

@@ -26,7 +26,7 @@ export type Unproved = 'unknown' | 'uncovered' | 'changed' | 'erased';
 type Covered = Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
 
 type TreeParts = { readonly index: LeafIndex; readonly files: TileFiles; readonly checkpoint: Covered };
-export type ProofParts = TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> };
+type ProofParts = TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> };
 
 /**
  * @param isShown whether the event may be shown to the caller

@@ -20,7 +20,7 @@ import { orderAfter } from './orders/loadOrder.js';
 import { eventAt, streamPages } from './streamPages.js';
 import { type DomainEvent, type Loaded, loadStream, NO_STREAM, type Written, writeStream } from './writeStream.js';
 
-export type ErasedRecordName = {
+type ErasedRecordName = {
   readonly table: string;
   readonly id: string;
   /** The order of a part. */

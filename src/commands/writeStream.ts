@@ -29,7 +29,7 @@ export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
 export type DomainEvent = Pick<EventToAppend, 'type' | 'data'>;
 
 /** A domain event with its id and metadata. */
-export type Identified<Event extends DomainEvent> = Event & Pick<EventToAppend, 'id' | 'metadata'>;
+type Identified<Event extends DomainEvent> = Event & Pick<EventToAppend, 'id' | 'metadata'>;
 
 /** The last event of a stream. */
 export type StreamEnd = {
@@ -324,4 +324,4 @@ export function toAppend<Event extends DomainEvent>(
 }
 
 /** `now`, but not before `last`: timestamps never go backwards within a stream. */
-export const notBefore = (now: string, last: string): string => (now > last ? now : last);
+const notBefore = (now: string, last: string): string => (now > last ? now : last);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MAX_LIST_BYTES } from './limits.js';
 
 /** The rule of an array in a body. Messages follow "The … field". */
-export type ListRule<Element extends z.ZodType> = {
+type ListRule<Element extends z.ZodType> = {
   readonly element: Element;
   readonly max: number;
   /** Message for a value that is no array. */

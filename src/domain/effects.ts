@@ -90,7 +90,7 @@ export type ReadEvent = EventOf<string, unknown> & {
 };
 
 /** What has to be known of the tenant: the table of its orders, and its asset types as they were before the event. */
-export type KnownOfTenant = {
+type KnownOfTenant = {
   readonly orderModel: string;
   readonly assetTypes: ReadonlyMap<string, AssetType>;
 };

@@ -42,7 +42,7 @@ export type ErasedBytesRemoved = EventOf<
   }
 >;
 
-export type ErasedUser = { readonly tenant: string; readonly userId: number };
+type ErasedUser = { readonly tenant: string; readonly userId: number };
 
 type ReadEvent = EventOf<string, unknown> & {
   readonly stream: string;

@@ -7,7 +7,7 @@
 export type EventOf<Type extends string, Data> = { readonly type: Type; readonly data: Data };
 
 /** Turns data of one version into data of the next. */
-export type Upcaster = (data: unknown) => unknown;
+type Upcaster = (data: unknown) => unknown;
 
 /** Upcasters in order of version: `[fromVersion1To2, fromVersion2To3]`. Without any, version 1 is current. */
 export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {

@@ -2,7 +2,7 @@
 import { parseStream } from './streams.js';
 
 /** An event as far as it is counted. */
-export type CountedEvent = {
+type CountedEvent = {
   readonly stream: string;
   readonly position: number;
   readonly type: string;
@@ -21,7 +21,7 @@ export type Growth = {
 };
 
 /** `recent`: growth by the five minutes in which the events happened, counted from 1970. */
-export type TenantTally = {
+type TenantTally = {
   readonly bytes: number;
   readonly events: number;
   readonly recent: readonly (readonly [fiveMinutes: number, growth: Growth])[];

@@ -37,7 +37,7 @@ export const STREAM_PREFIXES = {
   access: 'access-',
 } as const;
 
-export type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
+type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
 
 /** Splits `order-acme.<id>`. Tenant names have no dot. */
 export function parseStream(stream: string): StreamName {

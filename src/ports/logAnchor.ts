@@ -4,7 +4,7 @@ import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } fr
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 
 /** `put back`: the id is the same, but the anchored event is missing: the log was replaced by an older copy. */
-export type FoundLog = 'same' | 'put back' | 'other';
+type FoundLog = 'same' | 'put back' | 'other';
 
 export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLog> {
   if (kept.log !== undefined && kept.log !== (await eventStore.identity())) return 'other';

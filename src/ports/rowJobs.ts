@@ -2,7 +2,7 @@
 import type { Position } from './eventStore.js';
 
 export const JOB_KINDS = ['rebuild', 'verify', 'retry'] as const;
-export type JobKind = (typeof JOB_KINDS)[number];
+type JobKind = (typeof JOB_KINDS)[number];
 
 /** Of all tenants, one after the other, if none is named. */
 export type JobRequest = { readonly kind: JobKind; readonly tenant?: string | undefined };

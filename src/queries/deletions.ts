@@ -7,9 +7,9 @@ import type { RowReads, SpaceRef, StoredVersion, VersionQuery } from '../ports/r
 import type { StoredRecord } from './storedRecord.js';
 
 /** A record as it was when a clean-up deleted it. */
-export type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
+type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
 
-export type DeletedPage = {
+type DeletedPage = {
   /** In the order of their creation. */
   readonly records: readonly DeletedRecord[];
   /** How many come after `after`, this page included. Only if asked for, since counting reads all of them. */

@@ -20,14 +20,14 @@ export type TableOperation = Operation & {
   readonly actor: ActivityEntry['actor'];
 };
 
-export type OperationsPage = {
+type OperationsPage = {
   /** Newest first. */
   readonly operations: readonly TableOperation[];
   /** The next page begins before this position; undefined on the last page. */
   readonly next?: Position | undefined;
 };
 
-export type OperationsQuery = {
+type OperationsQuery = {
   readonly before?: Position | undefined;
   /** Inclusive: ISO 8601, UTC, six digits. */
   readonly from?: string | undefined;
@@ -102,7 +102,7 @@ export async function tableOperations(
   }
 }
 
-export type DifferencesPage = {
+type DifferencesPage = {
   readonly differences: readonly RecordDifference[];
   /** The next page begins behind this place; undefined on the last. */
   readonly next?: Place | undefined;

@@ -25,7 +25,7 @@ export type HistoryEntry = ToldOfOrder & {
 /** `changes` are JSON text, as stored: they may be megabytes. */
 export type StoredHistoryEntry = Omit<HistoryEntry, 'changes'> & { readonly changes: string };
 
-export type HistoryPage = {
+type HistoryPage = {
   /** Oldest first; none on a page behind the last. */
   readonly entries: readonly StoredHistoryEntry[];
   /** Number of entries on the pages before this one. */

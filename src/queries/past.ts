@@ -153,7 +153,7 @@ async function stateBefore(
   return (await rows.versions(space, query, cancellation)).versions[0];
 }
 
-export type ChangedRow = { readonly id: string; readonly row: StoredRow | undefined };
+type ChangedRow = { readonly id: string; readonly row: StoredRow | undefined };
 
 export type ChangesPage = {
   /** A deleted row is undefined. */

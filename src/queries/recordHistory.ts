@@ -19,14 +19,14 @@ export type RecordHistoryEntry = ReturnType<typeof differenceOf> & {
   readonly operation?: Revision | undefined;
 };
 
-export type RecordHistoryPage = {
+type RecordHistoryPage = {
   /** Newest first. */
   readonly entries: readonly RecordHistoryEntry[];
   /** The next page has those before this position; undefined on the last. */
   readonly next?: Position | undefined;
 };
 
-export type AskedHistory = { readonly id: string; readonly before?: Position | undefined; readonly limit: number };
+type AskedHistory = { readonly id: string; readonly before?: Position | undefined; readonly limit: number };
 
 /** Kinds of events that change records or parts. Other events of the same append are about an order, or a setting. */
 export const HISTORY_KINDS = [

@@ -73,7 +73,7 @@ export type RecordsBehind = Pick<RecordPage, 'records'> & {
 };
 
 /** The data for a decision about a table, read at one moment. */
-export type TableSnapshot = {
+type TableSnapshot = {
   /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
   readonly revision: Revision;
   /** occurredAt of the last event applied to the table; '' before the first. */

@@ -42,7 +42,7 @@ export const makeFilesPrivate = (): void => {
   process.umask(OTHERS);
 };
 
-export type DataDirectoryCheck = {
+type DataDirectoryCheck = {
   /** Paths that others could access until now. */
   readonly mended: readonly string[];
   /** Paths that others still can access, because this user may not change them; with the reason. */

@@ -35,7 +35,7 @@ const description = z.object({
 });
 type Description = z.output<typeof description>;
 
-export type DirectoryUser = {
+type DirectoryUser = {
   /** Where the service listens, if it does: `http://127.0.0.1:3000`. */
   readonly address?: string;
   /** No other process may use the directory meanwhile. */

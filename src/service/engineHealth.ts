@@ -20,7 +20,7 @@ type Checks = ReadinessReport['checks'];
 /** The caller waits for the report, so an engine that hangs counts as away. */
 const PROBE_LIMIT_MS = 3_000;
 
-export type ReadinessParts = {
+type ReadinessParts = {
   readonly engines: EngineProbes;
   /** Undefined if another process follows the log for the rows. */
   readonly watch: Pick<RowWatch, 'trouble' | 'mistrust'> | undefined;

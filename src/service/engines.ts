@@ -85,7 +85,7 @@ export async function keptCheckpoint(config: EngineConfig): Promise<Checkpoint |
 /** Follows the log for the tenants that are this process's own until the signal aborts. */
 type Follow = (signal: AbortSignal, isOwn: (tenant: string) => boolean) => Promise<void>;
 
-export type OpenRowWriter = {
+type OpenRowWriter = {
   readonly writer: RowWriter;
   /** Calls `follow` with the tenants that this process has, and again whenever they are others. */
   readonly share: (signal: AbortSignal, follow: Follow) => Promise<void>;

@@ -39,7 +39,7 @@ type Given = {
   readonly broker: MessageBroker | undefined;
 };
 
-export type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
+type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: Given): OpenOperatorParts {
   const { log, eventStore, progress, directory } = given;

@@ -40,7 +40,7 @@ type Parts = Pick<UsageSource, 'queries'> & {
   readonly onError: (error: unknown) => void;
 };
 
-export type OpenQuotas = { readonly usage: TenantUsage; readonly disk: DiskReserve; stop(): Promise<void> };
+type OpenQuotas = { readonly usage: TenantUsage; readonly disk: DiskReserve; stop(): Promise<void> };
 
 /** @throws what the event store throws */
 export async function openQuotas(config: Config, parts: Parts): Promise<OpenQuotas> {

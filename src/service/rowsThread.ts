@@ -41,7 +41,7 @@ const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 /** The same failure is logged again after this time. */
 const SAME_FAILURE_MS = 60_000;
 
-export type RowsThread = {
+type RowsThread = {
   /** The last failure; undefined while the thread runs. */
   readonly failure: () => Error | undefined;
   readonly run: RunRowJob;

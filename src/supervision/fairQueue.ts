@@ -4,7 +4,7 @@
  */
 import type { Cancellation } from './cancellation.js';
 
-export type FairQueueLimits = {
+type FairQueueLimits = {
   /** Work at once, of all groups. */
   readonly atOnce: number;
   /** Work at once, of one group. Default: `atOnce`. */

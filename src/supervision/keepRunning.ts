@@ -1,7 +1,7 @@
 /** Repeats work after failures with backoff: until it succeeds (`retry`), or for ever (`keepRunning`). */
 import { sleep } from './waiting.js';
 
-export type BackoffSettings = {
+type BackoffSettings = {
   readonly firstMs: number;
   readonly longestMs: number;
   /** Random share of each wait, so that many clients of one server do not return at once. Default 0.2. */
@@ -63,7 +63,7 @@ export type Failure = {
   readonly delayMs: number;
 };
 
-export type KeepRunningOptions = {
+type KeepRunningOptions = {
   /** Ends the loop. `run` must end with it too, in any way. */
   readonly signal: AbortSignal;
   readonly backoff: BackoffSettings;

@@ -173,8 +173,7 @@ export function checkedLength(name: string, value: string): string {
   return value;
 }
 
-export const splitAtCommas = (text: string): string[] =>
-  text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
+const splitAtCommas = (text: string): string[] => text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
 
 export const quoted = (name: string): string => JSON.stringify(shownName(name));
 

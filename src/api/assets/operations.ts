@@ -124,7 +124,7 @@ const counts = {
 };
 
 /** Schemas of the answer to an undo. */
-export const undoSchemas: json.Schemas = {
+const undoSchemas: json.Schemas = {
   LeftAlone: leftAlone,
   UndoResult: {
     type: 'object',

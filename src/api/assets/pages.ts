@@ -31,7 +31,7 @@ export const pageSchemas: json.Schemas = {
   PageMeta: json.closedObject(pageMeta),
 };
 
-export type PageOf = Paging & {
+type PageOf = Paging & {
   /** The list's URL without its query, as the client used it. */
   readonly url: string;
   /** Parameters that links repeat. */
@@ -105,7 +105,7 @@ export const pageOrExport = (record: json.JsonSchema): json.JsonSchema =>
 
 const creationKey = z.tuple([z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/), z.uuid()]);
 
-export type ExportQuery = {
+type ExportQuery = {
   readonly query: ListBehind;
   readonly mark: string;
 };

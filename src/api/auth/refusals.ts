@@ -16,7 +16,7 @@ type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }
 type Waiting = { readonly refusal: Refusal; readonly caller: Caller; times: number };
 
 /** Nobody is authenticated. */
-export const SIGN_IN = { kind: 'system', id: 'sign-in' } as const;
+const SIGN_IN = { kind: 'system', id: 'sign-in' } as const;
 
 const OTHERS = 'others';
 

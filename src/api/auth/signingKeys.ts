@@ -3,7 +3,7 @@ import { type SecretBox, TryAgainError, UnopenableSecretError } from '../../comm
 import { openedKey, type SigningKey } from '../../commands/identity/signingKeys.js';
 import { type StoredSigningKeys, verifyingKeys } from '../../domain/identity/signingKeys.js';
 
-export type SigningKeySource = {
+type SigningKeySource = {
   /** Another object after each change. */
   readonly stored: () => StoredSigningKeys;
   readonly secretBox: Pick<SecretBox, 'open'>;

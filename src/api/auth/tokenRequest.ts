@@ -8,7 +8,7 @@ const OAUTH_ERRORS = {
   unsupported_grant_type: 400,
   invalid_scope: 400,
 } as const;
-export type OAuthErrorCode = keyof typeof OAUTH_ERRORS;
+type OAuthErrorCode = keyof typeof OAUTH_ERRORS;
 
 /** Answered in the form of RFC 6749 §5.2; the message becomes `error_description`. */
 export class OAuthError extends Error {
@@ -30,7 +30,7 @@ export type TokenRequest = {
   readonly scopes: readonly string[] | undefined;
 };
 
-export type TokenParameters = ReadonlyMap<string, string>;
+type TokenParameters = ReadonlyMap<string, string>;
 
 /** Parameters of a form body. One without a value counts as absent; none may occur twice (RFC 6749 §3.2). */
 export function formParameters(form: URLSearchParams): TokenParameters {

@@ -18,7 +18,7 @@ export type TokenConfig = {
   readonly sessionTtlSeconds: number;
 };
 
-export type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };
+type IssuedToken = { readonly token: string; readonly expiresIn: number; readonly id: string };
 
 /** The token is not accepted. The message says why, and may be shown (RFC 6750 §3.1). */
 export class InvalidTokenError extends Error {

@@ -1,6 +1,6 @@
 /** The page HOW-TO-CHECK of an export. A test runs its commands as they are printed. */
 
-export type CheckedExport = {
+type CheckedExport = {
   readonly orderId: string;
   readonly tenant: string;
   readonly exportedAt: string;

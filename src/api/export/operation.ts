@@ -14,7 +14,7 @@ import { untilShown } from '../shownSoon.js';
 import { type ExportSource, orderExport } from './orderExport.js';
 import { ArchiveTooLargeError } from './zip.js';
 
-export const ZIP_TYPE = 'application/zip';
+const ZIP_TYPE = 'application/zip';
 
 /** Documentation of an export. */
 export const exportOfOrder = {

@@ -17,7 +17,7 @@ const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-widt
 section{border-top:1px solid #888;padding:.5rem 0}h2{font-size:1rem;margin:.2rem 0}table{border-collapse:collapse}
 td,th{border:1px solid #bbb;padding:.1rem .4rem;text-align:left;vertical-align:top}.problem,.bad{color:#a00}code{font-size:.85em}`;
 
-export type PageHead = { readonly orderId: string; readonly tenant: string; readonly exportedAt: string };
+type PageHead = { readonly orderId: string; readonly tenant: string; readonly exportedAt: string };
 
 export const pageBegin = ({ orderId, tenant, exportedAt }: PageHead): string => `<!doctype html>
 <html lang="en">

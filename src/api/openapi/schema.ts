@@ -51,7 +51,7 @@ export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}
  * name, nor names that differ only in underscores, which would share a file name: a word that is a number or empty gets
  * the prefix `No` (`dyn_price_2026` becomes DynPriceNo2026), and a word of one repeated letter gets one more.
  */
-export const tableName = (table: string): string => table.split('_').map(wordOf).join('');
+const tableName = (table: string): string => table.split('_').map(wordOf).join('');
 
 function wordOf(word: string): string {
   const identifier = /^(?:no)*(?:\d|$)/.test(word)
@@ -75,7 +75,7 @@ export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonl
   ref(tableSchemaName[kind](name));
 
 /** How a value is shown: for each property its schema and its source. */
-export type View<T> = {
+type View<T> = {
   readonly properties: Schemas;
   /** All properties are required. */
   readonly schema: JsonSchema;

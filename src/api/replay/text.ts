@@ -102,7 +102,7 @@ export function stepsShown(source: ReplaySource, tenant: ReplayTenant, cancellat
   };
 }
 
-export type ReplayPage = { readonly steps: readonly (readonly Buffer[])[]; readonly next?: ReplayPlace | undefined };
+type ReplayPage = { readonly steps: readonly (readonly Buffer[])[]; readonly next?: ReplayPlace | undefined };
 
 /** A page ends at its number of steps, their bytes, or the parts that were checked, and has at least one step if there is any. */
 export async function replayPage<Step extends Pick<ReplayStep, 'place' | 'checked'>>(

@@ -58,7 +58,7 @@ export const BODY_LIMITS = {
   record: RECORD_BODY_BYTES,
   batch: Number.POSITIVE_INFINITY,
 } as const;
-export type BodyLimit = keyof typeof BODY_LIMITS;
+type BodyLimit = keyof typeof BODY_LIMITS;
 
 export type BodyDescription = {
   readonly schema: PerTable<JsonSchema>;
@@ -114,10 +114,10 @@ type Description = {
 export type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
 
 /** Needs no token. */
-export type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
+type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
 
 /** For all API clients of the tenant, or those with the scope. */
-export type ClientOperation = Description & {
+type ClientOperation = Description & {
   readonly allow: 'clients';
   readonly scope?: Scope;
   readonly handle: Handler<ClientCall>;
@@ -144,7 +144,7 @@ export type UserOperation = Description & {
 };
 
 /** For operators of the installation, at their own host. */
-export type OperatorOperation = Description & { readonly allow: 'operators'; readonly handle: Handler<OperatorCall> };
+type OperatorOperation = Description & { readonly allow: 'operators'; readonly handle: Handler<OperatorCall> };
 
 /** Whether the table's path has the operation's method. */
 export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>
@@ -170,7 +170,7 @@ export const ROLE_GROUPS = {
   adminsAndAuditors: ['admin', 'auditor'],
 } as const satisfies { readonly [group: string]: readonly Role[] };
 
-export type RoleGroup = keyof typeof ROLE_GROUPS;
+type RoleGroup = keyof typeof ROLE_GROUPS;
 
 /** A handler's argument. */
 export type Call = {
@@ -183,7 +183,7 @@ export type Call = {
   readonly body: unknown;
 };
 
-export type ClientCall = Call & {
+type ClientCall = Call & {
   readonly caller: Caller;
   readonly tenant: Tenant;
   readonly scopes: ReadonlySet<string>;

@@ -20,7 +20,7 @@ export const clientBody = z.strictObject({
   }).default([...DATA_SCOPES]),
 });
 
-export type NewClient = DirectoryChange & {
+type NewClient = DirectoryChange & {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scopes: readonly Scope[];

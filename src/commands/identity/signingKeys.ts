@@ -17,7 +17,7 @@ import { type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
-export type SigningKeyCommands = LogAccess & { readonly secretBox: SecretBox };
+type SigningKeyCommands = LogAccess & { readonly secretBox: SecretBox };
 
 /** @returns undefined if the text is no P-256 private key */
 export function signingKeyFrom(pem: string): SigningKey | undefined {

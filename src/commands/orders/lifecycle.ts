@@ -25,7 +25,7 @@ import { loadDelivery } from '../webhooks/deliveryStream.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, snapshotOf, type WrittenOrder, writeOrder } from './orderWriter.js';
 
-export type SavedOrder = WrittenRecord & { readonly order: Order };
+type SavedOrder = WrittenRecord & { readonly order: Order };
 
 /**
  * Approves an order that is `validated` or `failed`; its export follows. The result names earlier exports that webhooks
@@ -171,7 +171,7 @@ const KIND = 'order.approved';
  * For each webhook, the latest earlier export that it may have. A first approval reads nothing; later ones read up to two
  * streams for each webhook.
  */
-export async function earlierExports(
+async function earlierExports(
   commands: Application,
   tenantName: string,
   { lastApproval }: Order,

@@ -19,7 +19,7 @@ const BIG_CHARACTERS = 100_000;
 const OVERHEAD = 16;
 
 /** An order as it was after an event of its stream. */
-export type OrderAt = Loaded<Order> & {
+type OrderAt = Loaded<Order> & {
   /** Id of that event. */
   readonly eventId: string;
   /** The last one up to that event. */

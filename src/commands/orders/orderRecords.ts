@@ -92,7 +92,7 @@ export async function updateOrder(
 }
 
 /** The body of an update, checked as far as that is possible without the order. */
-export type OrderUpdate = {
+type OrderUpdate = {
   /** The order's own fields. */
   readonly input: RecordInput;
   /**

@@ -184,7 +184,7 @@ export async function countCleanUp(
   return { ...end, state: { deleted, kept } };
 }
 
-export function itemsOf(body: unknown): readonly unknown[] {
+function itemsOf(body: unknown): readonly unknown[] {
   const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined;
   if (!Array.isArray(items))
     throw new ValidationError({ items: ['The items field is required and must be an array.'] });
@@ -201,7 +201,7 @@ export function itemsOf(body: unknown): readonly unknown[] {
 }
 
 /** Yields to other requests while it works. @throws ValidationError with every error by item and field */
-export async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
+async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
   const pauses = new Pauses();
   const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
@@ -266,7 +266,7 @@ function withItems(assetType: AssetType, items: readonly unknown[], errors: Fiel
 }
 
 /** Keys and ids in the unchecked items, so that their records can be read while the items are checked. */
-export function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wanted {
+function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wanted {
   const valuesOf = (name: string): readonly string[] =>
     items.flatMap((item) => {
       const value = typeof item === 'object' && item !== null ? ownValue(item as Fields, name) : undefined;
@@ -276,7 +276,7 @@ export function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wa
 }
 
 /** If checking changed a key, its record would be missing from the state, and created twice. @throws Error then */
-export function requireNamed(assetType: AssetType, checked: readonly RecordInput[], { keys, ids }: Wanted): void {
+function requireNamed(assetType: AssetType, checked: readonly RecordInput[], { keys, ids }: Wanted): void {
   const known = { keys: new Set(keys), ids: new Set(ids) };
   const isNamed = ({ id, fields }: RecordInput): boolean =>
     known.keys.has(uniqueKeyOf(assetType, fields)) && (id === undefined || known.ids.has(id));

@@ -27,7 +27,7 @@ export const commitBody = z.strictObject({
   clean_up: z.boolean('must be true or false.').default(true),
 });
 
-export type StartedSync = {
+type StartedSync = {
   readonly id: string;
   readonly startedAt: string;
   readonly expiresAt: string;

@@ -24,7 +24,7 @@ const FEW_RECORDS = 4;
 const MAX_TOGETHER = 64;
 
 /** A change of records that waits for its turn. */
-export class TableChange extends Change<DecisionRecords, ReferenceTableEvent> {
+class TableChange extends Change<DecisionRecords, ReferenceTableEvent> {
   constructor(
     caller: Caller,
     readonly assetType: AssetType,
@@ -40,7 +40,7 @@ export class TableChange extends Change<DecisionRecords, ReferenceTableEvent> {
 }
 
 /** Takes the next changes out of the queue: the first one, and if it is small, other small ones. */
-export function takeTogether(waiting: TableChange[]): readonly TableChange[] {
+function takeTogether(waiting: TableChange[]): readonly TableChange[] {
   const [first] = waiting;
   if (first?.isSmall !== true) return waiting.splice(0, 1);
   const taken = waiting.filter(({ isSmall }) => isSmall).slice(0, MAX_TOGETHER);

@@ -85,7 +85,7 @@ export type ResealReport = {
   readonly unopenable: readonly UnopenableSecret[];
 };
 
-export type UnopenableSecret = {
+type UnopenableSecret = {
   readonly tenant: string;
   readonly webhookId: string;
   readonly which: 'primary' | 'staged';

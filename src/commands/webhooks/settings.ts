@@ -60,7 +60,7 @@ export const disableWebhookBody = z.strictObject({ reason: shortText.default('Di
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
 
-export type NewWebhook = DirectoryChange & {
+type NewWebhook = DirectoryChange & {
   readonly id: string;
   readonly name: string;
   /** `whsec_` and base64 of 32 random bytes. */

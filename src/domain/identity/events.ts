@@ -56,7 +56,7 @@ export type UserEvent =
   | EventOf<'UserRemoved', Pick<User, 'id'>>;
 
 /** A user signed out. `expiresAt` is when the session would have expired (ISO 8601). */
-export type SessionEvent = EventOf<
+type SessionEvent = EventOf<
   'SessionEnded',
   { readonly userId: number; readonly sessionId: string; readonly expiresAt: string }
 >;

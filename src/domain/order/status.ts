@@ -37,7 +37,7 @@ export const ACTIONS = {
   approve: ['validated', FAILED],
   reject: TO_VALIDATE,
 } as const satisfies { readonly [action: string]: readonly OrderStatus[] };
-export type OrderAction = keyof typeof ACTIONS;
+type OrderAction = keyof typeof ACTIONS;
 
 export const mayBe = (action: OrderAction, status: OrderStatus): boolean =>
   (ACTIONS[action] as readonly OrderStatus[]).includes(status);

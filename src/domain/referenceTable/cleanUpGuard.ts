@@ -12,7 +12,7 @@ export type CleanUpGuard = {
 /** The guard that is recommended. */
 export const RECOMMENDED_GUARD: Required<CleanUpGuard> = { maxPercent: 50, minRecords: 100 };
 
-export type CleanUpRequest = { readonly batchId: string; readonly confirm?: number | undefined };
+type CleanUpRequest = { readonly batchId: string; readonly confirm?: number | undefined };
 
 /** How many records of the table a clean-up deletes and keeps. */
 export type CleanUpCounts = { readonly deleted: number; readonly kept: number };

@@ -100,7 +100,7 @@ export function updateRecord(
 
 export type BatchCounts = { readonly created: number; readonly updated: number; readonly unchanged: number };
 
-export type BatchDecision =
+type BatchDecision =
   | { readonly ok: true; readonly events: readonly BatchUpserted[]; readonly counts: BatchCounts }
   | { readonly ok: false; readonly errors: FieldErrors };
 

@@ -97,7 +97,7 @@ export type PastSync = Sync & {
   readonly supersededAt?: string | undefined;
 };
 
-export type SyncStatus = 'started' | 'committing' | 'committed' | 'expired' | 'aborted';
+type SyncStatus = 'started' | 'committing' | 'committed' | 'expired' | 'aborted';
 
 const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Date.parse(other);
 

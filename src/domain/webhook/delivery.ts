@@ -110,7 +110,7 @@ const UNCERTAIN: readonly (number | null)[] = [null, 502, 504];
 /** Whether the receiver has the message, may have it, or will be sent it. */
 export const mayHaveArrived = ({ outcome, isUncertain }: Delivery): boolean => outcome !== 'failed' || isUncertain;
 
-export type NextStep =
+type NextStep =
   | { readonly kind: 'over' }
   /** A crash has cut this attempt off: append that it failed (`CUT_OFF`), then decide again. */
   | { readonly kind: 'cut-off'; readonly attempt: number }

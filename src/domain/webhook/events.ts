@@ -65,7 +65,7 @@ export type WebhookEvent =
   | About<'WebhookRemoved'>;
 
 /** Why a delivery was requested, if not because its event happened. A failure of these changes no order. */
-export type ReplayPurpose = 'resend' | 'backfill' | 'test';
+type ReplayPurpose = 'resend' | 'backfill' | 'test';
 
 /** What a delivery is about: enough to make its body from the log. */
 export type DeliverySubject = {

@@ -17,7 +17,7 @@ export function* orderBodyText<Piece>(
   yield `,"custom_data":${JSON.stringify(customData)}}`;
 }
 
-export type TableEvent = {
+type TableEvent = {
   readonly table: string;
   readonly revision: number;
   /** ISO 8601. */
