@@ -189,6 +189,40 @@ test('imports a file: sees refused rows and differences first, then imports it, 
   expect(await names()).toEqual(['Coffee beans 1 kg', 'Black tea, 100 bags']);
 });
 
+test('says how a file of an older spreadsheet is written, shows its values as read, and reads it as one says', async () => {
+  const { page } = window;
+  const lines = ['sep=;', 'External ID;Name;Net weight (kg);Active', 'I8;Café crème;1.250,5;ja', 'I9;Thé;1,25;nee'];
+  await checkFile('dyn_item', /Items: Import a file/, lines, 'latin1');
+  await page.getByText('2 new, 0 changed, 0 unchanged, 0 refused').waitFor();
+  for (const [label, guess] of [
+    ['Encoding', 'Windows-1252'],
+    ['Between cells', ';'],
+    ['Row of the names', '2'],
+    ['Numbers', '1250,75'],
+    ['Dates', '2026-01-31'],
+    ['Words for true', 'true yes ja waar 1'],
+  ] as const)
+    expect(await page.getByLabel(label, { exact: true }).first().inputValue()).toBe(guess);
+  const columns = page.getByRole('table', { name: 'Columns of the file' });
+  await columns.getByText('Café crème · Thé').waitFor();
+  await columns.getByText('1250.5 · 1.25').waitFor();
+  await window.screenshot('admin-import-dialect');
+  expect(await window.barriers()).toEqual([]);
+  await page.getByRole('combobox', { name: 'Numbers' }).click();
+  await page.getByRole('option', { name: '1250.75' }).click();
+  await columns.getByText('1.250,5 (?) · 1,25 (?)').waitFor();
+  await page.getByRole('combobox', { name: 'Numbers' }).click();
+  await page.getByRole('option', { name: '1250,75' }).click();
+  await page.getByRole('button', { name: 'Check the file' }).click();
+  await page.getByRole('button', { name: 'Import 2 rows' }).click();
+  await page.getByText('The import is complete.').waitFor();
+  const { data } = await acme().list('dyn_item', { 'filter[external_id]': 'I8' });
+  expect(data).toMatchObject([{ name: 'Café crème', net_weight: 1250.5, active: true }]);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('dialog', { name: 'Undo' }).getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('dialog', { name: 'Undo' }).getByText('This is what it did').waitFor();
+});
+
 test('a file that is the whole table takes the rest away, and the guard asks for their number first', async () => {
   const { page } = window;
   await acme().platformData('PUT', '/tenant/clean-up-guard', { max_percent: 10 });

@@ -87,6 +87,10 @@ test('corrects a line, looks up an item by typing, adds and removes lines, and l
   });
   expect(lines.data.map(({ quantity }) => quantity)).toEqual([12, 6, 3]);
   expect(lines.data[0]?.item_id).toBe(lines.data[1]?.item_id);
+  // The history says which line it was.
+  const changed = page.locator('details').filter({ hasText: 'quantity: 6 → 12' });
+  await changed.locator('summary').click();
+  await changed.getByText('1 (Coffee beans 1 kg) · quantity: 6 → 12').waitFor();
   await page.getByRole('button', { name: 'Remove this line, 3' }).click();
   await window.press('Control+s');
   const left = async () =>
