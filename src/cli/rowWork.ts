@@ -52,7 +52,7 @@ async function withOwnThread<T>(
   const thread = startRowsThread({ ...config, acceptLog: false }, { eventStore, log, tracer: undefined, onNews });
   try {
     const head = await eventStore.head();
-    while (progress.position < head || progress.filling() > 0) {
+    while (progress.position < head || progress.filling().size > 0) {
       const failure = thread.failure();
       if (failure !== undefined) throw failure;
       await delay(LOOK_MS, undefined, { signal });

@@ -20,8 +20,8 @@ export interface RowProgress {
   /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
   behind(): readonly TenantBehind[];
   parked(): readonly ParkedTenant[];
-  /** How many tenants' rows are made from the beginning. */
-  filling(): number;
+  /** Tenants whose rows are made from the beginning, and not shown. */
+  filling(): ReadonlySet<string>;
   /** As far as the log was read for all tenants. */
   readonly position: Position;
 }

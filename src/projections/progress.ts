@@ -112,8 +112,8 @@ export class Progress implements RowProgress {
     return [...this.#parked].map(([tenant, parked]) => ({ tenant, ...parked }));
   }
 
-  filling(): number {
-    return this.#filling.size;
+  filling(): ReadonlySet<string> {
+    return this.#filling;
   }
 
   staleness(tenant: string): number {

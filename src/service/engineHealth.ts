@@ -143,7 +143,7 @@ export function registerRowMetrics(
     () => progress.behind()[0]?.seconds ?? 0,
   );
   register('projections_parked', 'Tenants parked at an event that could not be applied.', () => parked().length);
-  register('projections_filling', 'Tenants whose rows are made from the beginning.', () => progress.filling());
+  register('projections_filling', 'Tenants whose rows are made from the beginning.', () => progress.filling().size);
 }
 
 const STATES = ['ready', 'delayed', 'inFlight', 'dead'] as const;

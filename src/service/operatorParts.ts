@@ -94,7 +94,7 @@ function projectionOf({ eventStore, progress }: Given): OperatorParts['projectio
     const before = last === now ? earlier : last;
     const rate =
       before === undefined ? null : Math.max(0, (now.position - before.position) / ((now.at - before.at) / 1_000));
-    return { head, position: now.position, rate, tenantsBehind: progress.behind(), filling: progress.filling() };
+    return { head, position: now.position, rate, tenantsBehind: progress.behind(), filling: progress.filling().size };
   };
 }
 

@@ -41,7 +41,7 @@ export class RowWatch {
   }
 
   #isAt(head: Position): boolean {
-    this.#hasCaughtUp ||= this.#progress.position >= head && this.#progress.filling() === 0;
+    this.#hasCaughtUp ||= this.#progress.position >= head && this.#progress.filling().size === 0;
     return this.#hasCaughtUp;
   }
 

@@ -126,7 +126,7 @@ export class Logged {
     const { eventStore } = this.commands;
     const head = await eventStore.head();
     this.run((signal) => followLog(eventStore, this.#directory, this.#progress, signal));
-    while (this.#progress.position < head || this.#progress.filling() > 0) await new Promise(setImmediate);
+    while (this.#progress.position < head || this.#progress.filling().size > 0) await new Promise(setImmediate);
   }
 
   run(work: (signal: AbortSignal) => Promise<void>): void {

@@ -81,18 +81,20 @@ function fullestOf(quotas: Tenant['quotas']): string {
   return fullest === undefined || fullest.share < 0.01 ? '' : `${fullest.quota} ${Math.round(fullest.share * 100)} %`;
 }
 
-export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'behind_seconds'> }) {
+export function TenantState({ tenant }: { readonly tenant: Pick<Tenant, 'parked' | 'filling' | 'behind_seconds'> }) {
   const { tenants } = useWords();
   const number = useNumber();
-  const { parked, behind_seconds: behind } = tenant;
+  const { parked, filling, behind_seconds: behind } = tenant;
   const [color, text] =
     parked.length > 0
       ? ['red', tenants.parked]
-      : behind > 0
-        ? ['yellow', tenants.behind(number(behind))]
-        : ['green', tenants.running];
+      : filling
+        ? ['yellow', tenants.filling]
+        : behind > 0
+          ? ['yellow', tenants.behind(number(behind))]
+          : ['green', tenants.running];
   return (
-    <Badge color={color} variant="dot" tt="none">
+    <Badge color={color} variant="dot" tt="none" miw="max-content">
       {text}
     </Badge>
   );

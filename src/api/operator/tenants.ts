@@ -17,9 +17,10 @@ import { parkedView } from './projections.js';
 type Seen = {
   readonly tenant: Tenant;
   readonly parked: readonly ParkedView[];
+  readonly isFilling: boolean;
   readonly behind: number;
   readonly inLog: { readonly bytes: number; readonly events: number };
-  /** Undefined while the read models do not answer. */
+  /** Undefined while the rows cannot be read. */
   readonly records: number | undefined;
   readonly lately: Lately;
   readonly quotas: readonly QuotaUse[];
@@ -44,6 +45,10 @@ const properties = {
     },
     ({ parked }: Seen) => parked.map(parkedView.show),
   ],
+  filling: [
+    { type: 'boolean', description: 'Its rows are made from the beginning, and not shown.' },
+    ({ isFilling }: Seen) => isFilling,
+  ],
   behind_seconds: [
     { ...json.count, description: 'Age of the oldest write that reads lack; 0: they lack none.' },
     ({ behind }: Seen) => behind,
@@ -51,7 +56,7 @@ const properties = {
   log_bytes: [json.count, ({ inLog }: Seen) => inLog.bytes],
   events: [json.count, ({ inLog }: Seen) => inLog.events],
   records: [
-    { type: ['integer', 'null'], description: 'null while the read models do not answer.' },
+    { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
     ({ records }: Seen) => records ?? null,
   ],
   requests: [
@@ -113,7 +118,7 @@ export const operatorTenants: Resource = {
   },
 };
 
-/** The figures of read models are left out if they take longer, in milliseconds. */
+/** Figures of rows are left out if they take longer, in milliseconds. */
 const LOOK_MS = 1_000;
 
 async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Promise<readonly Seen[]> {
@@ -124,6 +129,7 @@ async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Pro
     tenants.map(async (tenant) => ({
       tenant,
       parked: parked.filter((each) => each.tenant === tenant.name),
+      isFilling: progress.filling().has(tenant.name),
       behind: progress.staleness(tenant.name),
       inLog: usage.inLog(tenant.name),
       records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
@@ -146,7 +152,7 @@ async function recordsOf(
   const tables = tenants.flatMap(({ name: tenant, assetTypes }) =>
     [...assetTypes.keys()].map((table) => ({ tenant, table })),
   );
-  const asked = withTimeout(LOOK_MS, 'The read models do not answer.', queries.records.tableFigures(tables));
+  const asked = withTimeout(LOOK_MS, 'The rows cannot be read.', queries.records.tableFigures(tables));
   const figures = await asked.catch(() => undefined);
   if (figures === undefined) return undefined;
   const sums = new Map<string, number>();

@@ -53,7 +53,7 @@ describe('where the follower tells', () => {
     expect(await waiting).toBe(true);
     expect(progress.position).toBe(9);
     progress.tell({ kind: 'filling', tenant: 'acme' });
-    expect(progress.filling()).toBe(1);
+    expect([...progress.filling()]).toEqual(['acme']);
     expect(await progress.waitFor('acme', 9, LONG)).toBe(false);
   });
 

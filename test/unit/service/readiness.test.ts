@@ -6,7 +6,7 @@ import { RowWatch } from '#app/service/rowWatch.js';
 describe('readiness', () => {
   const HEAD = 10;
   let position: number;
-  let filling: number;
+  let filling: ReadonlySet<string>;
   let time: number;
   let failure: Error | undefined;
   let behind: readonly TenantBehind[];
@@ -16,7 +16,7 @@ describe('readiness', () => {
 
   beforeEach(() => {
     position = HEAD;
-    filling = 0;
+    filling = new Set();
     time = 0;
     failure = undefined;
     behind = [];
@@ -40,11 +40,11 @@ describe('readiness', () => {
     const detail = 'The rows have not caught up yet: they are at position 5 of 10.';
     expect(await ask(true)).toEqual({ ready: false, checks: { projections: { ok: false, detail } } });
     position = HEAD;
-    filling = 1;
+    filling = new Set(['acme']);
     expect(await ready()).toBe(false);
-    filling = 0;
+    filling = new Set();
     expect(await ready()).toBe(true);
-    filling = 1;
+    filling = new Set(['acme']);
     expect(await ready()).toBe(true);
   });
 
