@@ -20,11 +20,10 @@ const at = () => ({ host: `operator.service.localhost:${service.port}` });
 
 const newLink = async (): Promise<string> => (await service.cli('console')).stdout.split('\n')[0] ?? '';
 
-/** What the embedded read models cannot store while the trigger is there. */
-function change(statement: (table: number) => string): void {
-  const db = openSqlite(`${service.dataDir}/readmodels.db`);
-  const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_item' AND copy = 0";
-  db.exec(statement(Number(db.prepare(find).pluck().get())));
+/** What the rows of acme cannot store while the trigger is there. */
+function change(statement: string): void {
+  const db = openSqlite(`${service.dataDir}/rows/acme.db`);
+  db.exec(statement);
   db.close();
 }
 
@@ -36,10 +35,8 @@ beforeAll(async () => {
   await acme().create('dyn_item', { external_id: 'tea', name: 'Tea' });
   await addWebhook(acme(), 'https://example.com/hook', { name: '<img src=x onerror="document.title=\'owned\'">' });
   await service.stop();
-  change(
-    (table) => `CREATE TRIGGER lost BEFORE INSERT ON small_docs WHEN NEW.owner = ${table}
-      BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`,
-  );
+  change(`CREATE TRIGGER lost BEFORE INSERT ON rows WHEN NEW.key = 'coffee'
+    BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`);
   const fields = { external_id: 'coffee', name: 'Coffee' };
   const items = tableStream('acme', 'dyn_item');
   await appendByHand({ DATA_DIR: service.dataDir }, items, 'RecordCreated', { id: newId(), fields });
@@ -78,26 +75,26 @@ test('finds the parked tenant, sees the event and why it was not applied, and re
   await page.getByText('The document is lost.').waitFor();
   await window.screenshot('operator-tenant-parked');
   await page.getByRole('button', { name: 'Retry' }).click();
-  await page.getByText('records: parked again').waitFor();
-  change(() => 'DROP TRIGGER lost');
+  await page.getByText('acme: parked again').waitFor();
+  change('DROP TRIGGER lost');
   await page.getByRole('button', { name: 'Retry' }).click();
-  await page.getByText('records: caught up').waitFor();
-  await page.getByText('current', { exact: true }).waitFor();
+  await page.getByText('acme: caught up').waitFor();
+  await page.getByText('running', { exact: true }).waitFor();
   expect((await acme().list('dyn_item')).meta.total).toBe(2);
 });
 
-test('proves the read models of the tenant, and rebuilds all of them', async () => {
+test('verifies the rows of the tenant, and rebuilds those of all', async () => {
   const { page } = window;
   await page.getByRole('button', { name: 'Verify' }).click();
-  await page.getByText('activity: equal to the log').waitFor();
+  await page.getByText('acme: equal to the log').waitFor();
   await window.screenshot('operator-tenant-verified');
-  await window.press('g', 'p');
-  await page.getByRole('heading', { level: 1, name: 'Projections' }).waitFor();
+  await window.press('g', 'r');
+  await page.getByRole('heading', { level: 1, name: 'Rows' }).waitFor();
   await page.getByRole('button', { name: 'Rebuild' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
-  await page.getByText('activity: proved and in place').waitFor();
+  await page.getByText('hauler: rebuilt').waitFor();
   await page.getByText('Nothing is parked.').waitFor();
-  await window.screenshot('operator-projections');
+  await window.screenshot('operator-rows');
 });
 
 test('browses the log by tenant and type to one event, whose secrets are left out', async () => {
@@ -129,7 +126,7 @@ const PAGES: readonly (readonly [path: string, heading: string])[] = [
   ['/operator', 'Overview'],
   ['/operator/tenants', 'Tenants'],
   ['/operator/tenants/acme', 'acme'],
-  ['/operator/projections', 'Projections'],
+  ['/operator/projections', 'Rows'],
   ['/operator/queues', 'Queues and receivers'],
   ['/operator/installation', 'Installation'],
   ['/operator/log', 'Event log'],

@@ -51,7 +51,7 @@ export function Facts({
   readonly facts: readonly (readonly [string, ReactNode])[];
 }) {
   return (
-    <Table w="auto" aria-label={label}>
+    <Table w="auto" style={{ alignSelf: 'start' }} aria-label={label}>
       <Table.Tbody>
         {facts.map(([name, value]) => (
           <Table.Tr key={name}>

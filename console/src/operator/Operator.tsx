@@ -109,7 +109,7 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
       keys={{
         'g o': goTo('/operator'),
         'g t': goTo('/operator/tenants'),
-        'g p': goTo('/operator/projections'),
+        'g r': goTo('/operator/projections'),
         'g q': goTo('/operator/queues'),
         'g i': goTo('/operator/installation'),
         'g l': goTo('/operator/log'),
@@ -117,7 +117,7 @@ function OperatorFrame({ operator, children }: { readonly operator: string; read
       keyRows={[
         ['g o', keys.overview],
         ['g t', keys.tenants],
-        ['g p', keys.projections],
+        ['g r', keys.projections],
         ['g q', keys.queues],
         ['g i', keys.installation],
         ['g l', keys.log],

@@ -12,14 +12,14 @@ import { useWords } from './words';
 const isRetryable = ({ what }: Parked): boolean => what === 'rows';
 
 export function ParkedList({ parked }: { readonly parked: readonly Parked[] }) {
-  const { projections } = useWords();
+  const { projections, tenants } = useWords();
   const number = useNumber();
   return (
     <Rows
       label={projections.parked}
       minWidth={600}
       heads={[
-        { label: projections.parked },
+        { label: tenants.tenant },
         { label: projections.since },
         { label: projections.event },
         { label: projections.error, isText: true },

@@ -4,7 +4,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNumber } from '../app/language';
 import { Loaded, More, Page } from '../app/Page';
-import { Rows } from '../app/Rows';
+import { Facts, Rows } from '../app/Rows';
 import type { Schemas } from './client';
 import { JobForm, JobList } from './Jobs';
 import { ParkedList } from './Parked';
@@ -39,15 +39,17 @@ function Progress({ projection }: { readonly projection: Schemas['Projection'] }
   const { projections, menu, queues } = useWords();
   const number = useNumber();
   const { head, position, behind, rate, filling, tenants_behind: late } = projection;
-  const heads = [projections.position, projections.head, projections.behind, projections.rate, projections.filling];
-  const perSecond = rate === null ? '–' : number(Math.round(rate));
-  const cells = [number(position), number(head), number(behind), perSecond, number(filling)];
   return (
     <Stack gap="xs">
-      <Rows
+      <Facts
         label={menu.projections}
-        heads={heads.map((label) => ({ label, isNumber: true }))}
-        rows={[{ id: 'rows', cells }]}
+        facts={[
+          [projections.position, number(position)],
+          [projections.head, number(head)],
+          [projections.behind, number(behind)],
+          [projections.rate, rate === null ? '–' : number(Math.round(rate))],
+          [projections.filling, number(filling)],
+        ]}
       />
       {late.length > 0 && (
         <Rows

@@ -1,4 +1,4 @@
-/** One tenant: how it fares, what it uses, and work on its read models. */
+/** One tenant: how it fares, what it uses, and work on its rows. */
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
