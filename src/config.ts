@@ -91,7 +91,7 @@ export const settings = {
     'esdb://127.0.0.1:2113?tls=false',
   ).describe('EventStoreDB for the event log; if unset, an embedded one'),
   MONGODB_URL: url(['mongodb:', 'mongodb+srv:'], 'mongodb://127.0.0.1:27017/assets').describe(
-    'MongoDB for the read models; if unset, embedded ones',
+    'MongoDB for the rows that reads are answered from; if unset, files of DATA_DIR',
   ),
   RABBITMQ_URL: url(['amqp:', 'amqps:'], 'amqp://127.0.0.1:5672').describe(
     'RabbitMQ for webhook jobs; if unset, an embedded queue',
@@ -112,7 +112,7 @@ export const settings = {
     'Reads of a tenant are 503 while they lack a write that is older than this',
   ),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
-    'How long the answer to a write waits until the read model shows the write, in milliseconds',
+    'How long the answer to a write waits until reads show the write, in milliseconds',
   ),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(

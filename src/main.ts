@@ -298,7 +298,7 @@ async function openParts(
   };
   // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for rows
   // that are away: some requests need only the log.
-  if (roles.has('api') && watch !== undefined && !(await watch.catchUp(START_CATCH_UP_MS, startProgress.readModels)))
+  if (roles.has('api') && watch !== undefined && !(await watch.catchUp(START_CATCH_UP_MS, startProgress.rows)))
     log.warn('the rows are behind the log; /health/ready says when they have caught up');
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
   return { app, commands, directory };

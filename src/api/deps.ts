@@ -63,7 +63,7 @@ export type ApiConfig = {
   readonly accessLog: boolean;
   /** Time limit of a request, in milliseconds. */
   readonly requestTimeoutMs: number;
-  /** How long an answer waits for the read models to show a write, in milliseconds. After that it is sent anyway. */
+  /** How long an answer waits for the rows to show a write, in milliseconds. After that it is sent anyway. */
   readonly projectionWaitMs: number;
   readonly lists: ListLimits;
 };

@@ -1,4 +1,4 @@
-/** The records of a page that a read model has made as one text. */
+/** The records of a page that a query has made as one text. */
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { mapWithPauses } from '../supervision/waiting.js';
 

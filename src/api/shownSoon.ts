@@ -9,6 +9,6 @@ export async function untilShown({ commands, progress }: Api, tenant: string): P
     const head = await commands.eventStore.head();
     return progress.waitFor(tenant, head, SHOWN_WITHIN_MS);
   };
-  // What the read models throw, the reading of the page throws again.
+  // What the rows' engine throws, the reading of the page throws again.
   await withTimeout(SHOWN_WITHIN_MS, 'The log did not answer in time.', shown()).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
 /**
- * What each tenant uses of its quotas. Figures from the log are in memory; those from the read models are looked up in
+ * What each tenant uses of its quotas. Figures from the log are in memory; those from rows are looked up in
  * the background while a tenant writes, so a request compares without waiting.
  */
 import { LRUCache } from 'lru-cache';
@@ -34,14 +34,14 @@ const LOOK_LIMIT_MS = 3_000;
 
 /** A figure that is looked up when it is asked for and too old. */
 class Figure<Value> {
-  /** Undefined before the first look-up, and while the read models are away. */
+  /** Undefined before the first look-up, and while the rows cannot be read. */
   value: Value | undefined;
   #lookedUpAt = Number.NEGATIVE_INFINITY;
   readonly #lookUp: () => Promise<void>;
 
   constructor(find: () => Promise<Value>) {
     this.#lookUp = singleFlight(async () => {
-      const looking = withTimeout(LOOK_LIMIT_MS, 'The read models do not answer.', find());
+      const looking = withTimeout(LOOK_LIMIT_MS, 'The rows cannot be read.', find());
       this.value = await looking.catch(() => undefined);
       this.#lookedUpAt = performance.now();
     });
@@ -95,7 +95,7 @@ export class TenantUsage {
     return this.#counted(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
   }
 
-  /** What is used, at most a moment old; undefined while the read models are away. */
+  /** What is used, at most a moment old; undefined while the rows cannot be read. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
     if (quota === 'openDeliveries') return openOf(name, await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS));
     return this.#counted(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
@@ -115,7 +115,7 @@ export class TenantUsage {
     return this.#grew;
   }
 
-  /** Undefined for what the read models know. */
+  /** Undefined for what the rows know. */
   #counted(tenant: string, quota: Quota): number | undefined {
     const { tally } = this.#source.log;
     if (quota === 'logBytes') return tally.of(tenant).bytes;

@@ -15,7 +15,7 @@ type ConsoleOptions = JsonOption & { readonly origin?: string };
 export function consoleCommand(): Command {
   const definition = new Command('console')
     .description(
-      `Print a link to the operator's console: the whole installation, its projections, queues and log. The link opens one session, within ${OPERATOR_LINK_MINUTES} minutes. A person who has it is an operator.`,
+      `Print a link to the operator's console: the whole installation, its tenants, queues and log. The link opens one session, within ${OPERATOR_LINK_MINUTES} minutes. A person who has it is an operator.`,
     )
     .option('--origin <url>', 'how a browser reaches OPERATOR_HOST, such as https://operator.example.com');
   return withJson(definition, 'dynamic-assets console').action(open);

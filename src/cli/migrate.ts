@@ -195,7 +195,7 @@ const sentences = ({ copied, events, appends, streams, sha256, erased }: CopyRep
     ? []
     : [
         `Both without erased values: ${erased} events of the copy have lost some. The hashes of their leaves stay, so checkpoints hold.`,
-        'The source, its backups and files of read models beside it still have the values: remove them.',
+        'The source, its backups and files of rows beside it still have the values: remove them.',
       ]),
 ];
 

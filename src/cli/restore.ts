@@ -30,7 +30,7 @@ type RestoreOptions = JsonOption & { readonly replace?: true; readonly resumeWeb
 export function restoreCommand(): Command {
   const definition = new Command('restore')
     .description(
-      'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made again from the log at the next start. Webhooks are held until "webhook resume": a copy must not call the receivers of the original.',
+      'Restore a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Rows and webhook jobs are made again from the log at the next start. Webhooks are held until "webhook resume": a copy must not call the receivers of the original.',
     )
     .argument('<directory>', 'what "backup" has made')
     .option('--replace', 'replace the contents of the data directory, which are kept in a directory inside it')

@@ -1,10 +1,10 @@
-/** Waits until the read models show what a decision depends on. */
+/** Waits until the rows show what a decision depends on. */
 import { tableStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
 import type { TableRef } from '../queries/records.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
-/** How long to wait for the read models, in milliseconds. */
+/** How long to wait for the rows, in milliseconds. */
 export const CATCH_UP_MS = 30_000;
 
 /** Waits until they show the event at the position. @throws TryAgainError with this reason when that takes too long */
@@ -28,4 +28,4 @@ export async function untilTableIsShown(
   await untilShown(commands, caller, position, notCaughtUp(table));
 }
 
-export const notCaughtUp = (table: TableRef['table']): string => `The read model of ${table} has not caught up yet.`;
+export const notCaughtUp = (table: TableRef['table']): string => `The rows of ${table} have not caught up yet.`;

@@ -76,7 +76,8 @@ async function checkpoint(config: Config): Promise<Looked> {
   if (!existsSync(file)) return { detail: 'none is signed yet: the service does, soon after its start', findings: [] };
   const minutes = Math.max(0, Math.round((Date.now() - (await stat(file)).mtimeMs) / 60_000));
   const kept = config.CHECKPOINT_DIR ?? 'the log of the service alone, as CHECKPOINT_DIR is not set';
-  return { detail: `the last one was signed ${minutes} minutes ago; they are published to ${kept}`, findings: [] };
+  const ago = minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  return { detail: `the last one was signed ${ago} ago; they are published to ${kept}`, findings: [] };
 }
 
 async function disk(config: Config): Promise<Looked> {

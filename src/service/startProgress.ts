@@ -12,7 +12,7 @@ export class StartProgress {
   }
 
   readonly directory = (reached: () => Reached): void => this.#stage('directory of tenants is', reached);
-  readonly readModels = (reached: Reached): void => this.#stage('read models are', () => reached);
+  readonly rows = (reached: Reached): void => this.#stage('rows are', () => reached);
 
   /** A sentence, with a space before it; empty until something is known. */
   readonly text = (): string => this.#text();

@@ -46,7 +46,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     expect({ status, retryAfter: headers['retry-after'], body }).toEqual({
       status: 503,
       retryAfter: '1',
-      body: { message: expect.any(String), error: `The read models cannot be reached.${more}` },
+      body: { message: expect.any(String), error: `The rows cannot be reached.${more}` },
     });
   };
   const isRefused = (answer: Answer) => isTemporary(answer, ' Nothing was written.');

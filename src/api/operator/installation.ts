@@ -115,7 +115,7 @@ export const installation: Resource = {
         description: `What needs an operator, the worst first, with at most ${MAX_OPERATOR_NAMED} names each.`,
       },
       tenants: json.count,
-      open_deliveries: { type: ['integer', 'null'], description: 'null while the read models do not answer.' },
+      open_deliveries: { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
     }),
     Machine: machineView.schema,
     SigningKeyAge: json.closedObject({

@@ -181,7 +181,7 @@ export const orders: Resource = {
       allow: 'users',
       query: [AT],
       answer: orderDocumentResponse,
-      // Reads the order's stream, not the read model.
+      // Reads the order's stream, not the rows.
       async handle(api, { req, tenant, path, query }) {
         const id = recordId(tenant.orderModel, path.id);
         const moment = momentIn(query);

@@ -163,7 +163,7 @@ class DeliveriesOfSteps {
   }
 }
 
-/** So many records of the greatest size fit into one answer of the read models (MAX_DECISION_BYTES). */
+/** So many records of the greatest size fit into one answer of the rows' engine (MAX_DECISION_BYTES). */
 const NAMES_AT_ONCE = 30;
 
 /** Finds the problems of one state after the other. Each reference record is looked up once. */

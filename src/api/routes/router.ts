@@ -224,7 +224,7 @@ function pathOf({ params, path }: Request): Call['path'] {
 }
 
 /**
- * Whether the read models show the write in time. If they do not, or cannot be reached, the write stands and the answer has
+ * Whether the rows show the write in time. If they do not, or cannot be reached, the write stands and the answer has
  * the header `Projection-Pending: true`.
  */
 function shownByReads(api: Api, { context }: Request, reply: Reply): true | Promise<boolean> {
@@ -242,7 +242,7 @@ function shownByReads(api: Api, { context }: Request, reply: Reply): true | Prom
     try {
       return span === undefined ? await wait() : await inSpans([span], wait);
     } catch (error) {
-      log.warn({ err: error, position: written }, 'written, but the read models do not answer whether they show it');
+      log.warn({ err: error, position: written }, 'written, but the rows do not answer whether they show it');
       return false;
     }
   };

@@ -47,7 +47,7 @@ const CONSISTENCY = {
 
 /** Callers are told no more than that; operators, the cause. */
 const away = (said: string, error?: Error): RowsUnavailableError =>
-  new RowsUnavailableError('The read models cannot be reached.', { cause: new Error(said, { cause: error }) });
+  new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
 const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
