@@ -12,13 +12,13 @@ export class OrderCounts {
 
   /** Asks for the table's state, and counts only if it differs from that of the kept counts. */
   async of(
-    records: Pick<RecordQueries, 'counts' | 'tableState' | 'tableFigures'>,
+    records: Pick<RecordQueries, 'counts' | 'tableState'>,
     orders: TableRef,
     statuses: readonly OrderStatus[],
     cancellation: Cancellation,
   ): Promise<ReadonlyMap<OrderStatus, number>> {
-    // Without a state of its own, a table's figures tell its last event.
-    const state = (await records.tableState(orders)) ?? JSON.stringify(await records.tableFigures([orders]));
+    // A table without one is empty.
+    const state = (await records.tableState(orders)) ?? '';
     const kept = this.#kept.get(orders.tenant);
     if (kept?.state === state) return kept.counts;
     const found = await records.counts(orders, 'processing_status', statuses, cancellation);
