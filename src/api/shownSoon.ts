@@ -1,3 +1,4 @@
+import { tenantEnd } from '../commands/tenantEnd.js';
 import { withTimeout } from '../supervision/waiting.js';
 import type { Api } from './deps.js';
 
@@ -6,8 +7,8 @@ const SHOWN_WITHIN_MS = 500;
 /** Waits a moment for what is in the log already. While the log is away a page has what was read from it before. */
 export async function untilShown({ commands, progress }: Api, tenant: string): Promise<void> {
   const shown = async () => {
-    const head = await commands.eventStore.head();
-    return progress.waitFor(tenant, head, SHOWN_WITHIN_MS);
+    const end = await tenantEnd(commands.eventStore, tenant);
+    return progress.waitFor(tenant, end, SHOWN_WITHIN_MS);
   };
   // What the rows' engine throws, the reading of the page throws again.
   await withTimeout(SHOWN_WITHIN_MS, 'The log did not answer in time.', shown()).catch(() => undefined);

@@ -1,8 +1,8 @@
 /** How far the rows of tenants are, by what is stored with them: the same beside a running service and without one. */
 import type { Config } from '../config.js';
+import { tenantOf } from '../domain/tenantOf.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { RowReads, TenantProgress } from '../ports/rowStore.js';
-import { tenantOf } from '../projections/tenantOf.js';
 import { keptCheckpoint } from '../service/engines.js';
 
 export type TenantNow = TenantProgress & {

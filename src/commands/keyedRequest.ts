@@ -3,6 +3,7 @@
  * first event binds the key to a request body, the second one holds the answer (decision 0027). If the process died before
  * the answer was stored, the events of the request itself say what it has done.
  */
+
 import { createHash } from 'node:crypto';
 import { evolve, type KeyedRequest, type KeyedRequestEvent } from '../domain/keyedRequest.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
@@ -12,6 +13,7 @@ import { Pauses } from '../supervision/waiting.js';
 import type { Application } from './application.js';
 import { type Caller, ValidationError } from './context.js';
 import { type StreamReads, streamPages } from './streamPages.js';
+import { tenantEnd } from './tenantEnd.js';
 import {
   appendIfUnchanged,
   type LogAccess,
@@ -117,7 +119,11 @@ async function answerOf<Answer>(
   caller: Caller,
   request: KeyedRequest,
 ): Promise<Done<Answer>> {
-  return { ...(request.answer as Answer), position: await withDeadline(caller, eventStore.head()), isReplayed: true };
+  return {
+    ...(request.answer as Answer),
+    position: await withDeadline(caller, tenantEnd(eventStore, caller.tenant)),
+    isReplayed: true,
+  };
 }
 
 function streamOf({ tenant, actor }: Caller, { table, key }: Pick<Named, 'table' | 'key'>): string {

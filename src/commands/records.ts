@@ -1,4 +1,5 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then dispatches by the kind of table. */
+
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
@@ -27,6 +28,7 @@ import { writeOrder } from './orders/orderWriter.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableState.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
+import { tenantEnd } from './tenantEnd.js';
 import { withDeadline } from './writeStream.js';
 
 type Create<Input> = (
@@ -295,7 +297,7 @@ async function alreadyMade(
     const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };
   }
-  const position = await withDeadline(caller, eventStore.head());
+  const position = await withDeadline(caller, tenantEnd(eventStore, tenant));
   if (!(await withDeadline(caller, progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS))))) {
     throw new TryAgainError(notCaughtUp(assetType.name));
   }

@@ -1,10 +1,10 @@
 /** The tenants that a follower has: those with rows, and those that the log tells of. */
 import { tenantStream } from '../domain/streams.js';
+import { tenantOf } from '../domain/tenantOf.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWriter } from '../ports/rowStore.js';
 import { FollowedTenant } from './followedTenant.js';
 import type { FollowerNews } from './progress.js';
-import { tenantOf } from './tenantOf.js';
 
 export type TenantDeps = {
   readonly eventStore: Pick<EventStore, 'readStream'>;

@@ -5,13 +5,14 @@
  * reader reads the log for all of those together, and gives them back when it has come to where the first one is. So a slow
  * tenant slows itself.
  */
+
+import { concerns, tenantOf } from '../domain/tenantOf.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { FollowedTenant, type SlicesOf } from './followedTenant.js';
 import { FollowedTenants, type TenantDeps } from './followedTenants.js';
-import { concerns, tenantOf } from './tenantOf.js';
 import { Turns } from './turns.js';
 
 /** How much is read ahead, in rows that have to be made. */

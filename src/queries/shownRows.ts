@@ -2,8 +2,11 @@
 import type { RowProgress } from '../ports/progress.js';
 import { type RowReads, RowsUnavailableError, type SpaceRef, type SpaceState } from '../ports/rowStore.js';
 
+/** How long a read waits for the first rows of a tenant, in milliseconds. */
+const FIRST_ROWS_MS = 2_000;
+
 /** @throws RowsUnavailableError from reads of a tenant whose rows are not shown now */
-export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal'>): RowReads {
+export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal' | 'waitFor'>): RowReads {
   const requireShown = (tenant: string): void => {
     const refusal = progress.refusal(tenant);
     if (refusal !== undefined) throw new RowsUnavailableError(refusal);
@@ -19,8 +22,10 @@ export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal'>
     { tenant }: SpaceRef,
     ask: () => Promise<Answer>,
   ): Promise<Answer> => {
-    const answer = await shown(tenant, ask);
-    // A tenant is created with its first rows: where there are none, they are lost, and not told of yet.
+    let answer = await shown(tenant, ask);
+    // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
+    if (answer.state.progress === 0 && (await progress.waitFor(tenant, 1, FIRST_ROWS_MS)))
+      answer = await shown(tenant, ask);
     if (answer.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
     return answer;
   };

@@ -1,4 +1,5 @@
 /** Starts and commits sync sessions; a commit is carried out once (decision 0034). */
+
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
@@ -14,6 +15,7 @@ import { parseBody } from '../body.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { ownAppend } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
+import { tenantEnd } from '../tenantEnd.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, requireOpen, requireSent, type Unsent, unsentOf } from './syncState.js';
@@ -108,7 +110,12 @@ async function again(
   cleansUp: boolean,
 ) {
   if (cleansUp && operationId === undefined) throw new ConflictError(`${id} was committed without a clean-up.`);
-  return { deleted, operationId, position: await withDeadline(caller, eventStore.head()), differences: [] };
+  return {
+    deleted,
+    operationId,
+    position: await withDeadline(caller, tenantEnd(eventStore, caller.tenant)),
+    differences: [],
+  };
 }
 
 /** Checks the commit, and counts and shows what it would delete. */
@@ -172,7 +179,11 @@ async function endWithoutCleanUp(
       { type: 'SyncCommitted', data: { id, deleted: 0 } },
     ];
   });
-  return { deleted: 0, position: await withDeadline(caller, commands.eventStore.head()), differences: [] };
+  return {
+    deleted: 0,
+    position: await withDeadline(caller, tenantEnd(commands.eventStore, caller.tenant)),
+    differences: [],
+  };
 }
 
 type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
@@ -236,7 +247,10 @@ async function deleteUnseen(
   });
   const { state, revision } = written;
   const done = state.before ?? { deleted: state.counts.deleted, operationId: String(revision) };
-  return { done, position: written.position || (await withDeadline(caller, commands.eventStore.head())) };
+  return {
+    done,
+    position: written.position || (await withDeadline(caller, tenantEnd(commands.eventStore, caller.tenant))),
+  };
 }
 
 /** @throws ConflictError when too many other events stand before it */

@@ -13,6 +13,7 @@ import type { Queries } from '../../queries/queries.js';
 import { parseBody } from '../body.js';
 import { type Caller, type Commands, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
+import { tenantEnd } from '../tenantEnd.js';
 import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
@@ -72,7 +73,7 @@ export async function resendFailed(
   await checkWebhook(commands, caller, webhookId);
   const { eventStore, queries, progress } = commands;
   const patienceMs = patience(caller, SHOWN_WITHIN_MS);
-  const head = await eventStore.head();
+  const head = await tenantEnd(eventStore, caller.tenant);
   if (!(await progress.waitFor(caller.tenant, head, patienceMs))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }

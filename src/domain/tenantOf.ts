@@ -1,13 +1,15 @@
 /** Which tenant's rows an event may change. */
-import type { ErasureRecorded } from '../domain/erasure.js';
-import { ERASURES_STREAM, parseStream } from '../domain/streams.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+
+import type { ErasureRecorded } from './erasure.js';
+import { ERASURES_STREAM, parseStream } from './streams.js';
 
 /** Streams of which no row is made: keys of requests, ids that are taken, and what is of no tenant. */
 const WITHOUT_ROWS: readonly string[] = ['request', 'part', 'log'];
 
+type Recorded = { readonly stream: string; readonly type: string; readonly data: unknown };
+
 /** Undefined: no tenant's. */
-export function tenantOf({ stream, type, data }: RecordedEvent): string | undefined {
+export function tenantOf({ stream, type, data }: Recorded): string | undefined {
   if (type === 'ErasureRecorded' && stream === ERASURES_STREAM) return (data as ErasureRecorded['data']).tenant;
   const { category, tenant } = parseStream(stream);
   return WITHOUT_ROWS.includes(category) ? undefined : tenant;
