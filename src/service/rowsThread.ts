@@ -38,6 +38,9 @@ export type RowsThreadData = RowsConfig & {
 /** Starting a thread takes 200 ms of processor time. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
+/** A thread that was asked to stop and has not, as when an engine does not answer, is ended after this time. */
+const STOP_MS = 5_000;
+
 /** The same failure is logged again after this time. */
 const SAME_FAILURE_MS = 60_000;
 
@@ -100,10 +103,15 @@ export function startRowsThread(config: RowsConfig, { eventStore, log, tracer, o
     worker = started;
     started.on('message', receive);
     started.on('error', (error) => receive({ kind: 'failed', error }));
-    const stop = (): void => started.postMessage({ kind: 'stop' } satisfies AskedOfRows);
+    let timer: NodeJS.Timeout | undefined;
+    const stop = (): void => {
+      started.postMessage({ kind: 'stop' } satisfies AskedOfRows);
+      timer = setTimeout(() => void started.terminate(), STOP_MS);
+    };
     stopping.signal.addEventListener('abort', stop);
     await new Promise((resolve) => started.once('exit', resolve));
     stopping.signal.removeEventListener('abort', stop);
+    clearTimeout(timer);
     worker = undefined;
     for (const [id, end] of jobs)
       end({ kind: 'ended', id, error: new Error('The thread that did the work has ended.') });

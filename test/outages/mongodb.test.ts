@@ -8,6 +8,8 @@ import { scaled } from '../engines/timeScale.js';
 
 /** The default of REQUEST_TIMEOUT_MS, with a margin for a busy machine. */
 const REQUEST_MS = scaled(12_000);
+/** The rows' thread has 5 s to end. */
+const STOP_MS = scaled(8_000);
 
 describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(), () => {
   let server: MongoDbServer;
@@ -119,5 +121,30 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     await server.start();
     await becomesReady();
     expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
+  });
+
+  it.each([
+    ['hangs', async () => server.freeze(true), async () => server.freeze(false)],
+    [
+      'was killed and is back',
+      async () => {
+        await server.kill();
+        await server.start();
+      },
+      async () => undefined,
+    ],
+  ] as const)('a service that is stopped ends in time when it %s', async (_, disturb, mend) => {
+    await becomesReady();
+    await disturb();
+    try {
+      const startedAt = performance.now();
+      expect(await service.stop()).toBe(0);
+      expect(performance.now() - startedAt).toBeLessThan(STOP_MS);
+    } finally {
+      await mend();
+    }
+    await service.start();
+    await becomesReady();
+    await acme().create('dyn_stock_order', { notes: 'after' });
   });
 });
