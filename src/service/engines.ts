@@ -102,9 +102,12 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
   const { openMongoRowWriter } = await import('../adapters/rows/mongodb/writer.js');
   const { Shares, ShareLostError, shareOf } = await import('../adapters/rows/mongodb/shares.js');
   let changed = new AbortController();
-  const shares = new Shares({ url, owner, onChange: () => changed.abort() });
   // Only what is followed: a checkpoint says nothing of tenants that have just come to this process.
   let followed: readonly number[] = [];
+  const onBeat = (): void => {
+    if (shares.held().join() !== followed.join()) changed.abort();
+  };
+  const shares = new Shares({ url, owner, onBeat });
   const writer = openMongoRowWriter({
     url,
     shares: { held: () => followed, fenceOf: (tenant) => shares.fenceOf(tenant) },

@@ -26,24 +26,24 @@ export type SharesOptions = {
   /** Names the process. */
   readonly owner: string;
   readonly leaseMs?: number;
-  /** Called after each change of `held`. */
-  readonly onChange?: () => void;
+  /** Called after each renewal, also one that failed: `held` may be others. */
+  readonly onBeat?: () => void;
 };
 
 export class Shares {
   readonly #connection: MongoConnection;
   readonly #owner: string;
   readonly #leaseMs: number;
-  readonly #onChange: () => void;
+  readonly #onBeat: () => void;
   readonly #held = new Map<number, { readonly fence: number; until: number }>();
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
 
-  constructor({ url, owner, leaseMs = LEASE_MS, onChange = () => undefined }: SharesOptions) {
+  constructor({ url, owner, leaseMs = LEASE_MS, onBeat = () => undefined }: SharesOptions) {
     this.#connection = new MongoConnection({ url, socketTimeoutMs: leaseMs });
     this.#owner = owner;
     this.#leaseMs = leaseMs;
-    this.#onChange = onChange;
+    this.#onBeat = onBeat;
   }
 
   /** Takes what is free, and goes on with that in the background. @throws RowsUnavailableError */
@@ -70,11 +70,12 @@ export class Shares {
   #beatLater(): void {
     this.#beating = this.#beating
       .then(() => this.#connection.run((database) => this.#beat(database)))
-      .catch(() => undefined);
+      .catch(() => undefined)
+      // One that failed in the middle has changed some.
+      .finally(() => this.#onBeat());
   }
 
   async #beat(database: Database): Promise<void> {
-    const before = this.held().join();
     const { leases } = database;
     const until = performance.now() + this.#leaseMs;
     const now = await database.serverTime();
@@ -98,7 +99,6 @@ export class Shares {
       if (this.#held.size >= fair || this.#held.has(share) || (last !== undefined && isAlive(last))) continue;
       await this.#take(database, share, (last?.fence ?? 0) + 1, until, now);
     }
-    if (this.held().join() !== before) this.#onChange();
   }
 
   /** Of many that insert the same lease, one does. */
