@@ -123,7 +123,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
   });
 
-  it.each([
+  it.each<[string, () => Promise<void>, () => Promise<void>]>([
     ['hangs', async () => server.freeze(true), async () => server.freeze(false)],
     [
       'was killed and is back',
@@ -133,7 +133,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
       },
       async () => undefined,
     ],
-  ] as const)('a service that is stopped ends in time when it %s', async (_, disturb, mend) => {
+  ])('a service that is stopped ends in time when MongoDB %s', async (_, disturb, mend): Promise<void> => {
     await becomesReady();
     await disturb();
     try {
