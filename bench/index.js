@@ -14,7 +14,7 @@
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
  *   npm run bench -- --growth          each cost against the number of records, up to 1,000,000 or --records, and of tenants, up to
  *                                      5,000 or --tenants; about fifteen minutes; draws docs/growth.md
- *                                      with MONGODB_URL only the tenants, with the read models there, and prints the table
+ *                                      with MONGODB_URL only the tenants, with the rows there, and prints the table
  *   npm run bench -- --peers --records 10000 --only pocketbase     the same with one size, and only this peer
  */
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -23,7 +23,7 @@ const FILLERS = 32;
 /** Whose first batch is timed, and whose first create. */
 const TIMED = 10;
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
-/** Read models on the server that MONGODB_URL names, in a database of the run's own; everything else embedded. */
+/** Rows on the server that MONGODB_URL names, in a database of the run's own; everything else embedded. */
 const { MONGODB_URL = '' } = ownPlaces(process.env);
 /** The server of the tests that speaks MongoDB's protocol takes 75 ms for a create. */
 const REQUESTS = MONGODB_URL === '' ? 1_000 : 100;
