@@ -295,16 +295,19 @@ function ofDelivery(
       const { attempt, retryAt = null, notSent: _, ...outcome } = event.data;
       // The last attempt fails before the order does, so a failed order has no delivery that seems open.
       const isLast = attempt >= MAX_DELIVERY_ATTEMPTS;
-      const failed = isLast ? { state: 'failed', ended_at: at, reason: event.data.reason } : {};
-      return [patch({ retry_at: retryAt, ...failed }, { number: attempt, with: { ...outcome, endedAt: at } })];
+      const failed = isLast ? { state: 'failed', ended_at: at, ended: position, reason: event.data.reason } : {};
+      return [
+        patch({ retry_at: retryAt, ...failed }, { number: attempt, with: { ...outcome, endedAt: at, position } }),
+      ];
     }
     case 'DeliverySucceeded': {
       const { attempt, status, durationMs, responseBody = null } = event.data;
-      const outcome = { status, durationMs, reason: null, responseBody, endedAt: at };
-      return [patch({ state: 'succeeded', ended_at: at, retry_at: null }, { number: attempt, with: outcome })];
+      const outcome = { status, durationMs, reason: null, responseBody, endedAt: at, position };
+      const succeeded = { state: 'succeeded', ended_at: at, ended: position, retry_at: null };
+      return [patch(succeeded, { number: attempt, with: outcome })];
     }
     case 'DeliveryFailed':
-      return [patch({ state: 'failed', ended_at: at, reason: event.data.reason, retry_at: null })];
+      return [patch({ state: 'failed', ended_at: at, ended: position, reason: event.data.reason, retry_at: null })];
   }
 }
 

@@ -57,6 +57,8 @@ export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webho
   /** open, succeeded or failed. */
   string('state'),
   dateTime('ended_at'),
+  /** Of the event that ended it. */
+  number('ended'),
   longText('reason'),
   plainString('retry_at'),
   /** JSON text: each attempt by its number, without what is not known yet. */

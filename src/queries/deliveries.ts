@@ -1,6 +1,5 @@
 /** The delivery log: rows of a tenant's space, one for each delivery to a webhook, in the order in which they were requested. */
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
-import { sortValue } from '../domain/row.js';
 import { DELIVERIES } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { FieldCondition, Page, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
@@ -24,6 +23,8 @@ export type DeliveryAttempt = {
   readonly reason: string | null;
   /** The beginning of the answer's body. */
   readonly responseBody: string | null;
+  /** Of the event that ended it; null while it is under way. */
+  readonly position: Position | null;
 };
 
 /** `open`: requested and neither delivered nor given up. */
@@ -169,27 +170,26 @@ export class DeliveryQueries {
       const conditions = [equals('webhook_id', webhookId), equals('state', state), ...more];
       return (await this.#rowsOf(tenant, { ...asked, conditions })).rows.map(entryOf);
     };
+    // By position: clocks may have been put back meanwhile.
     const byEnd = (direction: 'asc' | 'desc') => ({
       sort: [
-        { field: 'ended_at', direction },
+        { field: 'ended', direction },
         { field: 'n', direction },
       ],
     });
     const [last] = await entries('succeeded', { ...byEnd('desc'), limit: 1 });
-    const lastSuccessAt = last?.endedAt ?? null;
-    const isSince = (time: string): boolean => lastSuccessAt === null || time > lastSuccessAt;
-    const since = lastSuccessAt === null ? [] : [compares('ended_at', 'gt', sortValue(lastSuccessAt) ?? '')];
+    const success = last?.attempts.at(-1)?.position ?? 0;
     const limit = HEALTH_DELIVERIES;
     // Attempts that a success has followed in the same delivery are earlier than that.
     const failing = await Promise.all([
       entries('open', { limit }),
-      entries('failed', { ...byEnd('asc'), limit }, ...since),
+      entries('failed', { ...byEnd('asc'), limit }, compares('ended', 'gt', success)),
     ]);
-    const failures = failing
-      .flat()
-      .flatMap(({ attempts }) => attempts.flatMap(({ reason, endedAt }) => (reason === null ? [] : (endedAt ?? []))))
-      .filter(isSince);
-    return { lastSuccessAt, failingSince: failures.sort()[0] ?? null };
+    const [first] = failing
+      .flatMap((found) => found.flatMap(({ attempts }) => attempts))
+      .filter(({ reason, position }) => reason !== null && position !== null && position > success)
+      .sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
+    return { lastSuccessAt: last?.endedAt ?? null, failingSince: first?.endedAt ?? null };
   }
 
   /** Open deliveries by webhook, of all tenants; webhooks without any are left out. */
@@ -263,7 +263,14 @@ function entryOf({ id, created, data }: StoredRow): DeliveryLogEntry {
   };
 }
 
-const UNENDED = { endedAt: null, durationMs: null, status: null, reason: null, responseBody: null } as const;
+const UNENDED = {
+  endedAt: null,
+  durationMs: null,
+  status: null,
+  reason: null,
+  responseBody: null,
+  position: null,
+} as const;
 
 function attemptsIn(text: string): readonly DeliveryAttempt[] {
   const byNumber: { readonly [attempt: string]: Omit<DeliveryAttempt, keyof typeof UNENDED> } = JSON.parse(text);

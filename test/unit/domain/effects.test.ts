@@ -222,8 +222,8 @@ const cases: readonly Case[] = [
     { attempt: 5, status: 500, durationMs: 2, reason: 'HTTP 500', responseBody: 'no', notSent: true },
     [
       delivery(
-        { retry_at: null, state: 'failed', ended_at: AT, reason: 'HTTP 500' },
-        { status: 500, durationMs: 2, reason: 'HTTP 500', responseBody: 'no', endedAt: AT },
+        { retry_at: null, state: 'failed', ended_at: AT, ended: 70, reason: 'HTTP 500' },
+        { status: 500, durationMs: 2, reason: 'HTTP 500', responseBody: 'no', endedAt: AT, position: 70 },
       ),
     ],
   ],
@@ -233,8 +233,8 @@ const cases: readonly Case[] = [
     { attempt: 5, status: 200, durationMs: 2 },
     [
       delivery(
-        { state: 'succeeded', ended_at: AT, retry_at: null },
-        { status: 200, durationMs: 2, reason: null, responseBody: null, endedAt: AT },
+        { state: 'succeeded', ended_at: AT, ended: 70, retry_at: null },
+        { status: 200, durationMs: 2, reason: null, responseBody: null, endedAt: AT, position: 70 },
       ),
     ],
   ],
@@ -242,7 +242,7 @@ const cases: readonly Case[] = [
     'DeliveryFailed',
     'delivery',
     { attempts: 5, reason: 'removed' },
-    [delivery({ state: 'failed', ended_at: AT, reason: 'removed', retry_at: null })],
+    [delivery({ state: 'failed', ended_at: AT, ended: 70, reason: 'removed', retry_at: null })],
   ],
   [
     'SyncStarted',

@@ -17,8 +17,8 @@ describe('the delivery log of a tenant', () => {
     }
   });
 
-  const happen = (n: number, type: string, data: object) =>
-    acme.append(deliveryStream('acme', id(n)), { events: [{ type, data }] });
+  const happen = (n: number, type: string, data: object, at?: string) =>
+    acme.append(deliveryStream('acme', id(n)), { events: [{ type, data }], ...(at !== undefined && { at }) });
   /** @returns position of the request */
   const request = (n: number, more: object = {}) =>
     happen(n, 'DeliveryRequested', {
@@ -60,8 +60,16 @@ describe('the delivery log of a tenant', () => {
       status: 500,
       reason: 'HTTP 500',
       responseBody: '',
+      position: begun - 1,
     };
-    const nothing = { endedAt: null, durationMs: null, status: null, reason: null, responseBody: null };
+    const nothing = {
+      endedAt: null,
+      durationMs: null,
+      status: null,
+      reason: null,
+      responseBody: null,
+      position: null,
+    };
     expect(await acme.queries.deliveries.delivery('acme', id(1))).toEqual({
       id: id(1),
       revision: 3,
@@ -163,5 +171,20 @@ describe('the delivery log of a tenant', () => {
     await miss(1, 2);
     expect(await health()).toEqual({ lastSuccessAt: minute(succeeded), failingSince: minute(again) });
     expect(await acme.queries.deliveries.healthOf('acme', 'idle')).toEqual({ lastSuccessAt: null, failingSince: null });
+  });
+
+  test('what came before the last success is told by the log, also where the clock was put back', async () => {
+    const health = () => acme.queries.deliveries.healthOf('acme', 'hook');
+    for (const n of [1, 2]) await request(n);
+    const [ahead, later] = [minute(600), minute(5)];
+    const missed = { attempt: 1, status: 500, durationMs: 9, reason: 'HTTP 500', responseBody: '' };
+    await begin(1);
+    await happen(1, 'DeliveryAttemptFailed', missed, ahead);
+    await begin(2);
+    await happen(2, 'DeliverySucceeded', { attempt: 1, status: 200, durationMs: 12 }, minute(4));
+    expect(await health()).toEqual({ lastSuccessAt: minute(4), failingSince: null });
+    await begin(1, 2);
+    await happen(1, 'DeliveryAttemptFailed', { ...missed, attempt: 2 }, later);
+    expect(await health()).toEqual({ lastSuccessAt: minute(4), failingSince: later });
   });
 });
