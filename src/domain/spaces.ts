@@ -26,7 +26,7 @@ export const ACTIVITY = space('activity', 'Activity', 'What people, clients and 
   string('kind'),
   string('table'),
   string('order_id'),
-  plainString('subject_kind'),
+  string('subject_kind'),
   string('subject_id'),
   plainString('actor_kind'),
   string('actor_id'),

@@ -26,8 +26,12 @@ export type FollowerNews =
   /** Tenants that are behind for a second and more, with the time of their oldest event that is not applied (ISO 8601). */
   | { readonly kind: 'behind'; readonly since: ReadonlyMap<string, string> };
 
-/** How often, in milliseconds, the rows are asked how far they are while somebody waits for them, and while nobody does. */
-const ASK_EVERY_MS = 5;
+/**
+ * How long, in milliseconds, until the rows are asked how far they are: soon for who has begun to wait, and at most each time
+ * twice as long, up to the next; and while nobody waits.
+ */
+const ASK_AFTER_MS = 5;
+const ASK_LATEST_MS = 40;
 const LOOK_EVERY_MS = 500;
 
 type Waiter = { readonly position: Position; readonly end: (isReached: boolean) => void };
@@ -55,6 +59,7 @@ export class Progress implements RowProgress {
   /** What the rows of a tenant lacked when somebody had waited in vain, and since when: also while nobody follows the log. */
   readonly #lacked = new Map<string, { readonly position: Position; readonly since: string }>();
   #isAsking = false;
+  #askAfterMs = ASK_AFTER_MS;
 
   constructor(
     rows: Pick<RowReads, 'progress'>,
@@ -172,6 +177,7 @@ export class Progress implements RowProgress {
       cancellation?.throwIfCancelled();
       // Nothing was told of the tenant since this process began, or nothing ever is.
       if (!this.#positions.has(tenant) || !this.#isTold) this.#ask(tenant).catch(reject);
+      this.#askAfterMs = ASK_AFTER_MS;
       if (!this.#isTold) this.#keepAsking();
     });
     return reached.finally(forget);
@@ -193,9 +199,11 @@ export class Progress implements RowProgress {
   async #keepAsking(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
+    this.#askAfterMs = ASK_AFTER_MS;
     while (this.#waiting.size + this.#lacked.size > 0) {
       const ref = this.#waiting.size > 0;
-      await delay(ref ? ASK_EVERY_MS : LOOK_EVERY_MS, undefined, { ref });
+      await delay(ref ? this.#askAfterMs : LOOK_EVERY_MS, undefined, { ref });
+      this.#askAfterMs = Math.min(2 * this.#askAfterMs, ASK_LATEST_MS);
       const tenants = new Set([...this.#waiting.keys(), ...this.#lacked.keys()]);
       // Who begins to wait while the engine is away is told why.
       await Promise.allSettled([...tenants].map((tenant) => this.#ask(tenant)));

@@ -79,17 +79,23 @@ export class SliceWriter {
     return 'done';
   }
 
-  /** Stores the progress. @throws RowsUnavailableError if another process has stored one that does not cover this slice */
-  async commit(fence: number): Promise<void> {
+  /**
+   * Stores the progress.
+   * @returns the tenant as it is stored then; undefined if another process had stored this slice already
+   * @throws RowsUnavailableError if it has stored something else
+   */
+  async commit(fence: number): Promise<TenantDocument | undefined> {
     const { _id, generation, position } = this.#tenant;
-    const spaces = [...this.#spaces].map(([name, { state }]) => [`spaces.${name}`, state] as const);
+    const spaces = [...this.#spaces].map(([name, { state }]) => [name, state] as const);
+    const moved = { position: this.#slice.position, fence };
     const { matchedCount } = await this.#database.tenants.updateOne(
       { _id, generation, position, fence: { $lte: fence } },
-      { $set: { position: this.#slice.position, fence, ...Object.fromEntries(spaces) } },
+      { $set: { ...moved, ...Object.fromEntries(spaces.map(([name, state]) => [`spaces.${name}`, state])) } },
     );
-    if (matchedCount === 1) return;
+    if (matchedCount === 1)
+      return { ...this.#tenant, ...moved, spaces: { ...this.#tenant.spaces, ...Object.fromEntries(spaces) } };
     const stored = await this.#database.tenants.findOne({ _id });
-    if (stored?.generation === generation && stored.position >= this.#slice.position) return;
+    if (stored?.generation === generation && stored.position >= this.#slice.position) return undefined;
     throw new RowsUnavailableError('Another process writes these rows.');
   }
 
@@ -129,10 +135,10 @@ export class SliceWriter {
   /** Puts, deletes and touches that wait. */
   async #writeRows(): Promise<void> {
     const writes = [...this.#spaces.values()].flatMap(({ waiting }) => waiting);
-    for (const space of this.#spaces.values()) {
-      if (space.waiting.length > 0) await this.#writeRowsOf(space, space.waiting);
-      space.waiting = [];
-    }
+    const spaces = [...this.#spaces.values()].filter(({ waiting }) => waiting.length > 0);
+    const outcomes = await Promise.allSettled(spaces.map((space) => this.#writeRowsOf(space, space.waiting)));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    for (const space of spaces) space.waiting = [];
     const positions = writes.map((write) =>
       write.kind === 'put' ? write.row.from : write.kind === 'delete' ? write.to : 0,
     );

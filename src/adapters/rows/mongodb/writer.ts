@@ -1,5 +1,7 @@
 /** What the follower writes to MongoDB. */
+
 import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type {
   Checkpoint,
   DumpLine,
@@ -24,6 +26,9 @@ import { Known, TenantRows } from './tenantRows.js';
 /** To count or end states of a very large table takes long. */
 const SOCKET_TIMEOUT_MS = 300_000;
 
+/** Tenants that are remembered as they were stored. */
+const MOST_STORED = 1_000;
+
 export type MongoRowWriterOptions = {
   readonly url: string;
   /** The tenants that it writes; by default all, and no other process may write. */
@@ -47,6 +52,8 @@ class MongoRowWriter implements RowWriter {
   readonly #sweeper: Sweeper;
   readonly #known = new Known(new Definitions());
   #isIndexed: Promise<void> | undefined;
+  /** Tenants as this writer has stored them last. What another process has stored since lets no commit through. */
+  readonly #stored = new LRUCache<string, TenantDocument>({ max: MOST_STORED });
 
   constructor({ url, shares = ALL_SHARES, sweepAfterMs }: MongoRowWriterOptions) {
     this.#connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
@@ -87,12 +94,14 @@ class MongoRowWriter implements RowWriter {
   #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
     const fence = this.#shares.fenceOf(tenant);
     return this.#connection.run(async (database) => {
-      const document = (await tenantIn(database, id)) ?? (await this.#create(database, tenant, id));
+      const document = (await this.#tenantIn(database, id)) ?? (await this.#create(database, tenant, id));
       if (slice.position <= document.position) return true;
       const writer = new SliceWriter(database, this.#known.definitions, document, slice);
       if ((await writer.write()) === 'clean-up goes on') return false;
       this.#shares.fenceOf(tenant);
-      await writer.commit(fence);
+      this.#stored.delete(id);
+      const stored = await writer.commit(fence);
+      if (stored !== undefined) this.#stored.set(id, stored);
       for (const s of writer.ending) this.#sweeper.noteEnded(s, slice.position);
       return true;
     });
@@ -100,6 +109,7 @@ class MongoRowWriter implements RowWriter {
 
   mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
     const fence = this.#shares.fenceOf(tenant);
+    this.#stored.delete(tenant);
     return this.#connection.run(async (database) => {
       const { _id } = (await tenantIn(database, tenant)) ?? (await this.#create(database, tenant, tenant));
       const parked = typeof state === 'object' ? state : undefined;
@@ -114,7 +124,10 @@ class MongoRowWriter implements RowWriter {
 
   async copy(tenant: string): Promise<RowCopy> {
     const id = copyId(tenant);
-    const discard = (): Promise<void> => this.#connection.run((database) => discardTenant(database, id));
+    const discard = (): Promise<void> => {
+      this.#stored.delete(id);
+      return this.#connection.run((database) => discardTenant(database, id));
+    };
     await discard();
     await this.#connection.run((database) => this.#create(database, tenant, id));
     return {
@@ -134,6 +147,7 @@ class MongoRowWriter implements RowWriter {
 
   remove(tenant: string): Promise<void> {
     this.#shares.fenceOf(tenant);
+    this.#stored.clear();
     return this.#connection.run(async (database) => {
       await discardTenant(database, copyId(tenant));
       await discardTenant(database, tenant);
@@ -143,6 +157,8 @@ class MongoRowWriter implements RowWriter {
   /** The earliest of the shares; the log's beginning, if one of them has none yet. */
   checkpoint(): Promise<Checkpoint | undefined> {
     const held = [...this.#shares.held()];
+    // Others may have written these tenants before.
+    this.#stored.clear();
     return this.#connection.run(async ({ checkpoints }) => {
       const [any] = await checkpoints.find().limit(1).toArray();
       if (any === undefined) return undefined;
@@ -173,13 +189,18 @@ class MongoRowWriter implements RowWriter {
 
   #ask<Result>(id: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> {
     return this.#connection.run(async (database) =>
-      ask(new TenantRows(database, this.#known, await tenantIn(database, id))),
+      ask(new TenantRows(database, this.#known, await this.#tenantIn(database, id))),
     );
+  }
+
+  /** All that a slice is made from is of one moment, so that what is late writes what others have written as well. */
+  async #tenantIn(database: Database, id: string): Promise<TenantDocument | undefined> {
+    return this.#stored.get(id) ?? (await tenantIn(database, id));
   }
 
   #progress(id: string): Promise<TenantProgress | undefined> {
     return this.#connection.run(async (database) => {
-      const document = await tenantIn(database, id);
+      const document = await this.#tenantIn(database, id);
       return document === undefined ? undefined : progressOf(document);
     });
   }
@@ -205,6 +226,7 @@ class MongoRowWriter implements RowWriter {
 
   #swap(tenant: string, id: string): Promise<void> {
     const fence = this.#shares.fenceOf(tenant);
+    this.#stored.clear();
     return this.#connection.run(async (database) => {
       const [copy, shown] = [await tenantIn(database, id), await tenantIn(database, tenant)];
       if (copy === undefined) return;
