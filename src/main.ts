@@ -378,7 +378,7 @@ const apiConfig = (config: Config): ApiConfig => ({
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
 });
 
-/** Embedded read models have one thread more than one tenant may use. */
+/** Embedded rows have one thread more than one tenant may use. */
 const listsAtOnce = (config: Config) =>
   config.MONGODB_URL === undefined
     ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }

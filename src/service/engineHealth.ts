@@ -108,7 +108,7 @@ export function registerSetAsideMetrics(registry: Registry, count: () => number)
   new Gauge({
     registers: [registry],
     name: 'damaged_files_set_aside',
-    help: 'Damaged files of read models and of the broker that were set aside since this process started.',
+    help: 'Damaged files of rows and of the broker that were set aside since this process started.',
     collect() {
       this.set(count());
     },

@@ -1,4 +1,4 @@
-/** Metrics of tenants from the read models: number of records, and time of the last synchronisation. */
+/** Metrics of tenants from the rows: number of records, and time of the last synchronisation. */
 import { Gauge, type Registry } from 'prom-client';
 import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -35,7 +35,7 @@ export class TenantFigures {
     this.#source = source;
   }
 
-  /** Records by tenant, and of all others together. Empty while the read models are away, rather than old. */
+  /** Records by tenant, and of all others together. Empty while the rows are away, rather than old. */
   async records(): Promise<readonly (readonly [tenant: string, records: number])[]> {
     await this.#refresh();
     const shown = this.#source.metrics.shown();
