@@ -95,10 +95,11 @@ export class Follower {
     if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
   }
 
-  /** Tries a parked tenant again. @returns why it is parked again; undefined if it is not */
+  /** Tries a parked tenant again. @returns why it is parked again; undefined if it is not @throws Error if it is not here */
   async retry(name: string): Promise<Parked | undefined> {
     const tenant = this.#tenants.get(name);
-    if (tenant?.parked === undefined) return undefined;
+    if (tenant === undefined) throw new Error(`There is no tenant ${name} here; another process may have it.`);
+    if (tenant.parked === undefined) return undefined;
     const outcome = new Promise<Parked | undefined>((resolve) => void this.#retries.set(tenant, resolve));
     this.#restart(tenant, tenant.position);
     const { signal } = this.#ending;

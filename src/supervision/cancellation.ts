@@ -2,6 +2,8 @@
  * Tells work that its result is no longer wanted. A cheap AbortSignal: creating and listening to a real one costs a
  * tenth of reading a short list.
  */
+import { setMaxListeners } from 'node:events';
+
 export class Cancellation {
   #reason: Error | undefined;
   #callbacks: Set<() => void> | undefined;
@@ -34,6 +36,8 @@ export class Cancellation {
   get signal(): AbortSignal {
     if (this.#signal !== undefined) return this.#signal;
     const controller = new AbortController();
+    // Each read of a request listens.
+    setMaxListeners(0, controller.signal);
     const abort = (): void => controller.abort(this.#reason);
     if (this.#reason === undefined) this.onCancel(abort);
     else abort();
