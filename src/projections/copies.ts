@@ -1,11 +1,13 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
 import type { Position } from '../ports/eventStore.js';
 import type { DumpLine, RowCopy, RowWriter } from '../ports/rowStore.js';
+import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions, Follower } from './follower.js';
 
 /** The most differences that are named, and the most that are counted. */
 const NAMED_DIFFERENCES = 100;
 const COUNTED_DIFFERENCES = 10_000;
+const COMPARED_AT_ONCE = 500;
 
 export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
@@ -75,7 +77,9 @@ async function differences(
   const [alone, aloneInCopy] = [new Unmatched(), new Unmatched()];
   const [ofShown, ofCopy] = [shown[Symbol.asyncIterator](), made[Symbol.asyncIterator]()];
   try {
-    for (;;) {
+    for (let compared = 0; ; compared += 1) {
+      // Other tenants have turns meanwhile, and the signal is heard.
+      if (compared % COMPARED_AT_ONCE === 0) await nextTurn();
       signal.throwIfAborted();
       const [one, other] = [await ofShown.next(), await ofCopy.next()];
       if (one.done === true && other.done === true) break;

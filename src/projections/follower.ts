@@ -60,6 +60,8 @@ export class Follower {
   readonly #turns: Turns;
   /** Copies have turns as tenants have. */
   readonly #copies = new Map<FollowedTenant, RowCopy>();
+  /** Tenants that are copied: one copy each. */
+  readonly #copied = new Set<string>();
   readonly #retries = new Map<FollowedTenant, (parked: Parked | undefined) => void>();
   readonly #ending = new AbortController();
   readonly #room = new WakeUp();
@@ -115,7 +117,18 @@ export class Follower {
   async withCopy<T>(name: string, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
-    await this.#untilFilled(tenant, options.signal);
+    if (this.#copied.has(name)) throw new Error(`The rows of ${name} are being copied already.`);
+    this.#copied.add(name);
+    try {
+      await this.#untilFilled(tenant, options.signal);
+      return await this.#useCopy(tenant, options, use);
+    } finally {
+      this.#copied.delete(name);
+    }
+  }
+
+  async #useCopy<T>(tenant: FollowedTenant, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
+    const { name } = tenant;
     const copy = await this.#deps.writer.copy(name);
     const copied = new FollowedTenant(name, { position: 0 });
     const { parked, position } = tenant;
