@@ -2,7 +2,7 @@
 import { tenantStream } from '../domain/streams.js';
 import { tenantOf } from '../domain/tenantOf.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { RowWriter } from '../ports/rowStore.js';
+import type { Parked, RowWriter } from '../ports/rowStore.js';
 import { FollowedTenant } from './followedTenant.js';
 import type { FollowerNews } from './progress.js';
 
@@ -37,6 +37,15 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
       const known = { position: Math.min(position, place), mark, isApart: mark !== undefined };
       this.#tenants.set(name, new FollowedTenant(name, known));
     }
+  }
+
+  /** Those whose rows are not shown. */
+  marked(): { readonly filling: readonly string[]; readonly parked: ReadonlyMap<string, Parked> } {
+    const marks = [...this.#tenants.values()].map(({ name, mark }) => [name, mark] as const);
+    return {
+      filling: marks.flatMap(([name, mark]) => (mark === 'filling' ? name : [])),
+      parked: new Map(marks.flatMap(([name, mark]) => (typeof mark === 'object' ? [[name, mark]] : []))),
+    };
   }
 
   [Symbol.iterator](): Iterator<FollowedTenant> {

@@ -62,6 +62,8 @@ export class Follower {
   readonly #copies = new Map<FollowedTenant, RowCopy>();
   /** Tenants that are copied: one copy each. */
   readonly #copied = new Set<string>();
+  /** Ends the copy of a tenant whose rows are lost. */
+  readonly #copying = new Map<string, AbortController>();
   readonly #retries = new Map<FollowedTenant, (parked: Parked | undefined) => void>();
   readonly #ending = new AbortController();
   readonly #room = new WakeUp();
@@ -84,6 +86,7 @@ export class Follower {
   async run(signal: AbortSignal): Promise<void> {
     const log = await this.#deps.eventStore.identity();
     await this.#begin(log);
+    this.#deps.onNews({ kind: 'begun', ...this.#tenants.marked() });
     this.#deps.onNews({ kind: 'read', position: this.#appliedTo });
     const running = AbortSignal.any([signal, this.#ending.signal]);
     const work = [this.#read(running), this.#readApart(running), this.#turns.run(running)];
@@ -129,12 +132,16 @@ export class Follower {
 
   async #useCopy<T>(tenant: FollowedTenant, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
     const { name } = tenant;
+    const lost = new AbortController();
+    this.#copying.set(name, lost);
+    const signal = AbortSignal.any([options.signal, lost.signal]);
     const copy = await this.#deps.writer.copy(name);
     const copied = new FollowedTenant(name, { position: 0 });
     const { parked, position } = tenant;
     this.#copies.set(copied, copy);
     try {
-      await this.#fillCopy(copied, tenant, options);
+      await this.#fillCopy(copied, tenant, { ...options, signal });
+      signal.throwIfAborted();
       return await use(copy);
     } catch (error) {
       if (parked !== undefined) tenant.park(parked, position);
@@ -142,7 +149,10 @@ export class Follower {
       throw error;
     } finally {
       this.#turns.leave(copied);
+      // Its turn may be about to end: what waits of it is not for the rows that are shown.
+      copied.forgetWaiting();
       this.#copies.delete(copied);
+      this.#copying.delete(name);
       tenant.isHeld = false;
       this.#turns.wake(tenant);
     }
@@ -157,8 +167,10 @@ export class Follower {
       this.#fillAgain(tenant, error);
     }
     const either = AbortSignal.any([signal, this.#ending.signal]);
-    while (tenant.mark === 'filling' && !either.aborted) await tenant.turnEnded.wait(undefined, either);
+    const isFilling = () => tenant.mark === 'filling' && this.#tenants.has(tenant);
+    while (isFilling() && !either.aborted) await tenant.turnEnded.wait(undefined, either);
     either.throwIfAborted();
+    if (!this.#tenants.has(tenant)) throw new Error(`There is no tenant ${tenant.name}.`);
   }
 
   /** Takes the copy in place of the tenant's rows. */
@@ -267,14 +279,17 @@ export class Follower {
     const { writer, slicesOf, onNews } = this.#deps;
     const copy = this.#copies.get(tenant);
     const { name } = tenant;
+    if (copy === undefined && !this.#tenants.has(tenant)) return;
     if (tenant.hasTurn) {
       const onApplied = (position: Position): void => {
         if (copy === undefined) onNews({ kind: 'applied', tenant: name, position });
       };
       try {
         const end = await tenant.turn(copy ?? writer, slicesOf, onApplied);
-        if (end === 'deleted') await this.#tenants.delete(tenant);
-        else if (end === 'parked' && copy === undefined) await this.#park(tenant);
+        if (end === 'deleted') {
+          await this.#tenants.delete(tenant);
+          this.#endRetry(tenant, undefined);
+        } else if (end === 'parked' && copy === undefined) await this.#park(tenant);
       } catch (error) {
         if (!(error instanceof RowsLostError) || copy !== undefined) throw error;
         this.#fillAgain(tenant, error);
@@ -283,7 +298,9 @@ export class Follower {
     if (this.#tenants.has(tenant)) await this.#showIfDue(tenant);
   }
 
-  #fillAgain(tenant: FollowedTenant, { message: reason, aside }: RowsLostError): void {
+  #fillAgain(tenant: FollowedTenant, error: RowsLostError): void {
+    const { message: reason, aside } = error;
+    this.#copying.get(tenant.name)?.abort(error);
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
     this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason, aside });
@@ -367,7 +384,8 @@ export class Follower {
   /** Keeps how far all events are applied, so that the next start reads little, and tells which tenants are behind. */
   async #keepCheckpoints(log: string, signal: AbortSignal): Promise<void> {
     let [kept, next] = [this.#place, this.#place];
-    let wasAnyBehind = false;
+    // What the follower before has told.
+    let wasAnyBehind = true;
     while (!signal.aborted) {
       await sleep(KEEP_EVERY_MS, signal);
       const since = behind(this.#tenants);

@@ -14,6 +14,12 @@ export type FollowerNews =
   /** The tenant's rows are made up to here. */
   | { readonly kind: 'applied'; readonly tenant: string; readonly position: Position }
   | { readonly kind: 'parked'; readonly tenant: string; readonly parked: Parked }
+  /** A follower begins, and has these tenants that are not shown: what was told before may be another process's by now. */
+  | {
+      readonly kind: 'begun';
+      readonly filling: readonly string[];
+      readonly parked: ReadonlyMap<string, Parked>;
+    }
   /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them; `aside`: to their file. */
   | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string; readonly aside?: string | undefined }
   /** It is filled, or no longer parked. */
@@ -74,6 +80,12 @@ export class Progress implements RowProgress {
     switch (news.kind) {
       case 'applied':
         this.#reach(news.tenant, news.position);
+        return;
+      case 'begun':
+        this.#filling.clear();
+        this.#parked.clear();
+        for (const tenant of news.filling) this.#filling.add(tenant);
+        for (const [tenant, parked] of news.parked) this.#parked.set(tenant, parked);
         return;
       case 'parked':
         this.#parked.set(news.tenant, news.parked);

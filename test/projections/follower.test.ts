@@ -335,16 +335,3 @@ test('a copy is given up when it is cancelled', async () => {
   await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
   await started.applied('acme', await log.item('acme', 'Two'));
 });
-
-test('of two copies of a tenant at once the second is refused, and the first is whole', async () => {
-  await log.create('acme');
-  const started = follow();
-  await started.applied('acme', await log.items('acme', 100));
-  await started.running('acme');
-  const first = rebuild(started.follower, 'acme', nothing);
-  await expect(verify(started.follower, rows, 'acme', nothing)).rejects.toThrow(
-    'The rows of acme are being copied already.',
-  );
-  expect(await first).toMatchObject({ tenant: 'acme' });
-  expect(await verify(started.follower, rows, 'acme', nothing)).toMatchObject({ differences: [], more: 0 });
-});

@@ -18,6 +18,8 @@ export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
     connection.run(async (database) => {
       const document = await tenantIn(database, tenant);
       if (document?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
+      if (document?.state === 'parked')
+        throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
       return ask(new TenantRows(database, known, document));
     });
   return {

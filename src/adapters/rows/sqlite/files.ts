@@ -16,7 +16,6 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAX_BYTES_CHECKED_AT_START } from '../../../domain/limits.js';
-import { codeOf } from '../../openSqlite.js';
 import { createTenantFile, UnusableRowsError } from './layout.js';
 
 const OF_TENANT = /^([^.]+)\.db$/;
@@ -75,9 +74,13 @@ export class RowFiles {
 
   /** Makes an empty file that is not shown yet. An older one is removed. */
   create(tenant: string): string {
-    const generation = Number(GENERATION.exec(this.#current(tenant) ?? '')?.[2] ?? 0) + 1;
-    const file = join(this.directory, `${tenant}.${generation}.db`);
-    this.removeFile(file);
+    let generation = Number(GENERATION.exec(this.#current(tenant) ?? '')?.[2] ?? 0);
+    let file: string;
+    // A copy may have the next number already.
+    do {
+      generation += 1;
+      file = join(this.directory, `${tenant}.${generation}.db`);
+    } while (existsSync(file));
     createTenantFile(file);
     return file;
   }
@@ -121,7 +124,8 @@ export class RowFiles {
       await log.datasync().finally(() => log.close());
     } catch (error) {
       // Then all is in the file itself, or it is gone.
-      if (codeOf(error) !== 'ENOENT') throw error;
+      const isGone = typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
+      if (!isGone) throw error;
     }
   }
 

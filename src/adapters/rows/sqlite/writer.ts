@@ -86,6 +86,10 @@ class SqliteRowWriter implements RowWriter {
   readonly #copies = new Map<string, { readonly file: string; readonly connection: Connection }>();
   /** Tenants whose progress the follower's file does not have. */
   readonly #moved = new Set<string>();
+  /** Tenants with commits that the disk may not have yet. */
+  readonly #unflushed = new Set<string>();
+  /** Losses that were found beside other work. */
+  readonly #found: RowsLostError[] = [];
 
   constructor(files: RowFiles) {
     this.#files = files;
@@ -98,6 +102,7 @@ class SqliteRowWriter implements RowWriter {
     return this.#on(tenant, (connection) => {
       const isWhole = applyTo(connection, slice);
       this.#moved.add(tenant);
+      this.#unflushed.add(tenant);
       return isWhole;
     });
   }
@@ -133,14 +138,16 @@ class SqliteRowWriter implements RowWriter {
     try {
       return this.#on(tenant, (connection) => connection.progress());
     } catch (error) {
-      if (error instanceof RowsLostError) return { position: 0, state: 'filling', rows: 0 };
-      throw error;
+      if (!(error instanceof RowsLostError)) throw error;
+      this.#found.push(error);
+      return { position: 0, state: 'filling', rows: 0 };
     }
   }
 
   async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
     while (!this.#on(tenant, (connection) => markIn(connection, state))) await delay(WAIT_FOR_INDEX_MS);
     this.#moved.add(tenant);
+    await this.#files.flush(tenant);
     this.#keepMoved();
   }
 
@@ -161,6 +168,7 @@ class SqliteRowWriter implements RowWriter {
         this.#open.delete(tenant);
         this.#files.show(tenant, file);
         this.#moved.add(tenant);
+        this.#unflushed.add(tenant);
         this.#keepMoved();
       },
       discard: () => this.#discard(tenant),
@@ -193,12 +201,21 @@ class SqliteRowWriter implements RowWriter {
 
   async keep(checkpoint: Checkpoint): Promise<void> {
     // After a power cut no rows may lack what the checkpoint says that they have.
-    await Promise.all([...this.#moved].map((tenant) => this.#files.flush(tenant)));
+    const unflushed = [...this.#unflushed];
+    this.#unflushed.clear();
+    try {
+      await Promise.all(unflushed.map((tenant) => this.#files.flush(tenant)));
+    } catch (error) {
+      for (const tenant of unflushed) this.#unflushed.add(tenant);
+      throw error;
+    }
     this.#keepMoved(checkpoint);
   }
 
   async lost(): Promise<readonly RowsLostError[]> {
-    return this.#files.takeLost().flatMap((tenant) => {
+    const found = this.#found.splice(0);
+    const marked = this.#files.takeLost().flatMap((tenant) => {
+      if (!this.#files.has(tenant)) return [];
       try {
         this.#open.delete(tenant);
         this.#on(tenant, ({ db }) => checkPages(db));
@@ -208,6 +225,7 @@ class SqliteRowWriter implements RowWriter {
         throw error;
       }
     });
+    return [...found, ...marked];
   }
 
   #keepMoved(checkpoint?: Checkpoint): void {
