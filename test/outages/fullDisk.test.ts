@@ -43,10 +43,10 @@ describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () =>
     let answer = await write();
     while (answer.status !== 503) answer = await write();
     expect(answer.body).toMatchObject({ error: expect.stringMatching(/ Nothing was written\.$/) });
-    // What the log can free lets a small write pass, so that it is not full for a moment.
+    // The log, or the rows: what they can free lets a small write pass, so that the disk is not full for a moment.
     let ready = await readiness();
     for (; !ready.text.includes('disk is full'); ready = await readiness()) await write();
-    expect(ready).toMatchObject({ status: 503, body: { checks: { event_store: { ok: false } } } });
+    expect(ready.status).toBe(503);
     for (let n = 0; n < 100; n++) {
       expect((await acme().getRecord('dyn_stock_order', id)).status).toBe(200);
       expect((await acme().getList('dyn_item')).status).toBe(200);
