@@ -13,6 +13,7 @@ import { sleep, WakeUp } from '../supervision/waiting.js';
 import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { FollowedTenant, type SlicesOf } from './followedTenant.js';
 import { FollowedTenants, type TenantDeps } from './followedTenants.js';
+import { cannotApply } from './tenantTexts.js';
 import { Turns } from './turns.js';
 
 /** How much is read ahead, in rows that have to be made. */
@@ -60,10 +61,8 @@ export class Follower {
   readonly #turns: Turns;
   /** Copies have turns as tenants have. */
   readonly #copies = new Map<FollowedTenant, RowCopy>();
-  /** Tenants that are copied: one copy each. */
-  readonly #copied = new Set<string>();
-  /** Ends the copy of a tenant whose rows are lost. */
-  readonly #copying = new Map<string, AbortController>();
+  /** Tenants that are copied, and what ends the copy of one whose rows are lost. */
+  readonly #copying = new Map<string, AbortController | undefined>();
   readonly #retries = new Map<FollowedTenant, (parked: Parked | undefined) => void>();
   readonly #ending = new AbortController();
   readonly #room = new WakeUp();
@@ -120,13 +119,13 @@ export class Follower {
   async withCopy<T>(name: string, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
-    if (this.#copied.has(name)) throw new Error(`The rows of ${name} are being copied already.`);
-    this.#copied.add(name);
+    if (this.#copying.has(name)) throw new Error(`The rows of ${name} are being copied already.`);
+    this.#copying.set(name, undefined);
     try {
       await this.#untilFilled(tenant, options.signal);
       return await this.#useCopy(tenant, options, use);
     } finally {
-      this.#copied.delete(name);
+      this.#copying.delete(name);
     }
   }
 
@@ -152,7 +151,6 @@ export class Follower {
       // Its turn may be about to end: what waits of it is not for the rows that are shown.
       copied.forgetWaiting();
       this.#copies.delete(copied);
-      this.#copying.delete(name);
       tenant.isHeld = false;
       this.#turns.wake(tenant);
     }
@@ -346,7 +344,7 @@ export class Follower {
         tenant.isHeld ? copied.next !== undefined || !copied.isWhole : copied.items > this.#readAhead.all;
       while (isAhead() && !signal.aborted) {
         await copied.turnEnded.wait(undefined, signal);
-        if (copied.parked !== undefined) throw new Error(notApplied(copied.parked));
+        if (copied.parked !== undefined) throw new Error(cannotApply(copied.parked));
       }
       signal.throwIfAborted();
       onProgress?.(copied.position, end());
@@ -401,6 +399,3 @@ export class Follower {
     }
   }
 }
-
-const notApplied = ({ eventType, position, error }: Parked): string =>
-  `The event ${eventType} at position ${position} cannot be applied: ${error}`;

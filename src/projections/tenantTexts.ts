@@ -6,6 +6,9 @@ import type { Parked } from '../ports/rowStore.js';
 export const notApplied = ({ eventType, position }: Pick<Parked, 'eventType' | 'position'>): string =>
   `the event ${eventType} at position ${position} could not be applied. Nothing is lost; an operator has to act.`;
 
+export const cannotApply = ({ eventType, position, error }: Parked): string =>
+  `The event ${eventType} at position ${position} cannot be applied: ${error}`;
+
 /** For operators: what could not be applied, and since when. */
 export const parkedSentence = ({ tenant, since, eventType, position, eventId }: ParkedTenant): string =>
   `${tenant} is parked since ${since}: ${eventType} at position ${position} (${eventId}) could not be applied.`;
