@@ -130,13 +130,12 @@ export class Follower {
   }
 
   async #useCopy<T>(tenant: FollowedTenant, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
-    const { name } = tenant;
+    const { name, parked, position } = tenant;
     const lost = new AbortController();
     this.#copying.set(name, lost);
     const signal = AbortSignal.any([options.signal, lost.signal]);
     const copy = await this.#deps.writer.copy(name);
     const copied = new FollowedTenant(name, { position: 0 });
-    const { parked, position } = tenant;
     this.#copies.set(copied, copy);
     try {
       await this.#fillCopy(copied, tenant, { ...options, signal });
