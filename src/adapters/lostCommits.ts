@@ -10,6 +10,7 @@
  * Format: https://www.sqlite.org/fileformat2.html#walformat
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { errorCode } from '../supervision/errorCode.js';
 
 const HEADER = 32;
 const FRAME_HEADER = 24;
@@ -109,7 +110,7 @@ function open(wal: string): number | undefined {
   try {
     return openSync(wal, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 /** SQLite's driver, which only this file knows: a build of better-sqlite3 that brings its binaries (decision 0015). */
 import Driver from '@rocicorp/zero-sqlite3';
+import { errorCode } from '../supervision/errorCode.js';
 
 export type Database = Driver.Database;
 export type Statement<Parameters extends unknown[] = unknown[], Row = unknown> = Driver.Statement<Parameters, Row>;
@@ -12,6 +13,6 @@ export const openSqlite = (file: string, options?: Driver.Options): Database => 
  * copies of the driver, each with its own class.
  */
 export const codeOf = (error: unknown): string => {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  const code = String(errorCode(error) ?? '');
   return code.startsWith('SQLITE_') ? code : '';
 };

@@ -5,6 +5,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../supervision/errorCode.js';
 
 type CheckpointKey = { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
@@ -56,7 +57,7 @@ async function makeKey(directory: string): Promise<void> {
     await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
     await link(draft, join(directory, FIRST_KEY_FILE));
   } catch (error) {
-    if (!(typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }

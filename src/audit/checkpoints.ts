@@ -1,6 +1,7 @@
 /** Signed checkpoints of the tree: made, kept as the last one, and published for others to keep. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../supervision/errorCode.js';
 import type { CheckpointKeys } from './checkpointKeys.js';
 import type { LogTree } from './logTree.js';
 import { storedRoot } from './merkle.js';
@@ -67,7 +68,7 @@ export async function lastCheckpoint(
     const [note, { mtime }] = await Promise.all([readFile(file, 'utf8'), stat(file)]);
     return { ...parseCheckpoint(openNote(note, keys)), note, at: mtime };
   } catch (error) {
-    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     if (error instanceof InvalidNoteError) throw new InvalidNoteError(`${file}: ${error.message}`);
     throw error;
   }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errorCode } from '../supervision/errorCode.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile } from './merkle.js';
 
 /** The tile is missing, or has another length than a tile of its width. */
@@ -76,11 +77,8 @@ export class TileFiles {
     try {
       return await readFile(join(this.#directory, path));
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
+      if (errorCode(error) === 'ENOENT') return undefined;
       throw error;
     }
   }
 }
-
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;

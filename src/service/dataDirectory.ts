@@ -2,6 +2,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
+import { errorCode } from '../supervision/errorCode.js';
 
 /** The id of the log that the directory belongs to. */
 export const LOG_ID_FILE = 'log-id';
@@ -60,7 +61,7 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
       if (await isMended(path)) mended.push(path);
     } catch (error) {
       // Another process may have removed it, as SQLite does with its side files.
-      if (codeOf(error) !== 'ENOENT') open.push(`${path} (${codeOf(error)})`);
+      if (errorCode(error) !== 'ENOENT') open.push(`${path} (${errorCode(error) ?? String(error)})`);
     }
   }
   return { mended, open };
@@ -77,7 +78,7 @@ async function pathsIn(directory: string, name: string): Promise<readonly string
   try {
     return [name, ...(await readdir(join(directory, name))).map((file) => join(name, file))];
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
 }
@@ -91,6 +92,3 @@ async function isMended(path: string): Promise<boolean> {
   await chmod(path, mode & 0o7700);
   return true;
 }
-
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : String(error);

@@ -4,6 +4,7 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type SecretBox, UnopenableSecretError } from '../commands/context.js';
 import type { Config } from '../config.js';
+import { errorCode } from '../supervision/errorCode.js';
 
 const ALGORITHM = 'aes-256-gcm';
 const SECRET_KEY_BYTES = 32;
@@ -94,7 +95,7 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
       );
     return key;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
@@ -107,7 +108,7 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   try {
     await link(draft, file);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }
@@ -115,6 +116,3 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   if (key === undefined) throw new Error(`The key file ${file} vanished while it was made.`);
   return key;
 }
-
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;

@@ -16,6 +16,7 @@ import {
 import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
 import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
+import { errorCode } from '../supervision/errorCode.js';
 import { createSecretBox, installationKeys, knownInstallationKeys } from './secretBox.js';
 
 type KeyConfig = Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>;
@@ -121,7 +122,7 @@ async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { errorCode } from '../supervision/errorCode.js';
 
 /** Finds all addresses of a host name, as `dns.lookup` with `all` does. */
 export type LookUpAll = (
@@ -115,7 +116,7 @@ async function byDns(resolver: () => Resolve, names: readonly string[], lookupMs
     const settled = await ask(resolver(), name, until - performance.now());
     const found = settled.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (found.length > 0) return found;
-    const failures = settled.flatMap((result) => (result.status === 'rejected' ? [codeOf(result.reason)] : []));
+    const failures = settled.flatMap((result) => (result.status === 'rejected' ? [errorCode(result.reason)] : []));
     if (failures.some((code) => SILENT.includes(code))) {
       throw new NameServersSilentError(`the name servers of ${name} did not answer in time`);
     }
@@ -144,8 +145,6 @@ async function ask(
 }
 
 const SILENT: readonly unknown[] = ['ETIMEOUT', 'ECANCELLED'];
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 
 /** The lookup of this process. */
 export const receiverLookUp: LookUpAll = createReceiverLookUp();

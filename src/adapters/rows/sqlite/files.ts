@@ -16,6 +16,7 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAX_BYTES_CHECKED_AT_START } from '../../../domain/limits.js';
+import { errorCode } from '../../../supervision/errorCode.js';
 import { createTenantFile, UnusableRowsError } from './layout.js';
 
 const OF_TENANT = /^([^.]+)\.db$/;
@@ -124,8 +125,7 @@ export class RowFiles {
       await log.datasync().finally(() => log.close());
     } catch (error) {
       // Then all is in the file itself, or it is gone.
-      const isGone = typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
-      if (!isGone) throw error;
+      if (errorCode(error) !== 'ENOENT') throw error;
     }
   }
 
