@@ -59,6 +59,12 @@ function asideOf(file: string): readonly string[] {
 
 const inOneLine = (said: string): string => said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
 
+/** Looks at all pages. @returns SQLite's description of the first damage */
+export function firstFault(db: Database): string | undefined {
+  const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
+  return said === 'ok' ? undefined : said;
+}
+
 type DamageCheck = {
   /** Opens it read-only: otherwise closing would copy the write-ahead log into the file. */
   readonly isOnlyRead?: boolean;
@@ -81,8 +87,8 @@ export function damageOf(
   try {
     db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: isOnlyRead });
     if (isWhole || statSync(file).size <= MAX_BYTES_CHECKED_AT_START) {
-      const [first = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
-      if (first !== 'ok') return inOneLine(first);
+      const fault = firstFault(db);
+      if (fault !== undefined) return inOneLine(fault);
     } else db.prepare('SELECT count(*) FROM sqlite_master').get();
     return !mayLackCommits && lacksCommits(`${file}-wal`)
       ? 'commits are missing in the middle of its write-ahead log'

@@ -1,5 +1,6 @@
 /** Small SQLite files that are made from the log: the contents of another version are ignored, and a damaged file is removed. */
 import { rmSync } from 'node:fs';
+import { isDamage } from './damagedFiles.js';
 import { type Database, openSqlite } from './openSqlite.js';
 
 type DerivedFile = {
@@ -11,8 +12,21 @@ type DerivedFile = {
   readonly timeoutMs: number;
 };
 
-/** Opens the file, and creates it if it is missing. */
-export function openDerived(file: string, { version, schema, timeoutMs }: DerivedFile): Database {
+/**
+ * Opens the file, and creates it if it is missing. A damaged one is removed first.
+ * @param use begins to use it: damage that it meets counts as well
+ */
+export function openDerived<Used>(file: string, kind: DerivedFile, use: (db: Database) => Used): Used {
+  try {
+    return opened(file, kind, use);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    removeDerived(file);
+    return opened(file, kind, use);
+  }
+}
+
+function opened<Used>(file: string, { version, schema, timeoutMs }: DerivedFile, use: (db: Database) => Used): Used {
   const db = openSqlite(file, { timeout: timeoutMs });
   try {
     db.pragma('journal_mode = WAL');
@@ -26,7 +40,7 @@ export function openDerived(file: string, { version, schema, timeoutMs }: Derive
         db.pragma(`user_version = ${version}`);
       }).immediate();
     }
-    return db;
+    return use(db);
   } catch (error) {
     db.close();
     throw error;

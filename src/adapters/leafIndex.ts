@@ -2,8 +2,7 @@
 
 import { MAX_FOUND_LEAVES } from '../domain/limits.js';
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
-import { isDamage } from './damagedFiles.js';
-import { openDerived, removeDerived } from './derivedSqlite.js';
+import { openDerived } from './derivedSqlite.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
 import type { Database } from './openSqlite.js';
 
@@ -33,19 +32,13 @@ const SCHEMA = `
 type PlaceRow = Omit<TreePlace, 'eventId'> & { readonly eventId: string | null };
 type LeafRow = { readonly id: string; readonly leaf: number; readonly after: number };
 
-/** Opens the file, and creates it if it is missing. A damaged one is removed first: the log is read again. */
-export function openLeafIndex(file: string): LeafIndex {
-  try {
-    return new SqliteLeafIndex(open(file));
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    removeDerived(file);
-    return new SqliteLeafIndex(open(file));
-  }
-}
-
-const open = (file: string): Database =>
-  openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: BUSY_TIMEOUT_MS });
+/** Opens the file, and creates it if it is missing. After damage the log is read again. */
+export const openLeafIndex = (file: string): LeafIndex =>
+  openDerived(
+    file,
+    { version: FILE_VERSION, schema: SCHEMA, timeoutMs: BUSY_TIMEOUT_MS },
+    (db) => new SqliteLeafIndex(db),
+  );
 
 class SqliteLeafIndex implements LeafIndex {
   readonly #db: Database;

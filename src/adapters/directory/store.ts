@@ -52,20 +52,11 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 
   get #statements(): Statements {
-    this.#opened ??= this.#removingDamaged(() => open(this.#file));
+    this.#opened ??= open(this.#file);
     return this.#opened;
   }
 
-  /** Removes a damaged file, so that the next use creates a good one. @throws what the use throws */
-  #removingDamaged<T>(use: () => T): T {
-    try {
-      return use();
-    } catch (error) {
-      this.#removeDamaged(error);
-      throw error;
-    }
-  }
-
+  /** The next use creates a good file in place of a damaged one. */
   #removeDamaged(error: unknown): void {
     if (!isDamage(error)) return;
     this.#opened?.db.close();
@@ -132,9 +123,10 @@ class SqliteDirectoryStore implements DirectoryStore {
     const statements = this.#statements;
     const { db } = statements;
     try {
-      this.#removingDamaged(() => db.exec('BEGIN IMMEDIATE'));
+      db.exec('BEGIN IMMEDIATE');
     } catch (error) {
       if (codeOf(error) === 'SQLITE_BUSY') return 'later';
+      this.#removeDamaged(error);
       throw error;
     }
     try {
@@ -152,17 +144,12 @@ class SqliteDirectoryStore implements DirectoryStore {
 
 type Statements = { readonly db: Database } & ReturnType<typeof prepare>;
 
-function open(file: string): Statements {
-  const db = openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: OPEN_TIMEOUT_MS });
-  try {
+const open = (file: string): Statements =>
+  openDerived(file, { version: FILE_VERSION, schema: SCHEMA, timeoutMs: OPEN_TIMEOUT_MS }, (db) => {
     // From here on, a writer that would have to wait stores a moment later instead.
     db.pragma('busy_timeout = 0');
     return { db, ...prepare(db) };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-}
+  });
 
 function prepare(db: Database) {
   return {

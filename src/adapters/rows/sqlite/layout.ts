@@ -1,4 +1,5 @@
 /** The tables of a tenant's file of rows, and how a connection to it is opened. */
+import { firstFault } from '../../damagedFiles.js';
 import { type Database, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
@@ -81,8 +82,8 @@ export function openTenantFile(
 
 /** @throws SQLite's error, if pages are damaged */
 export function checkPages(db: Database): void {
-  const [said = ''] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
-  if (said !== 'ok') throw Object.assign(new Error(said), { code: 'SQLITE_CORRUPT' });
+  const fault = firstFault(db);
+  if (fault !== undefined) throw Object.assign(new Error(fault), { code: 'SQLITE_CORRUPT' });
 }
 
 /** Makes an empty file of rows. Nobody else has it open. */

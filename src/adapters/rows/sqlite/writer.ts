@@ -17,7 +17,7 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { isDamage } from '../../damagedFiles.js';
-import { openDerived, removeDerived } from '../../derivedSqlite.js';
+import { openDerived } from '../../derivedSqlite.js';
 import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
 import { Changes } from './changes.js';
 import { Connection } from './connection.js';
@@ -60,21 +60,12 @@ const FOLLOWER = `
   CREATE TABLE tenants (tenant TEXT PRIMARY KEY, progress TEXT NOT NULL) WITHOUT ROWID;
 `;
 
-/** A damaged one is made again: the files of all tenants are opened, and the log is read from the beginning. */
-function openFollowerFile(file: string): Database {
-  const open = (): Database => openDerived(file, { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 });
-  let db: Database | undefined;
-  try {
-    db = open();
+/** In place of a damaged one, the files of all tenants are opened, and the log is read from the beginning. */
+const openFollowerFile = (file: string): Database =>
+  openDerived(file, { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 }, (db) => {
     checkPages(db);
     return db;
-  } catch (error) {
-    db?.close();
-    if (!isDamage(error)) throw error;
-    removeDerived(file);
-    return open();
-  }
-}
+  });
 
 /** Codes of SQLite that say that this row is wrong, not the engine. */
 const REFUSED = /^SQLITE_(TOOBIG|CONSTRAINT|MISMATCH)/;
