@@ -1,5 +1,6 @@
 /** Several processes that write rows into one MongoDB, and what is cut, late or refused there. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { MongoConnection } from '#app/adapters/rows/mongodb/connection.js';
 import { openMongoRowReads } from '#app/adapters/rows/mongodb/reads.js';
 import { SHARES, ShareLostError, Shares, shareOf } from '#app/adapters/rows/mongodb/shares.js';
 import { openMongoRowWriter } from '#app/adapters/rows/mongodb/writer.js';
@@ -245,6 +246,20 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await expect(refused).rejects.toThrow(`the row ${large.id} of places`);
     expect(await acme.ids({})).toEqual([]);
     await Promise.all([store.writer.close(), store.reads.close()]);
+  });
+
+  test('a connection that is lost while rows are inserted is an outage', async () => {
+    const url = new URL(mongoDb.freshUrl());
+    const proxy = await TcpProxy.start(Number(url.port));
+    url.port = String(proxy.port);
+    const connection = new MongoConnection({ url: url.href, socketTimeoutMs: 0 });
+    const insert = connection.run(async ({ garbage }) => {
+      await garbage.findOne({});
+      await proxy.dispose();
+      await garbage.insertMany([{ _id: 'one' } as never]);
+    });
+    await expect(insert).rejects.toThrow(RowsUnavailableError);
+    await connection.close();
   });
 
   test('both sides open while the server is away, and say so when they are used', async () => {

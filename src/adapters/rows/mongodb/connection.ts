@@ -168,6 +168,9 @@ function troubleOf(error: unknown): 'away' | 'busy' | undefined {
 }
 
 function isAway(error: unknown): boolean {
+  // What the connection threw, without its class. Codes of the server are numbers.
+  if (error instanceof MongoBulkWriteError && typeof error.code !== 'number')
+    return [error.writeErrors].flat().length === 0;
   if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
   if (error instanceof MongoNetworkError) return true;
   if (error instanceof MongoError) return AWAY_ERRORS.has(error.name);
