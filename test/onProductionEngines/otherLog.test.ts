@@ -2,7 +2,8 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
 import { ENGINE_START_MS } from '../engines/mongodb.js';
 import { describeProductionEngines, startProductionEngines } from '../engines/productionEngines.js';
@@ -12,15 +13,17 @@ describeProductionEngines(() => {
     'what another log made is refused',
     async () => {
       const { env, dispose } = await startProductionEngines();
-      const ownLog = { ...env, EVENTSTORE_URL: '' };
+      const receiver = await Receiver.start();
+      const ownLog = { ...env, ...quickDelivery(receiver), EVENTSTORE_URL: '' };
       const service = async (settings: { readonly [name: string]: string }) =>
         new Service(await mkdtemp(join(tmpdir(), 'other-log-')), settings);
       const first = await service(ownLog);
       const acme = await first.createTenant('acme', 'dyn_stock_order');
       await first.start();
-      await acme.create('dyn_item', { external_id: 'A', name: 'Tea' });
-      // The relay writes its checkpoint a second after it has passed something.
-      await wait(3_000);
+      // With the job is stored how far the log has been relayed.
+      await addWebhook(acme, receiver.url('/hook'));
+      await approve(acme, (await validatedOrder(acme)).order.id);
+      await receiver.received('/hook', 1);
       await first.stop();
       const [one, two] = [
         await service({ ...ownLog, RABBITMQ_URL: '' }),
@@ -29,6 +32,7 @@ describeProductionEngines(() => {
       await expect(one.start()).rejects.toThrow(/The rows were made of another event log/);
       await expect(two.start()).rejects.toThrow(/The webhook jobs were made of another event log/);
       for (const each of [first, one, two]) await each.dispose();
+      await receiver.stop();
       await dispose();
     },
     ENGINE_START_MS,
