@@ -55,7 +55,7 @@ export class UnopenableSecretError extends Error {
 export type Commands = {
   readonly eventStore: EventStore;
   readonly queries: Queries;
-  readonly progress: Pick<RowProgress, 'waitFor'>;
+  readonly progress: Pick<RowProgress, 'waitFor' | 'isTold'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;

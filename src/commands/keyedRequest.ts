@@ -114,14 +114,10 @@ async function carryOut<Answer extends object>(
 }
 
 /** The stored answer, with a position from which reads show the change. */
-async function answerOf<Answer>(
-  { eventStore }: LogAccess,
-  caller: Caller,
-  request: KeyedRequest,
-): Promise<Done<Answer>> {
+async function answerOf<Answer>(commands: Application, caller: Caller, request: KeyedRequest): Promise<Done<Answer>> {
   return {
     ...(request.answer as Answer),
-    position: await withDeadline(caller, tenantEnd(eventStore, caller.tenant)),
+    position: await withDeadline(caller, tenantEnd(commands, caller.tenant)),
     isReplayed: true,
   };
 }

@@ -297,7 +297,7 @@ async function alreadyMade(
     const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };
   }
-  const position = await withDeadline(caller, tenantEnd(eventStore, tenant));
+  const position = await withDeadline(caller, tenantEnd(commands, tenant));
   if (!(await withDeadline(caller, progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS))))) {
     throw new TryAgainError(notCaughtUp(assetType.name));
   }

@@ -9,8 +9,13 @@ export type ParkedTenant = Parked & { readonly tenant: string };
 
 export interface RowProgress {
   /**
-   * Resolves true as soon as the tenant's rows show the position, whether or not the event there is the tenant's; false after
-   * `timeoutMs`, and at once while the tenant is parked.
+   * Whether this process follows the log for all tenants. If not, only positions of a tenant's own events can be waited for
+   * (`commands/tenantEnd.ts`).
+   */
+  readonly isTold: boolean;
+  /**
+   * Resolves true as soon as the tenant's rows show the position; false after `timeoutMs`, and at once while the tenant is
+   * parked.
    */
   waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */

@@ -54,7 +54,7 @@ export type ProgressOptions = {
 
 export class Progress implements RowProgress {
   readonly #rows: Pick<RowReads, 'progress'>;
-  readonly #isTold: boolean;
+  readonly isTold: boolean;
   readonly #maxStalenessSeconds: number;
   readonly #positions = new Map<string, Position>();
   readonly #parked = new Map<string, Parked>();
@@ -72,7 +72,7 @@ export class Progress implements RowProgress {
     { isTold, maxStalenessSeconds = Number.POSITIVE_INFINITY }: ProgressOptions,
   ) {
     this.#rows = rows;
-    this.#isTold = isTold;
+    this.isTold = isTold;
     this.#maxStalenessSeconds = maxStalenessSeconds;
   }
 
@@ -111,7 +111,7 @@ export class Progress implements RowProgress {
       case 'read':
         this.#read = news.position;
         // A follower that shares the tenants with others speaks of its own ones.
-        if (!this.#isTold) return;
+        if (!this.isTold) return;
         for (const tenant of [...this.#waiting.keys(), ...this.#lacked.keys()])
           if (this.#isRead(tenant)) this.#end(tenant, news.position);
         return;
@@ -168,7 +168,7 @@ export class Progress implements RowProgress {
   async waitFor(tenant: string, position: Position, timeoutMs: number, cancellation?: Cancellation): Promise<boolean> {
     if ((this.#positions.get(tenant) ?? 0) >= position) return true;
     if (!this.#isRead(tenant)) return false;
-    if (this.#isTold && this.#read >= position) return true;
+    if (this.isTold && this.#read >= position) return true;
     const waiters = this.#waiting.get(tenant) ?? new Set();
     this.#waiting.set(tenant, waiters);
     let forget = (): void => undefined;
@@ -188,9 +188,9 @@ export class Progress implements RowProgress {
       };
       cancellation?.throwIfCancelled();
       // Nothing was told of the tenant since this process began, or nothing ever is.
-      if (!this.#positions.has(tenant) || !this.#isTold) this.#ask(tenant).catch(reject);
+      if (!this.#positions.has(tenant) || !this.isTold) this.#ask(tenant).catch(reject);
       this.#askAfterMs = ASK_AFTER_MS;
-      if (!this.#isTold) this.#keepAsking();
+      if (!this.isTold) this.#keepAsking();
     });
     return reached.finally(forget);
   }

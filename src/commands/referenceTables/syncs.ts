@@ -104,7 +104,7 @@ export async function commitSync(
 type Check = (counts: CleanUpCounts, unsent?: Unsent) => void;
 
 async function again(
-  { eventStore }: Application,
+  commands: Application,
   caller: Caller,
   { id, deleted, operationId }: SyncCommitted['data'],
   cleansUp: boolean,
@@ -113,7 +113,7 @@ async function again(
   return {
     deleted,
     operationId,
-    position: await withDeadline(caller, tenantEnd(eventStore, caller.tenant)),
+    position: await withDeadline(caller, tenantEnd(commands, caller.tenant)),
     differences: [],
   };
 }
@@ -181,7 +181,7 @@ async function endWithoutCleanUp(
   });
   return {
     deleted: 0,
-    position: await withDeadline(caller, tenantEnd(commands.eventStore, caller.tenant)),
+    position: await withDeadline(caller, tenantEnd(commands, caller.tenant)),
     differences: [],
   };
 }
@@ -249,7 +249,7 @@ async function deleteUnseen(
   const done = state.before ?? { deleted: state.counts.deleted, operationId: String(revision) };
   return {
     done,
-    position: written.position || (await withDeadline(caller, tenantEnd(commands.eventStore, caller.tenant))),
+    position: written.position || (await withDeadline(caller, tenantEnd(commands, caller.tenant))),
   };
 }
 

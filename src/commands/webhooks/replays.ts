@@ -73,8 +73,8 @@ export async function resendFailed(
   await checkWebhook(commands, caller, webhookId);
   const { eventStore, queries, progress } = commands;
   const patienceMs = patience(caller, SHOWN_WITHIN_MS);
-  const head = await tenantEnd(eventStore, caller.tenant);
-  if (!(await progress.waitFor(caller.tenant, head, patienceMs))) {
+  const head = await eventStore.head();
+  if (!(await progress.waitFor(caller.tenant, await tenantEnd(commands, caller.tenant), patienceMs))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();

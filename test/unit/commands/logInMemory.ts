@@ -40,8 +40,7 @@ export class LogInMemory {
         },
         readSlice: async (stream: string, range: SliceRange) => sliceOf(this.stream(stream), range),
         lastAppend: async (stream: string) => this.stream(stream).at(-1),
-        // What rows show is not asked of here.
-        readBackwards: async () => ({ events: [] }),
+        head: async () => this.#position,
       },
       queries: {
         records: {
@@ -57,7 +56,7 @@ export class LogInMemory {
               .slice(0, count),
         },
       },
-      progress: { waitFor: async () => true },
+      progress: { isTold: true, waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
       newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,
     } as unknown as Commands);

@@ -4,6 +4,7 @@ import { type Database, MongoConnection } from './connection.js';
 import { Definitions } from './definitions.js';
 import { progressOf } from './documents.js';
 import { Indexes } from './indexes.js';
+import { shareOf } from './shares.js';
 import { Known, TenantRows } from './tenantRows.js';
 
 /** Longer than the longest query. */
@@ -31,8 +32,14 @@ export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
       connection.run(async (database) => new TenantRows(database, known, await tenantIn(database, tenant)).spaces()),
     progress: (tenant) =>
       connection.run(async (database) => {
-        const document = await tenantIn(database, tenant);
-        return document === undefined ? undefined : progressOf(document);
+        const [document, kept] = await Promise.all([
+          tenantIn(database, tenant),
+          database.checkpoints.findOne({ _id: shareOf(tenant) }),
+        ]);
+        const progress = document && progressOf(document);
+        if (progress?.state !== 'running') return progress;
+        // Its writer has found nothing of it in between.
+        return { ...progress, position: Math.max(progress.position, kept?.position ?? 0) };
       }),
     async close() {
       await Promise.all([connection.close(), indexes.close()]);
