@@ -2,10 +2,8 @@
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import { nextTurn } from '../supervision/waiting.js';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
-import type { LongNumbers } from './jsonText.js';
-import { parseJson } from './jsonText.js';
+import { type LongNumbers, parseJson } from './jsonText.js';
 
 /**
  * Resolves to the parsed body. Throws HttpError: 415 for another content type or charset, 413 for too many bytes or
@@ -19,17 +17,13 @@ type ReadOptions = {
   readonly longNumbers?: LongNumbers;
 };
 
-/** Bytes beyond which a body is parsed in a turn of the event loop of its own. */
-const LARGE_BODY_BYTES = 65_536;
-
 export function jsonBodyReader({ limitBytes, longNumbers = 'asObject' }: ReadOptions): BodyReader {
   const read = bytesReader(limitBytes);
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);
     const bytes = await read(req, res);
-    if (bytes.length > LARGE_BODY_BYTES) await nextTurn();
     if (bytes.length === 0) throw badRequest('The body is empty; a JSON object is expected.');
-    return await parseJson(utf8Text(bytes), longNumbers);
+    return parseJson(utf8Text(bytes), longNumbers);
   };
 }
 

@@ -97,9 +97,9 @@ function createCommand(): Command {
 }
 
 /** Parses as for a request: nothing is rounded or dropped. @throws UsageError */
-async function jsonValue(text: string): Promise<unknown> {
+function jsonValue(text: string): unknown {
   try {
-    return await parseJson(text, 'refused');
+    return parseJson(text, 'refused');
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     throw new UsageError(`--custom-data must be a JSON object, such as '{"warehouse":"north"}'. ${error.reason}`);
@@ -107,7 +107,7 @@ async function jsonValue(text: string): Promise<unknown> {
 }
 
 async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
-  const body = { url, name, events, custom_data: customData === undefined ? undefined : await jsonValue(customData) };
+  const body = { url, name, events, custom_data: customData === undefined ? undefined : jsonValue(customData) };
   const { id, secret } = await withTenant(tenant, ({ commands, checkTarget }) =>
     createWebhook(commands, operator(tenant), body, checkTarget),
   );

@@ -37,9 +37,7 @@ export const MAX_SHOWN_NAME = 64;
 export const MAX_JSON_DEPTH = 32;
 /** Values in a JSON body, including objects and arrays: they cost time to parse beside the bytes. 1,000 items of 204 fields fit. */
 export const MAX_JSON_VALUES = 210_000;
-/** Members of one object of a JSON body: an object of more is slow to build and to walk through. */
-export const MAX_JSON_MEMBERS = 10_000;
-/** Digits of a number in a JSON body: before the point, after it, and in the exponent, each. A double holds 17. */
+/** Characters of a number in a JSON body. A double holds 17 digits. */
 export const MAX_DIGITS = 1_000;
 
 /** Bytes of a sign-in or a token request: its sender is not authenticated yet. */

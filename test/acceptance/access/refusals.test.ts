@@ -116,9 +116,8 @@ const BODIES: readonly Row[] = [
   ['RFC 8259 §4', 'of a setting', 400, 'POST', CLIENTS, raw('{"name":"A","name":"B"}'), twice('name')],
   ['RFC 8259 §4', 'deep within', 400, 'POST', WEBHOOKS, webhookWith('{"a":{"b":1,"b":2}}'), twice('custom_data.a.b')],
   ['§8', '33 levels', 400, 'POST', BATCH, raw('['.repeat(33)), 'nested deeper than 32 levels'],
-  ['§8', 'a number of 1,001 digits', 400, 'POST', ITEMS, raw('7'.repeat(1_001)), 'more than 1000 digits'],
+  ['§8', 'a number of 1,001 characters', 400, 'POST', ITEMS, raw('7'.repeat(1_001)), 'more than 1000 characters'],
   ['§8', '210,001 values', 413, 'POST', BATCH, raw(`[${'0,'.repeat(210_000)}0]`), 'more than 210000 values'],
-  ['§8', '10,001 members', 413, 'POST', BATCH, () => raw(`{${names(10_001)}}`), 'more than 10000 members'],
   ['§8', '9 MB', 413, 'POST', BATCH, () => raw(`{"items":["${'x'.repeat(9_000_000)}"]}`), '8388608 bytes'],
   [
     '§8',
@@ -131,7 +130,6 @@ const BODIES: readonly Row[] = [
   ],
   ['§5.4', '9 MB of a stranger', 401, 'POST', BATCH, () => ({ raw: ' '.repeat(9_000_000), token: null })],
 ];
-const names = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join(',');
 
 const VALUES: readonly Row[] = [
   ['§4.7', 'no items', 422, 'POST', BATCH, body({ items: [] }), ['items']],

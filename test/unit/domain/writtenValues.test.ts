@@ -12,7 +12,7 @@ function taken(type: FieldType, value: unknown): { readonly shown: string } | { 
 }
 
 /** As `taken`, of a number that stands in a body as it is. */
-const takenNumber = async (type: FieldType, number: string) => taken(type, await parseJson(number));
+const takenNumber = async (type: FieldType, number: string) => taken(type, parseJson(number));
 
 /** `-12.50e1` is -125 times ten to the power of 0: the same for all forms of a value, and for no other one. */
 function exactly(text: string): string {
