@@ -2,33 +2,10 @@
  * ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). If an answer has no tag of its own, the tag is a hash of
  * its bytes.
  */
-import { createHash } from 'node:crypto';
 import type { Request } from 'express';
-import { type Precondition, tagOf } from '../commands/preconditions.js';
-import { Pauses } from '../supervision/waiting.js';
+import type { Precondition } from '../commands/preconditions.js';
 import { badRequest } from './errors.js';
 import type { Encoding } from './jsonAnswer.js';
-import { bytesOf, type JsonText } from './jsonAnswer.js';
-
-/** Bytes to hash without a pause. */
-const PIECE_BYTES = 1_048_576;
-
-/** The tag of an answer without one of its own. */
-export async function tagOfText(body: JsonText): Promise<string> {
-  if (typeof body === 'string') return tagOf(body);
-  const [only, ...others] = body;
-  if (others.length === 0 && bytesOf(body) <= PIECE_BYTES) return tagOf(only ?? '');
-  const pauses = new Pauses();
-  const hash = createHash('sha256');
-  for (const part of body) {
-    const bytes = typeof part === 'string' ? Buffer.from(part) : part;
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-      hash.update(bytes.subarray(at, at + PIECE_BYTES));
-      if (pauses.isDue()) await pauses.take();
-    }
-  }
-  return tagOf(hash.digest());
-}
 
 /** The header field's value. A compressed answer has other bytes, so its strong tag differs. */
 export const etag = (tag: string, encoding?: Encoding): string =>

@@ -15,7 +15,7 @@ import { RowsUnavailableError } from '../ports/rowStore.js';
 import { AnswerTooLargeError } from '../queries/rowText.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
-import { sendJson } from './jsonAnswer.js';
+import { sendBody } from './jsonAnswer.js';
 import { loggedPath } from './requestContext.js';
 
 /** An error answer that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
@@ -169,6 +169,6 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
       return;
     }
     const { status, body, headers } = expected ?? answer(500, 'Server error', ids.requestId);
-    sendJson(res, status, JSON.stringify(body), headers);
+    sendBody(res, status, JSON.stringify(body), headers);
   };
 }

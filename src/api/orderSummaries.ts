@@ -10,7 +10,6 @@ import { type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from '.
 import type { RecordQueries } from '../queries/records.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { mapWithPauses } from '../supervision/waiting.js';
 import * as json from './openapi/schema.js';
 import { type PageText, recordsOf, textsOf } from './pageRecords.js';
 
@@ -51,12 +50,12 @@ export async function withSummaries(
 ): Promise<string> {
   const search = { source, tenant, cancellation };
   const texts = textsOf(page);
-  const orders = await recordsOf(page);
+  const orders = recordsOf(page);
   const parts = await partsOf(search, orders);
   const known = orders.filter(({ id }) => parts.has(id));
   const heads = known.map((record): SnapshotPart => ({ table: tenant.orderModel, record }));
   const related = await relatedTo(search, [...heads, ...[...parts.values()].flat()]);
-  const summaries = await mapWithPauses(orders, (order) => {
+  const summaries = orders.map((order) => {
     const own = parts.get(order.id);
     if (own === undefined) return null;
     return summaryOf(tenant, { table: tenant.orderModel, order, parts: own, related });
@@ -150,7 +149,7 @@ async function relatedTo(
   records: readonly SnapshotPart[],
 ): Promise<ExportSnapshot['related']> {
   const wanted = new Map<string, { readonly relation: Relationship; readonly values: Set<string> }>();
-  await mapWithPauses(records, ({ table, record }) => {
+  for (const { table, record } of records) {
     for (const relation of assetTypeOf(tenant, table).relationships) {
       const value = nameIn(record, relation.field);
       const isReference = relation.kind === 'belongs_to' && assetTypeOf(tenant, relation.table).role === 'reference';
@@ -160,7 +159,7 @@ async function relatedTo(
       wanted.set(name, entry);
       entry.values.add(value);
     }
-  });
+  }
   const found = new Map<string, Map<string, RecordView>>();
   const read = async ({ table, key }: Relationship, values: readonly string[]): Promise<void> => {
     const ofTable = found.get(table) ?? new Map<string, RecordView>();

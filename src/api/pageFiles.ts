@@ -71,7 +71,7 @@ export class PageFiles {
     this.#read.set(name, file);
     const { type, tag, bytes, compressed } = file;
     return {
-      body: [bytes],
+      body: bytes,
       compressed,
       tag,
       headers: {

@@ -1,6 +1,5 @@
 /** The records of a page that a query has made as one text. */
 import type { RecordView } from '../domain/assetTypes/assetType.js';
-import { mapWithPauses } from '../supervision/waiting.js';
 
 /** The records' JSON texts, joined by commas. */
 export type PageText = string | Uint8Array;
@@ -17,6 +16,5 @@ export function textsOf(page: PageText): readonly { readonly id: string; readonl
   });
 }
 
-/** Parses them without holding the event loop. */
-export const recordsOf = (page: PageText): Promise<RecordView[]> =>
-  mapWithPauses(textsOf(page), ({ text }): RecordView => JSON.parse(text));
+export const recordsOf = (page: PageText): readonly RecordView[] =>
+  textsOf(page).map(({ text }): RecordView => JSON.parse(text));

@@ -5,7 +5,6 @@ import { recordId, tenantOf } from '../commands/tables.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { MAX_HISTORY_PAGE_BYTES, MAX_RECORD_HISTORY } from '../domain/limits.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../queries/recordHistory.js';
-import { encodeWithPauses } from '../supervision/waiting.js';
 import { limitOf } from './activity.js';
 import { actorsShown, type ShownActor } from './actors.js';
 import { revisionCursor } from './assets/operations.js';
@@ -89,13 +88,7 @@ export async function recordHistoryReply(
   if (page === undefined) throw unknownRecord(assetType, id);
   const actors = page.entries.map(({ event }) => event.actor);
   const shown = await actorsShown(commands, tenantOf(commands, tenant), actors, context.deadline);
-  const texts = function* (): Generator<string> {
-    for (const [index, entry] of page.entries.entries()) {
-      const text = JSON.stringify(entryView.show({ entry, actor: shown(entry.event.actor) }));
-      yield `${index === 0 ? '' : ','}${text}`;
-    }
-  };
+  const data = page.entries.map((entry) => entryView.show({ entry, actor: shown(entry.event.actor) }));
   const next = page.next === undefined ? null : `${requestUrl(req, config)}?cursor=${page.next}&limit=${limit}`;
-  const entries = await encodeWithPauses(texts(), context.deadline);
-  return { body: ['{"data":[', ...entries, `],"links":${JSON.stringify({ next })}}`] };
+  return { body: JSON.stringify({ data, links: { next } }) };
 }

@@ -43,7 +43,7 @@ async function printOrder(id: string, { tenant: name, json }: OrderOptions): Pro
     const shown = stepsShown(source, tenant);
     let steps = 0;
     for await (const step of replaySteps(source, { tenant, orderId: id.toLowerCase(), from: { revision: 0 } })) {
-      if (json) process.stdout.write(`${steps === 0 ? '{"data":[' : ','}${Buffer.concat(await shown.text(step))}`);
+      if (json) process.stdout.write(`${steps === 0 ? '{"data":[' : ','}${await shown.text(step)}`);
       else printLines(...linesOf(await shown.forPeople(step)));
       steps += 1;
     }

@@ -15,7 +15,6 @@ import { kindsOf } from '../../queries/operations.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
 import { rowText } from '../../queries/rowText.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -82,12 +81,13 @@ const gone = (): HttpError =>
   );
 
 /** Records are JSON text already. */
-function* changeTexts({ changed }: ChangesPage, { fields }: AssetType): Generator<string> {
-  for (const [index, { id, row }] of changed.entries()) {
-    const record = row === undefined ? null : rowText(row, fields);
-    yield `${index === 0 ? '' : ','}{"id":"${id}","deleted":${row === undefined},"record":${record}}`;
-  }
-}
+const changeTexts = ({ changed }: ChangesPage, { fields }: AssetType): string =>
+  changed
+    .map(({ id, row }) => {
+      const record = row === undefined ? null : rowText(row, fields);
+      return `{"id":"${id}","deleted":${row === undefined},"record":${record}}`;
+    })
+    .join();
 
 export const changes: Resource = {
   tag: 'assets',
@@ -151,7 +151,7 @@ export const changes: Resource = {
         };
         const advice = () => 'Ask again.';
         const { page, cursor } = await api.lists.run({ tenant, context: req.context, advice, find });
-        const data = await encodeWithPauses(changeTexts(page, assetType));
+        const data = changeTexts(page, assetType);
         const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
         return { body: envelope(data, links, { next_cursor: cursor, has_more: page.hasMore }) };
       },

@@ -8,7 +8,6 @@ import type { RowReads } from '../../ports/rowStore.js';
 import { type Comparison, comparisonOf, DIFFERENCE_KINDS, type DifferenceKind } from '../../queries/past.js';
 import type { RecordJson } from '../../queries/rowText.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -100,7 +99,7 @@ export async function compareReply(
       const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
       const links = { next: next === null ? null : `${url}&cursor=${next}` };
       const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
-      return { body: envelope(await encodeWithPauses(entryTexts(entries)), links, meta) };
+      return { body: envelope(entryTexts(entries), links, meta) };
     },
   });
 }
@@ -154,11 +153,10 @@ async function entriesOf(
 }
 
 /** Records are JSON text already. */
-function* entryTexts(entries: readonly Entry[]): Generator<string> {
-  for (const [at, { id, kind, before, after }] of entries.entries()) {
-    yield `${at === 0 ? '' : ','}{"id":"${id}","change":"${kind}","before":${before},"after":${after}}`;
-  }
-}
+const entryTexts = (entries: readonly Entry[]): string =>
+  entries
+    .map(({ id, kind, before, after }) => `{"id":"${id}","change":"${kind}","before":${before},"after":${after}}`)
+    .join();
 
 export const compare: Resource = {
   tag: 'assets',

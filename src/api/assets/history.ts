@@ -3,10 +3,9 @@ import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
 import type { StoredHistoryEntry } from '../../queries/orderHistory.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
-import type { JsonText } from '../jsonAnswer.js';
+import type { AnswerBody } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
 import type { Resource } from '../routes/operation.js';
@@ -54,7 +53,7 @@ export async function historyPage(
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
-): Promise<JsonText | undefined> {
+): Promise<AnswerBody | undefined> {
   const { page, perPage } = parsePaging(query);
   const { entries, total, ...place } = await lists.run({
     tenant: order.tenant,
@@ -66,12 +65,7 @@ export async function historyPage(
   const actors = entries.map(({ actor }) => actor);
   const { deadline } = req.context;
   const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors, deadline);
-  const texts = function* (): Generator<string> {
-    for (const [index, entry] of entries.entries()) {
-      yield `${index === 0 ? '' : ','}${entryText({ ...entry, actor: shown(entry.actor) })}`;
-    }
-  };
-  const records = await encodeWithPauses(texts(), deadline);
+  const records = entries.map((entry) => entryText({ ...entry, actor: shown(entry.actor) })).join();
   const list = { page, perPage, kept: [], url: requestUrl(req, config), total };
   return collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } });
 }

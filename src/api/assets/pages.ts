@@ -10,8 +10,9 @@ import type { Position } from '../../ports/eventStore.js';
 import type { Filter } from '../../queries/conditions.js';
 import type { ListBehind, RecordsBehind } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
-import type { JsonText } from '../jsonAnswer.js';
+import type { AnswerBody } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
+import type { PageText } from '../pageRecords.js';
 import type { QueryParameter } from '../routes/operation.js';
 import type { ListQuery, Paging } from './listQuery.js';
 
@@ -42,17 +43,14 @@ type PageOf = Paging & {
   readonly place?: { readonly before: number; readonly count: number; readonly pages: number };
 };
 
-/** JSON texts, joined by commas. */
-type Joined = string | Uint8Array | readonly Uint8Array[];
-
-export function envelope(records: Joined, links: object, meta: object): JsonText {
+export function envelope(records: PageText, links: object, meta: object): AnswerBody {
   const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
   if (typeof records === 'string') return `{"data":[${records}${rest}`;
-  return ['{"data":[', ...(records instanceof Uint8Array ? [records] : records), rest];
+  return Buffer.concat([Buffer.from('{"data":['), records, Buffer.from(rest)]);
 }
 
 /** A page of a list. */
-export function collectionEnvelope(records: Joined, list: PageOf): JsonText {
+export function collectionEnvelope(records: PageText, list: PageOf): AnswerBody {
   const { page, perPage, total, place = placeOf(list) } = list;
   const lastPage = Math.max(1, place.pages);
   const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
@@ -147,7 +145,7 @@ export function exportEnvelope(
   { records, next }: RecordsBehind,
   mark: string,
   { url, perPage, kept }: Pick<ListQuery, 'perPage' | 'kept'> & { readonly url: string },
-): JsonText {
+): AnswerBody {
   const cursor = next === undefined ? null : toCursor(mark, [next.createdAt, next.id]);
   const linkTo = (to: string): string =>
     `${url}?${new URLSearchParams([['cursor', to], ['perPage', String(perPage)], ...kept])}`;

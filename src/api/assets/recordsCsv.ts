@@ -1,7 +1,6 @@
 /** The records of a table as CSV, page by page: for spreadsheets, and to be changed and imported again. */
 import type { Request } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { mapWithPauses } from '../../supervision/waiting.js';
 import { cellOf, csvLine, csvPage } from '../csv.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
@@ -47,7 +46,7 @@ export async function recordsCsvReply(
     { name: 'created_at', type: 'DateTime' },
     { name: 'updated_at', type: 'DateTime' },
   ];
-  const lines = await mapWithPauses(await recordsOf(records), (record) =>
+  const lines = recordsOf(records).map((record) =>
     csvLine(columns.map(({ name, type }) => cellOf(record[name], type))),
   );
   const linkTo = (cursor: string): string =>

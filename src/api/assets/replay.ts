@@ -8,7 +8,6 @@ import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_STEPS } from '../../domain/limits.js
 import { orderStream } from '../../domain/streams.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
-import { type JsonText, joined } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { type ReplayPlace, type ReplaySource, replaySteps } from '../replay/steps.js';
 import { replayPage, replaySchemas, stepsShown } from '../replay/text.js';
@@ -58,7 +57,7 @@ export async function replayReply(
   tenant: Tenant,
   orderId: string,
   parameters: URLSearchParams,
-): Promise<JsonText | undefined> {
+): Promise<string | undefined> {
   const { cursor } = parseQuery(query, parameters);
   await untilShown(api, tenant.name);
   const source = replaySource(api, tenant.name);
@@ -68,10 +67,7 @@ export async function replayReply(
   const stream = orderStream(tenant.name, orderId);
   if (page.steps.length === 0 && (await api.commands.eventStore.lastAppend(stream)) === undefined) return undefined;
   const next = page.next === undefined ? null : `${requestUrl(req, api.config)}?cursor=${cursorOf(page.next)}`;
-  const texts = page.steps.flatMap((step, index): readonly (string | Uint8Array)[] =>
-    index === 0 ? step : [',', ...step],
-  );
-  return joined(['{"data":[', ...texts, `],"links":${JSON.stringify({ next })}}`]);
+  return `{"data":[${page.steps.join()}],"links":${JSON.stringify({ next })}}`;
 }
 
 export const clientReplay: Resource = {

@@ -10,7 +10,7 @@ import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Api } from '../deps.js';
 import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
-import { sendJson } from '../jsonAnswer.js';
+import { sendBody } from '../jsonAnswer.js';
 import { type BodyReader, bytesReader, jsonBodyReader, utf8Text } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
@@ -215,7 +215,7 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
   if (code === 'invalid_client' && authorization !== undefined && origin === undefined) {
     res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
   }
-  sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
+  sendBody(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };
 
 /** Lost if the process ends before; the client's next token makes up for it. */

@@ -71,5 +71,5 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: UserC
     'Content-Type': ZIP_TYPE,
     'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,
   };
-  return { body, headers };
+  return { body: Buffer.concat(body), headers };
 }

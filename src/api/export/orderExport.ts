@@ -10,7 +10,6 @@ import { MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { Pauses } from '../../supervision/waiting.js';
 import { type ReplaySource, replaySteps } from '../replay/steps.js';
 import { stepsShown } from '../replay/text.js';
 import { howToCheck } from './howToCheck.js';
@@ -99,20 +98,16 @@ async function replayFiles(source: ReplaySource, exported: Exported) {
   const head = { tenant: tenant.name, order_id: orderId, exported_at: exportedAt };
   const shown = stepsShown(source, tenant, cancellation);
   const deliveries = new Set<string>();
-  const pauses = new Pauses();
   await asJson.write(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
   await asPage.write(pageBegin({ orderId, tenant: tenant.name, exportedAt }));
   let steps = 0;
   for await (const step of replaySteps(source, { tenant, orderId, from: { revision: 0 }, cancellation })) {
     for (const { id } of step.deliveries) deliveries.add(id);
-    await asJson.write(steps === 0 ? '' : ',\n', ...(await shown.text(step)));
+    await asJson.write(steps === 0 ? '' : ',\n', await shown.text(step));
     steps += 1;
     requireFew(steps);
     requireRoom(asJson.bytes + asPage.bytes, exported);
-    for (const piece of stepSection(await shown.forPeople(step))) {
-      await asPage.write(piece);
-      if (pauses.isDue()) await pauses.take();
-    }
+    await asPage.write(...stepSection(await shown.forPeople(step)));
   }
   await asJson.write('\n]}\n');
   await asPage.write(PAGE_END);

@@ -5,12 +5,10 @@ import { tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
-import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { AUDIT_SCOPE, DATA_SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
-import { nextTurn } from '../../supervision/waiting.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
 import { badRequest, HttpError } from '../errors.js';
@@ -135,14 +133,10 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
 
 type TableSchemas = { readonly schemas: Schemas; readonly bytes: number };
 
-/** Takes a while for some hundred fields, so other requests run between the steps. */
-async function schemasOf(assetType: AssetType): Promise<TableSchemas> {
+function schemasOf(assetType: AssetType): TableSchemas {
   const schemas: Record<string, JsonSchema> = {};
-  recordSchemas(assetType);
-  await nextTurn();
   for (const [kind, schema] of kindsOf(assetType)) {
     Object.assign(schemas, named(tableSchemaName[kind](assetType.name), schema()));
-    await nextTurn();
   }
   return { schemas, bytes: JSON.stringify(schemas).length };
 }
@@ -268,7 +262,7 @@ export const openApi: Resource = {
         if (isOperatorHost(requestHost(req, api.config), api.config)) {
           const title = "Dynamic Assets: the operator's API";
           const { body, tag } = await api.operatorOpenApi({ origin, title, orderModel: ORDER_MODELS[0], tables: [] });
-          return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
+          return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
         }
         await resolveTenant(api, req, res);
         const seesAll = await maySeeAll(api, req, res);
@@ -282,13 +276,13 @@ export const openApi: Resource = {
             orderModel,
             tables: [],
           });
-          return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
+          return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
         }
         const names = namedTables(query);
         const tables =
           names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
         const { body, tag } = await api.openApi({ origin, title, orderModel, tables: [...new Set(tables)] });
-        return { headers: { 'Cache-Control': 'no-cache' }, body: [body], tag };
+        return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
       },
     },
   },

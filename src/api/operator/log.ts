@@ -12,7 +12,6 @@ import {
 } from '../../domain/limits.js';
 import { isProvable, parseStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { Pauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type OperatorCall, type Reply, type Resource } from '../routes/operation.js';
@@ -136,7 +135,6 @@ async function logPage(api: Api, call: OperatorCall): Promise<Reply> {
     (kind === undefined || type === kind) &&
     occurredAt < until;
   const found: RecordedEvent[] = [];
-  const pauses = new Pauses();
   let [looked, characters] = [0, 0];
   const placeOf = ({ position, revision }: RecordedEvent): number => (query.stream === undefined ? position : revision);
   for await (const { events, next } of pieces(api.operator, query, await startOf(api, query))) {
@@ -151,7 +149,6 @@ async function logPage(api: Api, call: OperatorCall): Promise<Reply> {
     }
     if (next === undefined) break;
     if (looked >= MAX_LOG_PAGE_EVENTS || characters >= MAX_LOG_PAGE_CHARACTERS) return reply(next);
-    if (pauses.isDue()) await pauses.take();
   }
   return reply(undefined);
 

@@ -6,7 +6,7 @@ import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, approveOrderOnce, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { exportSnapshot, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
-import { requireOneOf } from '../../commands/preconditions.js';
+import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
@@ -19,18 +19,15 @@ import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
 import { orderRevisionAt } from '../../queries/moments.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import { historyList, historyPage } from '../assets/history.js';
 import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
-import { preconditionOf, tagOfText } from '../entityTags.js';
+import { preconditionOf } from '../entityTags.js';
 import { notFound } from '../errors.js';
 import { exportOfOrder, exportReply } from '../export/operation.js';
-import { type JsonText, joined } from '../jsonAnswer.js';
 import { recordExample, recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderProblems.js';
@@ -74,33 +71,26 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
  * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
  * approval. The answer's tag is made of its bytes, so it changes with the order's parts and with the records they name.
  */
-async function orderAnswer(
-  commands: Application,
-  tenant: Tenant,
-  orderId: string,
-  order: Order,
-  cancellation: Cancellation,
-): Promise<JsonText> {
+async function orderAnswer(commands: Application, tenant: Tenant, orderId: string, order: Order): Promise<string> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
   const said = await orderWarnings(commands.eventStore, tenant, order);
-  return documentAnswer(tenant, snapshot, order, said, cancellation);
+  return documentAnswer(tenant, snapshot, order, said);
 }
 
 /** @param tenant whose users may have approved it, with its tables at the moment of the snapshot */
-async function documentAnswer(
+function documentAnswer(
   tenant: Pick<Tenant, 'users' | 'assetTypes'>,
   snapshot: ExportSnapshot,
   order: Order,
   said: readonly object[],
-  cancellation: Cancellation,
-): Promise<JsonText> {
+): string {
   // Undefined if nobody approved it, or the user was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
   const approver = user === undefined ? null : approverOf(user);
   const problems = problemsOf(snapshot, tenant.assetTypes);
   const actions = actionsOn(order.status);
   const text = shownOrderText(snapshot, tenant.assetTypes, { approver, problems, warnings: said, actions });
-  return joined(['{"data":', ...(await encodeWithPauses(text, cancellation)), '}']);
+  return `{"data":${[...text].join('')}}`;
 }
 
 /**
@@ -118,7 +108,7 @@ async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: strin
   const reads = recordsAt(api, past);
   const find: SnapshotSource['find'] = (table, key, values) => reads.find({ tenant: tenant.name, table }, key, values);
   const snapshot = await snapshotOf({ assetTypes, find }, id, order.state);
-  const body = await documentAnswer({ users: tenant.users, assetTypes }, snapshot, order.state, [], deadline);
+  const body = documentAnswer({ users: tenant.users, assetTypes }, snapshot, order.state, []);
   return { body, headers: atPosition(past.position) };
 }
 
@@ -189,7 +179,7 @@ export const orders: Resource = {
         const { commands } = api;
         const order = await commands.orders.load(tenant.name, id, req.context.deadline);
         if (order === undefined) throw unknownOrder(id);
-        return { body: await orderAnswer(commands, tenant, id, order.state, req.context.deadline) };
+        return { body: await orderAnswer(commands, tenant, id, order.state) };
       },
     },
     'PUT /orders/:id': {
@@ -213,7 +203,7 @@ export const orders: Resource = {
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
         const id = recordId(tenant.orderModel, path.id);
         const tagOfOrder = async (order: Order): Promise<string> =>
-          tagOfText(await orderAnswer(commands, tenant, id, order, req.context.deadline));
+          tagOf(await orderAnswer(commands, tenant, id, order));
         const saved = await saveOrder(commands, caller, id, body, async (order) =>
           requireOneOf(precondition, await tagOfOrder(order)),
         );

@@ -17,15 +17,12 @@ import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import { piecesOf } from '../../webhooks/httpsTransport.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
 import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
-import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -52,16 +49,10 @@ const bodyView = json.view<SentBody & { readonly attempt: number }>({
 });
 
 /** The body is text in the answer, so that its bytes are kept. */
-function bodyAnswer(attempt: number, sent: SentBody, cancellation: Cancellation): Promise<JsonText> {
-  const texts = function* (): Generator<string> {
-    yield `{"data":${JSON.stringify(bodyView.show({ ...sent, attempt })).slice(0, -1)},"body":"`;
-    const decoder = new TextDecoder();
-    const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
-    for (const piece of piecesOf(sent.body)) yield escaped(decoder.decode(piece, { stream: true }));
-    yield `${escaped(decoder.decode())}"}}`;
-  };
-  return encodeWithPauses(texts(), cancellation);
-}
+const bodyAnswer = (attempt: number, sent: SentBody): string =>
+  JSON.stringify({
+    data: { ...bodyView.show({ ...sent, attempt }), body: Buffer.concat([...piecesOf(sent.body)]).toString() },
+  });
 
 const wholeNumber = (most: number, message: string) =>
   z.preprocess(
@@ -170,7 +161,7 @@ export const webhookDeliveries: Resource = {
         const sent = entry?.webhookId === id ? await sentBody(commands, tenant, key, attempt, deadline) : undefined;
         if (sent === undefined)
           throw new NotFoundError(`Delivery ${deliveryId} to this webhook has no attempt ${attempt}.`);
-        return { body: await bodyAnswer(attempt, sent, deadline) };
+        return { body: bodyAnswer(attempt, sent) };
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

@@ -15,7 +15,6 @@ import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.j
 import type { DeliveryLogEntry, DeliveryQueries, OrderDeliveryPlace } from '../../queries/deliveries.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { nextTurn, Pauses } from '../../supervision/waiting.js';
 
 /** Where a replay begins: with an event, or with the deliveries of one that are behind a position. */
 export type ReplayPlace = { readonly revision: Revision; readonly behind?: Position | undefined };
@@ -78,7 +77,6 @@ export async function* replaySteps(
   let order =
     first === 0 ? undefined : (await source.orders.loadAt(tenant.name, orderId, first - 1, cancellation))?.state;
   const checks = new Checks(source.find, tenant, orderId, cancellation);
-  const pauses = new Pauses();
   for await (const events of streamPages(source.eventStore, stream, { from: first, cancellation })) {
     const [{ revision: begin } = { revision: first }] = events;
     const deliveries = read({ sequence: begin, position: -1 }, events.at(-1)?.revision ?? begin);
@@ -86,7 +84,6 @@ export async function* replaySteps(
       const event = { type: recorded.type, data: recorded.data } as OrderEvent;
       order = orderAfter(order, [recorded]);
       if (order === undefined) return;
-      if (pauses.isDue()) await pauses.take();
       yield {
         place: { revision: recorded.revision },
         recorded,
@@ -197,8 +194,6 @@ class Checks {
     if (this.#last !== undefined && !isChange(event)) return { problems: this.#last, problemsBy: 'now', checked: 0 };
     const find: SnapshotSource['find'] = (table, key, values) => this.#known(table, key, values);
     const snapshot = await snapshotOf({ assetTypes, find }, this.#orderId, order);
-    // Both take milliseconds for an order of thousands of parts, also where all its records are known.
-    await nextTurn();
     const problems = problemsOf(snapshot, assetTypes);
     this.#last = problems;
     return { problems, problemsBy: 'now', checked };

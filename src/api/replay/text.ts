@@ -4,11 +4,9 @@ import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_PARTS, MAX_REPLAY_STEPS } from '../.
 import type { Actor } from '../../ports/eventStore.js';
 import type { DeliveryLogEntry } from '../../queries/deliveries.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { encodeWithPauses } from '../../supervision/waiting.js';
 import { actorsShown, type ShownActor } from '../actors.js';
 import { historyEntry } from '../assets/history.js';
 import { deliveryView, shownDelivery } from '../deliveryView.js';
-import { bytesOf } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderProblems.js';
 import { type ShownStep, shownHead } from './shown.js';
@@ -58,10 +56,6 @@ const shownWithWebhook = (tenant: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEn
   ...shownDelivery(tenant, entry),
 });
 
-function* listText<T>(values: readonly T[], show: (value: T) => object): Generator<string> {
-  for (const [index, value] of values.entries()) yield `${index === 0 ? '' : ','}${JSON.stringify(show(value))}`;
-}
-
 function headOf(step: ReplayStep, actor: ShownActor): object {
   const { id: eventId, type: eventType, revision, position, metadata } = step.recorded;
   const { occurredAt: at, correlationId, causationId } = metadata;
@@ -69,15 +63,13 @@ function headOf(step: ReplayStep, actor: ShownActor): object {
   return { ...historyEntry.show(told), ...stepView.show(step) };
 }
 
-function* stepText(tenant: Pick<Tenant, 'webhooks'>, step: ReplayStep, actor: ShownActor): Generator<string> {
-  yield `${JSON.stringify(headOf(step, actor)).slice(0, -1)},"problems":[`;
-  yield* listText(step.problems, problemView.show);
-  yield '],"deliveries":[';
-  yield* listText(step.deliveries, (entry) => shownWithWebhook(tenant, entry));
-  yield '],"changes":[';
-  yield* listText(step.changes, (change) => change);
-  yield ']}';
-}
+const stepText = (tenant: Pick<Tenant, 'webhooks'>, step: ReplayStep, actor: ShownActor): string =>
+  JSON.stringify({
+    ...headOf(step, actor),
+    problems: step.problems.map(problemView.show),
+    deliveries: step.deliveries.map((entry) => shownWithWebhook(tenant, entry)),
+    changes: step.changes,
+  });
 
 type ReplayTenant = Pick<Tenant, 'name' | 'clients' | 'webhooks'>;
 
@@ -91,8 +83,7 @@ export function stepsShown(source: ReplaySource, tenant: ReplayTenant, cancellat
     return known;
   };
   return {
-    text: async (step: ReplayStep): Promise<readonly Buffer[]> =>
-      encodeWithPauses(stepText(tenant, step, await show(step.recorded.metadata.actor)), cancellation),
+    text: async (step: ReplayStep): Promise<string> => stepText(tenant, step, await show(step.recorded.metadata.actor)),
     async forPeople(step: ReplayStep): Promise<ShownStep> {
       const problems = step.problems.map(problemView.show);
       const deliveries = step.deliveries.map((entry) => shownWithWebhook(tenant, entry));
@@ -102,18 +93,18 @@ export function stepsShown(source: ReplaySource, tenant: ReplayTenant, cancellat
   };
 }
 
-type ReplayPage = { readonly steps: readonly (readonly Buffer[])[]; readonly next?: ReplayPlace | undefined };
+type ReplayPage = { readonly steps: readonly string[]; readonly next?: ReplayPlace | undefined };
 
 /** A page ends at its number of steps, their bytes, or the parts that were checked, and has at least one step if there is any. */
 export async function replayPage<Step extends Pick<ReplayStep, 'place' | 'checked'>>(
   steps: AsyncIterable<Step>,
-  text: (step: Step) => Promise<readonly Buffer[]>,
+  text: (step: Step) => Promise<string>,
 ): Promise<ReplayPage> {
-  const page: (readonly Buffer[])[] = [];
+  const page: string[] = [];
   let [bytes, checked] = [0, 0];
   for await (const step of steps) {
-    const made = page.length === MAX_REPLAY_STEPS ? [] : await text(step);
-    bytes += bytesOf(made);
+    const made = page.length === MAX_REPLAY_STEPS ? '' : await text(step);
+    bytes += Buffer.byteLength(made);
     checked += step.checked;
     const isFull = page.length === MAX_REPLAY_STEPS || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_REPLAY_PARTS;
     if (isFull && page.length > 0) return { steps: page, next: step.place };

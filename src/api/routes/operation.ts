@@ -11,10 +11,9 @@ import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
-import { mapWithPauses } from '../../supervision/waiting.js';
 import type { WorkKind } from '../admission.js';
 import type { Api } from '../deps.js';
-import type { Encoding, JsonText } from '../jsonAnswer.js';
+import type { AnswerBody, Encoding } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { LongNumbers } from '../jsonText.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
@@ -204,7 +203,7 @@ export type OperatorCall = Call & { readonly operator: string };
 /** A handler's answer. */
 export type Reply = {
   /** Sent as it is. Not needed if the client holds what the tag stands for (`heldTag`). */
-  readonly body?: JsonText;
+  readonly body?: AnswerBody;
   /** The compressed body; by default the body is compressed for each answer. */
   readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
   readonly headers?: { readonly [name: string]: string } | undefined;
@@ -224,11 +223,9 @@ export const dataReply = (data: unknown, more: Omit<Reply, 'body'> = {}): Reply 
   body: JSON.stringify({ data }),
 });
 
-/** `{"data": [ … ]}` of a long list; other requests run in between. */
-export async function listReply<T>(values: Iterable<T>, show: (value: T) => unknown): Promise<Reply> {
-  const entries = await mapWithPauses(values, (value) => JSON.stringify(show(value)));
-  return { body: `{"data":[${entries.join(',')}]}` };
-}
+/** `{"data": [ … ]}` */
+export const listReply = <T>(values: Iterable<T>, show: (value: T) => unknown): Reply =>
+  dataReply([...values].map((value) => show(value)));
 
 /** The parts of an operation that answers without a body. */
 export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({

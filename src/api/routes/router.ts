@@ -4,15 +4,15 @@
  * body comes last: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
-import { nextTurn } from '../../supervision/waiting.js';
 import { hasLargeBody } from '../admission.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { etag, heldTag, tagOfText } from '../entityTags.js';
+import { etag, heldTag } from '../entityTags.js';
 import { clientHasLeft, notFound, tooManyRequests } from '../errors.js';
-import { bytesOf, encodingFor, type JsonText, joined, sendInPieces, sendJson } from '../jsonAnswer.js';
+import { encodingFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
@@ -249,65 +249,37 @@ function shownByReads(api: Api, { context }: Request, reply: Reply): true | Prom
   return context.deadline.within(until(config.projectionWaitMs)).catch(() => false);
 }
 
-/** Bytes beyond which an answer is sent in pieces. */
-const LARGE_ANSWER_BYTES = 65_536;
-
 /** @param reply has the operation's status if it has none of its own */
 async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
-  const { status = 200, headers } = reply;
-  const body = reply.body && joined(reply.body);
+  const { status = 200, headers, body } = reply;
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     // A write is always answered, however full memory is.
     if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
-    sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
-    countInFlight(api, req, res, res.writableLength);
-    return;
+    sendBody(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
+    return countInFlight(api, req, res, res.writableLength);
   }
   tellStaleness(api, req, res);
   res.vary('Accept-Encoding');
   // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
-  const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
+  const tag = reply.tag ?? (status === 200 && body !== undefined ? tagOf(body) : undefined);
   const held = tag === undefined ? undefined : heldTag(req, tag);
-  if (held !== undefined) return sendJson(res, 304, undefined, { ...headers, ETag: held });
-  if (body === undefined) return sendJson(res, status, body, headers);
+  if (held !== undefined) return sendBody(res, 304, undefined, { ...headers, ETag: held });
+  if (body === undefined) return sendBody(res, status, body, headers);
   const isCompressed = headers?.['Content-Type'] === 'application/zip';
   const encoding = isCompressed ? undefined : encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
   requireRoom(api, req);
-  if (encoding === undefined) return send(api, req, res, { status, body, headers: described });
+  if (encoding === undefined) {
+    sendBody(res, status, body, described);
+    return countInFlight(api, req, res, res.writableLength);
+  }
   // Counted before compression, which may wait for its turn.
-  countInFlight(api, req, res, bytesOf(body));
+  countInFlight(api, req, res, Buffer.byteLength(body));
   const { tenantName = '', deadline } = req.context;
   const compressed =
     reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
-  const compressedHeaders = { ...described, 'Content-Encoding': encoding };
-  await send(api, req, res, { status, body: [compressed], headers: compressedHeaders, isCounted: true });
-}
-
-type Answer = {
-  readonly status: number;
-  readonly body: JsonText;
-  readonly headers: { readonly [name: string]: string } | undefined;
-  /** Whether its bytes are counted in flight already. */
-  readonly isCounted?: boolean;
-};
-
-/** Sends nothing if the request was answered meanwhile. Counts what the client does not take at once. */
-async function send(api: Api, req: Request, res: Response, answer: Answer): Promise<void> {
-  const { status, body, headers = {}, isCounted = false } = answer;
-  const count = (some: number): void => {
-    if (!isCounted) countInFlight(api, req, res, some);
-  };
-  const bytes = bytesOf(body);
-  if (bytes > LARGE_ANSWER_BYTES) await nextTurn();
-  if (isAnswered(res)) return;
-  if (bytes > LARGE_ANSWER_BYTES) {
-    await sendInPieces(res, status, body, headers, { bytes, onSlow: () => count(bytes) });
-  } else {
-    sendJson(res, status, body, headers);
-    count(res.writableLength);
-  }
+  if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': encoding });
 }
 
 /** Reads may lag behind writes. */
