@@ -114,7 +114,7 @@ export const settings = {
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
     'How long the answer to a write waits until reads show the write, in milliseconds',
   ),
-  BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
+  BODY_LIMIT_BYTES: integer(4 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(
     'Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
   ),

@@ -139,7 +139,7 @@ export const activityList = {
 
 /** The same as CSV. */
 export const activityCsv = {
-  work: 'events',
+  work: 'costly',
   summary: `${SUMMARY}, as CSV`,
   description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next. ${SEARCH}`,
   query: parametersIn(csvQuery),
@@ -180,7 +180,6 @@ async function groupsFor(api: Api, { req, tenant, query }: ActivityCall, asked: 
   const wanted = await filtersOf(api, tenant, asked);
   const read: Activities = (more) =>
     api.lists.run({
-      tenant: tenant.name,
       context: req.context,
       advice: () => 'Narrow the time with from and to.',
       find: (cancellation) =>

@@ -53,7 +53,7 @@ const query = z.strictObject({
 
 /** Documentation of the differences, for clients and users. */
 export const activityDifferences = {
-  work: 'events',
+  work: 'costly',
   summary: 'What an entry did to records, field by field',
   description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_DIFFERENCES} records. An entry of another kind has none.`,
   query: parametersIn(query),
@@ -69,7 +69,6 @@ export async function differencesReply(
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
   const page = await api.lists.run({
-    tenant: tenant.name,
     context: req.context,
     advice: () => 'Ask again.',
     find: async (cancellation) => {

@@ -2,6 +2,7 @@
  * What one tenant, client or network may use of the service: a rate of requests, requests in flight, large bodies, lists
  * that run at once, and answers that wait to be taken. None of them may take all of it.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { Gauge, type Registry } from 'prom-client';
@@ -9,22 +10,20 @@ import type { RateLimit } from '../domain/identity/events.js';
 import {
   COSTLY_READS_AT_ONCE,
   COSTLY_READS_OF_TENANT,
+  LARGE_BODIES_AT_ONCE,
+  LARGE_BODIES_OF_TENANT,
   LARGE_WRITE_BYTES,
   LARGE_WRITES_AT_ONCE,
   LARGE_WRITES_OF_TENANT,
   MAX_ANSWER_BYTES_IN_FLIGHT,
   MAX_ANSWER_MS,
-  MAX_BODY_BYTES_IN_WORK,
   MAX_TENANT_ANSWER_BYTES_IN_FLIGHT,
-  MAX_TENANT_BODY_BYTES_IN_WORK,
-  MAX_WAITING_BODIES,
-  MAX_WAITING_COSTLY_WORK,
-  MAX_WAITING_LISTS,
+  MAX_WAITING_OF_TENANT,
 } from '../domain/limits.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { Deadline } from '../supervision/deadline.js';
 import { FairQueue, type QueueCounts, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
-import { clientHasLeft, type HttpError, TOOK_TOO_LONG, tooManyRequests, tryLater } from './errors.js';
+import { clientHasLeft, type HttpError, tooManyRequests, tryLater } from './errors.js';
 import { hasBody } from './jsonBody.js';
 import type { RequestContext } from './requestContext.js';
 
@@ -69,71 +68,9 @@ export class InFlight {
   }
 }
 
-type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
-
-/** Smaller bodies are not counted: even one for each connection is no burden. */
-const SMALL_BYTES = 65_536;
-
-/**
- * Large bodies that are read and processed at once: each takes several times its size in memory. When a tenant has enough
- * of them in progress, its next ones wait unread without delaying other tenants.
- */
-export class BodiesInWork {
-  readonly #bytes = new Tally();
-  readonly #waiting = new Set<Waiting>();
-
-  /**
-   * Resolves when the body may be read.
-   * @param limitBytes counted for a body of unknown size
-   * @returns a function to call when the request is done
-   * @throws HttpError 429 if too many wait, 503 if the request's deadline passes first
-   */
-  async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
-    const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
-    if (bytes <= SMALL_BYTES) return () => {};
-    if (this.#hasRoom(tenant, bytes)) this.#bytes.add(tenant, bytes);
-    else await this.#wait(tenant, bytes, req, res);
-    return () => this.#leave(tenant, bytes);
-  }
-
-  /** A tenant without a body in progress always has room. */
-  #hasRoom(tenant: string, bytes: number): boolean {
-    const own = this.#bytes.of(tenant);
-    if (own === 0) return true;
-    return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes.total + bytes <= MAX_BODY_BYTES_IN_WORK;
-  }
-
-  #wait(tenant: string, bytes: number, { context: { deadline } }: Request, res: Response): Promise<void> {
-    const waitingOfTenant = [...this.#waiting].filter((each) => each.tenant === tenant).length;
-    if (waitingOfTenant >= MAX_WAITING_BODIES) throw tooManyBodies();
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void) => (): void => {
-        this.#waiting.delete(waiting);
-        forget();
-        res.off('close', left);
-        settle();
-      };
-      const waiting: Waiting = { tenant, bytes, enter: end(resolve) };
-      const left = end(() => reject(tooManyBodies()));
-      const forget = deadline.onCancel(end(() => reject(waitedTooLong())));
-      res.once('close', left);
-      this.#waiting.add(waiting);
-    });
-  }
-
-  #leave(tenant: string, bytes: number): void {
-    this.#bytes.add(tenant, -bytes);
-    for (const waiting of [...this.#waiting]) {
-      if (!this.#hasRoom(waiting.tenant, waiting.bytes)) continue;
-      this.#bytes.add(waiting.tenant, waiting.bytes);
-      waiting.enter();
-    }
-  }
-}
-
-const TOO_MANY_BODIES = 'Too many large bodies of this tenant are in work; send fewer at once.';
-const tooManyBodies = (): HttpError => tooManyRequests(TOO_MANY_BODIES, 1);
-const waitedTooLong = (): HttpError => tryLater(TOOK_TOO_LONG, TOO_MANY_BODIES);
+/** Whether the request has a body that costs time and memory; one of unknown size may be large. */
+export const hasLargeBody = (req: Request): boolean =>
+  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
 
 /** Size of the body after decoding; undefined if it is only known after reading. */
 function sizeOf({ headers }: Request): number | undefined {
@@ -142,63 +79,73 @@ function sizeOf({ headers }: Request): number | undefined {
   return length === undefined || encoding.toLowerCase() !== 'identity' ? undefined : Number(length);
 }
 
-/** Whether the request has a body that costs time and memory; one of unknown size may be large. */
-export const hasLargeBody = (req: Request): boolean =>
-  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
+type TurnLimits = {
+  readonly atOnce: number;
+  readonly ofTenant: number;
+  /** Names them in the refusal. */
+  readonly what: string;
+};
 
 /**
- * `document`: an order with its parts and all the records that they name. `events`: a page made of the events of a table or
- * an order. `undo`: of an operation or a sync session. `largeWrite`: a write with a large body, or of many records.
- * `operator`: what an operator looks at, which may wait for an engine that is away.
+ * Work of one kind takes turns: tenants do, and the callers of a tenant. A turn lasts until the work ends, even if its client
+ * has left.
  */
-export type WorkKind = 'document' | 'events' | 'undo' | 'largeWrite' | 'operator';
+export class Turns {
+  readonly #queue: FairQueue;
+  readonly #what: string;
 
-/** Costly work runs in turns, a queue for each kind. A turn lasts until the work ends, even if its client has left. */
-export class CostlyWork {
-  readonly #queues: { readonly [kind in WorkKind]: FairQueue } = {
-    document: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
-    events: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
-    undo: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT),
-    largeWrite: queueOf(LARGE_WRITES_AT_ONCE, LARGE_WRITES_OF_TENANT),
-    operator: queueOf(COSTLY_READS_AT_ONCE, COSTLY_READS_AT_ONCE),
-  };
+  constructor({ atOnce, ofTenant, what }: TurnLimits) {
+    this.#queue = new FairQueue({ atOnce, ofGroup: ofTenant, waitingOfGroup: MAX_WAITING_OF_TENANT });
+    this.#what = what;
+  }
 
-  get counts(): { readonly [kind in WorkKind]: QueueCounts } {
-    return this.#queues;
+  get counts(): QueueCounts {
+    return this.#queue;
   }
 
   /**
-   * Tenants take turns, and the callers of a tenant.
-   * @throws HttpError 429 if too much work of the tenant waits; the reason of the request's cancellation; errors of `work`
+   * @param cancellation ends the wait
+   * @returns a function to call once, at the end of the work
+   * @throws HttpError 429 if too much of the tenant waits; the cancellation's reason
    */
-  async run<Result>(
-    kind: WorkKind,
-    { tenantName = '', actor, deadline }: RequestContext,
-    work: () => Promise<Result>,
-  ): Promise<Result> {
+  async enter({ tenantName = '', actor }: RequestContext, cancellation: Cancellation): Promise<() => void> {
     try {
-      return await this.#queues[kind].run(tenantName, work, deadline, actor.id);
+      const leave = await this.#queue.enter(tenantName, cancellation, actor.id);
+      // Work that waits for nothing would follow other such work in one turn of the event loop.
+      await nextTurn();
+      return leave;
     } catch (error) {
-      throw error instanceof TooManyWaitingError ? tooMuchWork() : error;
+      if (!(error instanceof TooManyWaitingError)) throw error;
+      throw tooManyRequests(`${MAX_WAITING_OF_TENANT} ${this.#what} of this tenant wait already.`, 1);
+    }
+  }
+
+  /** @throws as `enter`; errors of `work` */
+  async run<Result>(context: RequestContext, work: () => Promise<Result>): Promise<Result> {
+    const leave = await this.enter(context, context.deadline);
+    try {
+      return await work();
+    } finally {
+      leave();
     }
   }
 }
 
-/** Shows on /metrics what work is in progress and what waits for its turn. */
-export function showWork(registry: Registry, lists: ListTurns, work: CostlyWork): void {
-  new Gauge({
-    name: 'costly_work',
-    help: 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.',
-    labelNames: ['kind', 'state'],
-    registers: [registry],
-    collect() {
-      for (const [kind, { running, waiting }] of Object.entries({ list: lists.counts, ...work.counts })) {
-        this.set({ kind, state: 'running' }, running);
-        this.set({ kind, state: 'waiting' }, waiting);
-      }
-    },
-  });
-}
+/**
+ * `costly`: documents of orders, pages made of versions or of a stream, undos. `largeWrite`: a write with a large body, or of
+ * many records. `operator`: what an operator looks at, which may wait for an engine that is away.
+ */
+export type WorkKind = 'costly' | 'largeWrite' | 'operator';
+
+export const turnsOfWork = (): { readonly [kind in WorkKind]: Turns } => ({
+  costly: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
+  largeWrite: new Turns({ atOnce: LARGE_WRITES_AT_ONCE, ofTenant: LARGE_WRITES_OF_TENANT, what: 'such requests' }),
+  operator: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_AT_ONCE, what: 'such requests' }),
+});
+
+/** Large bodies that are read and processed at once: each takes several times its size in memory. */
+export const turnsOfBodies = (): Turns =>
+  new Turns({ atOnce: LARGE_BODIES_AT_ONCE, ofTenant: LARGE_BODIES_OF_TENANT, what: 'large bodies' });
 
 /** Milliseconds of one turn of the event loop in which requests begin at once. */
 const BEGUN_AT_ONCE_MS = 3;
@@ -214,7 +161,7 @@ export class RequestStarts {
   /** @returns undefined if the request begins at once @throws the reason of the request's cancellation */
   wait({ tenantName = '', deadline }: RequestContext): Promise<void> | undefined {
     if (this.#queue.running === 0 && this.#hasTime()) return undefined;
-    return this.#queue.run(tenantName, () => new Promise((resolve) => setImmediate(resolve)), deadline);
+    return this.#queue.run(tenantName, nextTurn, deadline);
   }
 
   #hasTime(): boolean {
@@ -229,11 +176,24 @@ export class RequestStarts {
   }
 }
 
-const queueOf = (atOnce: number, ofGroup: number): FairQueue =>
-  new FairQueue({ atOnce, ofGroup, waitingOfGroup: MAX_WAITING_COSTLY_WORK });
-
-const tooMuchWork = (): HttpError =>
-  tooManyRequests(`${MAX_WAITING_COSTLY_WORK} such requests of this tenant wait already.`, 1);
+/** Shows on /metrics what work is in progress and what waits for its turn. */
+export function showWork(
+  registry: Registry,
+  turns: { readonly [kind: string]: { readonly counts: QueueCounts } },
+): void {
+  new Gauge({
+    name: 'costly_work',
+    help: 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.',
+    labelNames: ['kind', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [kind, { counts }] of Object.entries(turns)) {
+        this.set({ kind, state: 'running' }, counts.running);
+        this.set({ kind, state: 'waiting' }, counts.waiting);
+      }
+    },
+  });
+}
 
 export type ListLimits = {
   /** Lists that run at once. */
@@ -245,52 +205,46 @@ export type ListLimits = {
 };
 
 export type List<Result> = {
-  readonly tenant: string;
   /** The list is cancelled at the request's deadline, or when its client disconnects. */
-  readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
+  readonly context: RequestContext;
   /** What to ask for instead, for a list that takes too long. */
   readonly advice: () => string;
   /** Must reject soon after its cancellation. */
   readonly find: (cancellation: Cancellation) => Promise<Result>;
 };
 
-/**
- * Lists run in turns, since one may be expensive and must not delay other tenants. Waiting tenants are served round-robin,
- * none may take all turns, and a list is cancelled when it takes too long or its client disconnects.
- */
+/** Lists take turns, since one may be expensive, and each has a time of its own. */
 export class ListTurns {
   readonly #timeoutMs: number;
-  readonly #turns: FairQueue;
+  readonly #turns: Turns;
 
   constructor({ atOnce, ofOneTenant, timeoutMs }: ListLimits) {
     this.#timeoutMs = timeoutMs;
-    this.#turns = new FairQueue({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
+    this.#turns = new Turns({ atOnce, ofTenant: ofOneTenant, what: 'lists' });
   }
 
   get counts(): QueueCounts {
-    return this.#turns;
+    return this.#turns.counts;
   }
 
   /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */
-  async run<Result>({ tenant, context, advice, find }: List<Result>): Promise<Result> {
+  async run<Result>({ context, advice, find }: List<Result>): Promise<Result> {
     const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
     const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
-    let isFound = false;
-    context.atEnd(() => {
-      if (!isFound) deadline.cancel(clientHasLeft());
-    });
+    const forget = context.deadline.onCancel(() => deadline.cancel(context.deadline.reason ?? clientHasLeft()));
+    let leave = () => {};
     try {
-      return await this.#turns.run(tenant, () => find(deadline), deadline);
+      leave = await this.#turns.enter(context, deadline);
+      return await find(deadline);
     } catch (error) {
-      throw deadline.reason ?? (error instanceof TooManyWaitingError ? tooManyLists() : error);
+      throw deadline.reason ?? error;
     } finally {
-      isFound = true;
+      leave();
+      forget();
       deadline.end();
     }
   }
 }
-
-const tooManyLists = (): HttpError => tooManyRequests(`${MAX_WAITING_LISTS} lists of this tenant wait already.`, 1);
 
 const tookTooLong = (timeoutMs: number, advice: string): HttpError => {
   const seconds = Math.round(timeoutMs / 10) / 100;

@@ -15,13 +15,13 @@ import type { Tracer } from '../ports/tracing.js';
 import type { Queries } from '../queries/queries.js';
 import type {
   AnswersInFlight,
-  BodiesInWork,
-  CostlyWork,
   InFlight,
   ListLimits,
   ListTurns,
   RequestStarts,
   TokenBuckets,
+  Turns,
+  WorkKind,
 } from './admission.js';
 import type { Guesses } from './auth/guesses.js';
 import type { Refusals } from './auth/refusals.js';
@@ -121,9 +121,9 @@ export type Api = ApiDeps & {
   readonly refresh: Refresh;
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
-  readonly bodies: BodiesInWork;
-  readonly work: CostlyWork;
+  readonly bodies: Turns;
   readonly starts: RequestStarts;
+  readonly work: { readonly [kind in WorkKind]: Turns };
   readonly orderCounts: OrderCounts;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */

@@ -57,7 +57,7 @@ const query = z.strictObject({ cursor: revisionCursor, limit: limitOf(MAX_RECORD
 
 /** Documentation of a record's history, for clients and users. */
 export const recordHistoryList = {
-  work: 'events',
+  work: 'costly',
   summary: 'The history of a record, also of a deleted one: the newest first',
   description: `Each change of its fields, by a single request, a batch, a clean-up or an undo, with its actor. A sync that leaves its fields as they are is no change. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer entries than \`limit\`.`,
   query: parametersIn(query),
@@ -80,7 +80,6 @@ export async function recordHistoryReply(
   const id = recordId(name, named);
   const asked = { id, before: cursor === undefined ? undefined : Number(cursor), limit };
   const page = await lists.run({
-    tenant,
     context,
     advice: () => 'Ask for fewer entries with limit.',
     find: (cancellation) => recordHistory(rows, { tenant, space: name }, asked, cancellation),

@@ -5,13 +5,13 @@ import { LRUCache } from 'lru-cache';
 import { MAX_USED_OPERATOR_LINKS } from '../domain/limits.js';
 import {
   AnswersInFlight,
-  BodiesInWork,
-  CostlyWork,
   InFlight,
   ListTurns,
   RequestStarts,
   showWork,
   TokenBuckets,
+  turnsOfBodies,
+  turnsOfWork,
 } from './admission.js';
 import { Guesses } from './auth/guesses.js';
 import { Refusals } from './auth/refusals.js';
@@ -43,8 +43,8 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     refresh: directoryRefresh(deps.commands),
     lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
-    bodies: new BodiesInWork(),
-    work: new CostlyWork(),
+    bodies: turnsOfBodies(),
+    work: turnsOfWork(),
     starts: new RequestStarts(),
     orderCounts: new OrderCounts(),
     compression: new Compression(),
@@ -57,7 +57,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     peopleOpenApi: openApiWriter(ofPeople, ofClients),
     operatorOpenApi: openApiWriter(operatorAreas),
   };
-  showWork(deps.metrics.registry, api.lists, api.work);
+  showWork(deps.metrics.registry, { list: api.lists, ...api.work });
   const app = express();
   useExpressPrototypes(app);
   app.disable('x-powered-by');

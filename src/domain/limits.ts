@@ -47,14 +47,12 @@ export const SETTINGS_BODY_BYTES = 262_144;
 /** Bytes of a body with one record; no event holds more than half of it. */
 export const RECORD_BODY_BYTES = 2_097_152;
 
-/** Bytes of bodies over 64 KB that one tenant has in work; parsed, they take several times as much memory. */
-export const MAX_TENANT_BODY_BYTES_IN_WORK = 32 * 1024 * 1024;
-/** The same for all tenants; beyond it, only tenants with nothing in work go on. */
-export const MAX_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
-/** Bodies of one tenant that wait for this. */
-export const MAX_WAITING_BODIES = 100;
+/** Bodies over LARGE_WRITE_BYTES in work: each takes several times its size in memory. Further ones wait, unread. */
+export const LARGE_BODIES_AT_ONCE = 16;
+/** The same of one tenant. */
+export const LARGE_BODIES_OF_TENANT = 8;
 
-/** Costly reads of one kind at once, and undos: documents of orders, pages of operations and histories. */
+/** Costly reads and undos at once: documents of orders, pages of operations and histories. */
 export const COSTLY_READS_AT_ONCE = 4;
 /** The same of one tenant. */
 export const COSTLY_READS_OF_TENANT = 2;
@@ -64,8 +62,8 @@ export const LARGE_WRITE_BYTES = 16_384;
 export const LARGE_WRITES_AT_ONCE = 8;
 /** The same of one tenant. */
 export const LARGE_WRITES_OF_TENANT = 4;
-/** Requests of one tenant that wait for costly reads of one kind, or for large writes. */
-export const MAX_WAITING_COSTLY_WORK = 100;
+/** Requests of one tenant that wait for a turn of one kind: costly reads, large bodies, large writes, lists. */
+export const MAX_WAITING_OF_TENANT = 100;
 
 /** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
 export const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
@@ -151,7 +149,7 @@ export const MAX_CLIENTS = 500;
 /** Users of a tenant. */
 export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
-export const MAX_ORDER_PARTS = 2_500;
+export const MAX_ORDER_PARTS = 1_000;
 
 /** Characters of the large orders that a process keeps as they are now, so that a change reads only what is new. */
 export const KEPT_ORDERS_CHARACTERS = 32_000_000;
@@ -233,10 +231,7 @@ export const OPENAPI_CACHE_BYTES = 32_000_000;
 export const COMPILED_SCHEMAS_BYTES = 64 * 1024 * 1024;
 
 /** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
-export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
-
-/** Lists of one tenant that wait for their turn. */
-export const MAX_WAITING_LISTS = 100;
+export const MAX_ORDER_DOCUMENT = 4 * 1024 * 1024;
 
 /** Bytes of answers that clients of one tenant have not received yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;

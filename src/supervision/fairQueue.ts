@@ -41,14 +41,20 @@ export class FairQueue implements QueueCounts {
    * @throws TooManyWaitingError, the reason of the cancellation, and what the work throws
    */
   async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation, member = ''): Promise<T> {
-    cancellation?.throwIfCancelled();
-    if (this.#hasRoom(group)) this.#running.add(group, 1);
-    else await this.#turn(group, member, cancellation);
+    const leave = await this.enter(group, cancellation, member);
     try {
       return await work();
     } finally {
-      this.#end(group);
+      leave();
     }
+  }
+
+  /** As `run`, for work that ends elsewhere. @returns a function to call once, at its end */
+  async enter(group: string, cancellation?: Cancellation, member = ''): Promise<() => void> {
+    cancellation?.throwIfCancelled();
+    if (this.#hasRoom(group)) this.#running.add(group, 1);
+    else await this.#turn(group, member, cancellation);
+    return () => this.#end(group);
   }
 
   get running(): number {

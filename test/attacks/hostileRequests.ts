@@ -14,7 +14,7 @@ export type HostileRequest = {
 const ITEMS = `${ASSETS}/dyn_item/assets`;
 const BATCH = `${ITEMS}/batch`;
 const times = (text: string, length: number): string => text.repeat(Math.floor(length / text.length));
-const megabytes = (text: string): string => times(text, 8_000_000);
+const megabytes = (text: string): string => times(text, 4_000_000);
 const JSON_TYPE = { 'content-type': 'application/json' };
 const BLANKS = { 'content-type': `application/json${' '.repeat(15_000)}x` };
 
@@ -23,14 +23,14 @@ const unreadable = (name: string, raw: string, status: number, headers: HostileR
 const members = Array.from({ length: 200_000 }, (_, n) => `"k${n}":0`).join(',');
 export const UNREADABLE: readonly HostileRequest[] = [
   unreadable('15,000 blanks in its Content-Type', '{}', 415, BLANKS),
-  unreadable('8 MB of opening brackets', megabytes('['), 400),
-  unreadable('8 MB of nested objects', megabytes('{"a":'), 400),
-  unreadable('8 MB of zeros', megabytes('0'), 400),
-  unreadable('a number of 8 MB', `{"items":[${megabytes('7')}]}`, 400),
-  unreadable('a string of 8 MB that does not end', `{"items":["${megabytes('\\"')}`, 400),
-  unreadable('8 MB of long numbers', `{"items":[${megabytes('12345678901234567,')}0]}`, 413),
-  unreadable('an object of 200,000 members', `{${members}}`, 413),
-  unreadable('8 MB of empty objects', `{"items":[${megabytes('{},')}{}]}`, 413),
+  unreadable('4 MB of opening brackets', megabytes('['), 400),
+  unreadable('4 MB of nested objects', megabytes('{"a":'), 400),
+  unreadable('4 MB of zeros', megabytes('0'), 400),
+  unreadable('a number of 4 MB', `{"items":[${megabytes('7')}]}`, 400),
+  unreadable('a string of 4 MB that does not end', `{"items":["${megabytes('\\"')}`, 400),
+  unreadable('4 MB of long numbers', `{"items":[${megabytes('12345678901234567,')}0]}`, 413),
+  unreadable('an object of 200,000 members', `{${members}}`, 422),
+  unreadable('4 MB of empty objects', `{"items":[${megabytes('{},')}{}]}`, 413),
 ];
 
 const unknownFields = (count: number, of: number): string =>
@@ -43,20 +43,20 @@ const compressed = (name: string, json: string): HostileRequest => ({
   headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
   status: 422,
 });
-const wrongItem = (n: number): string => `{"external_id":"${n}","name":5,"description":"${'x'.repeat(8_000)}"}`;
+const wrongItem = (n: number): string => `{"external_id":"${n}","name":5,"description":"${'x'.repeat(4_000)}"}`;
 export const WRONG_BATCHES: readonly HostileRequest[] = [
   compressed(
     '200,000 unknown fields',
     `{"items":[${Array.from({ length: 20 }, (_, n) => `{${unknownFields(10_000, n)}}`).join(',')}]}`,
   ),
   compressed(
-    'a thousand unknown fields of 7,000 characters',
-    `{"items":[${times(`{"${'k'.repeat(7_000)}":0},`, 7_000_000)}{}]}`,
+    'five hundred unknown fields of 7,000 characters',
+    `{"items":[${times(`{"${'k'.repeat(7_000)}":0},`, 3_500_000)}{}]}`,
   ),
   compressed('numbers for items', `{"items":[${Array(1_000).fill('7').join(',')}]}`),
   compressed('10,000 fields beside its items', `{"items":[{}],${unknownFields(9_999, 0)}}`),
   compressed('200,000 items', `{"items":[${Array(200_000).fill('7').join(',')}]}`),
-  compressed('8 MB of wrong items', `{"items":[${Array.from({ length: 1_000 }, (_, n) => wrongItem(n)).join(',')}]}`),
+  compressed('4 MB of wrong items', `{"items":[${Array.from({ length: 1_000 }, (_, n) => wrongItem(n)).join(',')}]}`),
 ];
 
 const setting = (name: string, path: string, raw: string): HostileRequest => ({

@@ -48,7 +48,7 @@ it('an order that would be too large with the records it names is 413 to look at
       for (; delivery === undefined; delivery = await failed()) await wait(20);
       expect(delivery).toMatchObject({
         state: 'failed',
-        reason: expect.stringMatching(/more than 16777216 characters/),
+        reason: expect.stringMatching(/more than 4194304 characters/),
       });
     },
     { events: ['order.status_changed'] },

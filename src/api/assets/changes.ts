@@ -150,7 +150,7 @@ export const changes: Resource = {
           return { page: page ?? { changed: [], next, hasMore: false }, cursor };
         };
         const advice = () => 'Ask again.';
-        const { page, cursor } = await api.lists.run({ tenant, context: req.context, advice, find });
+        const { page, cursor } = await api.lists.run({ context: req.context, advice, find });
         const data = changeTexts(page, assetType);
         const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
         return { body: envelope(data, links, { next_cursor: cursor, has_more: page.hasMore }) };

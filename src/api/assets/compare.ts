@@ -37,7 +37,7 @@ type Entry = {
 
 /** Documentation of a comparison, for clients and users. */
 export const comparisonPage = {
-  work: 'events',
+  work: 'costly',
   summary: 'What differs between two moments',
   description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
   query: parametersIn(compareQuery).map((parameter) =>
@@ -88,7 +88,6 @@ export async function compareReply(
   const mark = queryHash('compare', tenant, name, from.position, to.position);
   const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
   return api.lists.run({
-    tenant,
     context: req.context,
     advice: () => 'Compare two moments with less between them.',
     find: async (cancellation) => {

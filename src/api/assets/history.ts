@@ -40,7 +40,7 @@ const entryText = (entry: ShownEntry): string =>
 
 /** Documentation of a history, for clients and users. */
 export const historyList = {
-  work: 'events',
+  work: 'costly',
   summary: 'The history of an order',
   description: `A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes of entries, and so may have fewer than \`perPage\`; an entry that is larger comes alone. A page that has a next one never changes.`,
   query: PAGING_PARAMETERS,
@@ -56,7 +56,6 @@ export async function historyPage(
 ): Promise<AnswerBody | undefined> {
   const { page, perPage } = parsePaging(query);
   const { entries, total, ...place } = await lists.run({
-    tenant: order.tenant,
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
     find: (cancellation) => queries.orderHistory.page(order.tenant, order.id, { page, perPage }, cancellation),

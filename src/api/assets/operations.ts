@@ -189,7 +189,7 @@ export const operationsList = {
   description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
   query: parametersIn(operationsQuery),
   answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
-  work: 'events',
+  work: 'costly',
 } as const;
 
 /** @throws HttpError 400; NotSupportedError */
@@ -224,7 +224,7 @@ export async function operationsReply(
 }
 
 export const undoingOperation = {
-  work: 'undo',
+  work: 'costly',
   summary: 'Undo a clean-up or a batch',
   description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
   query: [DRY_RUN],

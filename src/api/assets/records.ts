@@ -59,7 +59,7 @@ export async function pageReply(
   const kept = past === undefined ? parsed.kept : [['at', String(past.position)] as [string, string], ...parsed.kept];
   const list = { ...parsed, kept, url: requestUrl(req, config) };
   const table = { tenant, table: shown.name };
-  const turn = { tenant, context: req.context, advice: () => narrowing(query) };
+  const turn = { context: req.context, advice: () => narrowing(query) };
   if (parameters.has('cursor')) {
     const of = { tenant, assetType: shown, position: past?.position };
     const { query: behind, mark } = parseExportQuery(of, parsed, parameters);

@@ -12,7 +12,7 @@ import { CURSOR, parseExportQuery, toCursor } from './pages.js';
 
 /** Documentation of the operation. */
 export const recordsCsv = {
-  work: 'events',
+  work: 'costly',
   summary: 'Records of a table as CSV',
   description:
     'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields, and the first page begins with a byte order mark (UTF-8). An empty cell is null. A text has an apostrophe in front that is not part of it if a spreadsheet would run it (`=1+1`, `-x`, `@x`) or change it (`00123`, `1-2`, `MAR1`, `true`, 12 digits or more), and if it is empty, with any apostrophes of its own behind it.',
@@ -36,7 +36,6 @@ export async function recordsCsvReply(
   const list = parseTableQuery(assetType, parameters);
   const { query, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
   const { records, next } = await lists.run({
-    tenant,
     context: req.context,
     advice: () => narrowing(list.query),
     find: (cancellation) => queries.records.listBehind({ tenant, table: assetType.name }, query, cancellation),

@@ -27,7 +27,7 @@ const query = z.strictObject({
 
 /** Documentation of a replay, for clients and users. */
 export const orderReplay = {
-  work: 'document',
+  work: 'costly',
   summary: 'All that happened to an order, with the deliveries that it led to',
   description: `Each event, oldest first, with its changes, the problems that the order had then, and its deliveries with all attempts. \`at=\` with the \`position\` of a step shows the whole order as it was. Deliveries that ended longer ago than the delivery log goes back are not shown. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
   query: parametersIn(query),

@@ -156,7 +156,7 @@ export async function commitReply({ commands, metrics }: Api, call: TableCall): 
 }
 
 export const undoingSync = {
-  work: 'undo',
+  work: 'costly',
   summary: 'Undo a whole synchronisation',
   description: `The records that its commit deleted come back, then its batches are undone, the last one first: records get their earlier values and batch ids, and created ones are deleted. Records that changed since are reported and left alone; a dry run checks each operation by itself. An open session is refused. ${UNDO_IN_PIECES}`,
   query: [DRY_RUN],
@@ -209,9 +209,8 @@ export async function syncReply(api: Api, asked: Asked, assetType: AssetType): P
   return dataReply(sync);
 }
 
-const inTurn = <Found>(api: Api, { req, caller }: Asked, find: (cancellation: Cancellation) => Promise<Found>) =>
+const inTurn = <Found>(api: Api, { req }: Asked, find: (cancellation: Cancellation) => Promise<Found>) =>
   api.lists.run({
-    tenant: caller.tenant,
     context: req.context,
     advice: () => "Ask for the table's operations, by time.",
     find,

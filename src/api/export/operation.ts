@@ -18,7 +18,7 @@ const ZIP_TYPE = 'application/zip';
 
 /** Documentation of an export. */
 export const exportOfOrder = {
-  work: 'document',
+  work: 'costly',
   summary: 'An order for a dispute: its replay, its events, their proofs, and what checks them',
   description:
     'A ZIP archive: the replay as JSON and as a page, the events of the order and of its deliveries to the byte, a proof of each, the last checkpoint with its key, programs that check them, and HOW-TO-CHECK.md, which says how and what it does not prove. Events that no checkpoint covers yet have no proof. That somebody exported it is an entry of the activity. 503 while the service makes the tree.',

@@ -73,7 +73,7 @@ const ERRORS = {
   }),
   413: error('BodyTooLarge', 'The body is over the limit.', {
     message: 'The body is too large.',
-    error: 'The body is over the limit of 8388608 bytes.',
+    error: 'The body is over the limit of 4194304 bytes.',
   }),
   415: error('UnsupportedMediaType', 'The body is not sent as JSON.', {
     message: 'Unsupported media type.',

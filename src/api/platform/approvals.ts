@@ -49,7 +49,7 @@ export const approvals: Resource = {
     'POST /orders/approve': {
       id: 'platformApproveOrders',
       grows: CHANGES,
-      work: 'document',
+      work: 'costly',
       summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
       description:
         'Orders with problems, or in another state, are reported with their reasons; the others are approved. With an Idempotency-Key, orders that the same request approved before are answered as before.',

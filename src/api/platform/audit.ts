@@ -33,7 +33,7 @@ export const audit: Resource = {
       description:
         'Programs in docs/snippets check the answer without this service, with the key that the operator gives: `dynamic-assets audit keys`. Events of users, API clients and webhooks hold secrets: only the operator can prove them. 503 while the service makes the tree.',
       allow: 'adminsAndAuditors',
-      work: 'events',
+      work: 'costly',
       query: parametersIn(proofQuery),
       errors: [409],
       answer: json.one('EventProof'),

@@ -192,7 +192,6 @@ export const orderQueues: Resource = {
           return { ...page, records: await withSummaries(api, tenant, page.records, cancellation) };
         };
         const { records, total } = await lists.run({
-          tenant: tenant.name,
           context: req.context,
           advice: () => narrowing(query, text !== undefined),
           find,
@@ -215,7 +214,6 @@ export const orderQueues: Resource = {
       async handle({ queries, lists, orderCounts: kept }, { req, tenant }) {
         const table = { tenant: tenant.name, table: tenant.orderModel };
         const counts = await lists.run({
-          tenant: tenant.name,
           context: req.context,
           advice: () => 'Ask again in a moment.',
           find: (cancellation) => kept.of(queries.records, table, [...QUEUES.values()].flat(), cancellation),

@@ -165,7 +165,7 @@ export const orders: Resource = {
   instead: { DELETE: 'Orders are kept; one that need not be exported is rejected: POST …/orders/{id}/reject.' },
   operations: {
     'GET /orders/:id': {
-      work: 'document',
+      work: 'costly',
       id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
@@ -183,7 +183,7 @@ export const orders: Resource = {
       },
     },
     'PUT /orders/:id': {
-      work: 'document',
+      work: 'costly',
       id: 'platformSaveOrder',
       grows: CHANGES,
       summary: 'Save changes; processing_status may be saved or validated',
@@ -241,7 +241,7 @@ export const orders: Resource = {
       handle: exportReply,
     },
     'POST /orders/:id/approve': {
-      work: 'document',
+      work: 'costly',
       id: 'platformApproveOrder',
       grows: CHANGES,
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',

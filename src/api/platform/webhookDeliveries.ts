@@ -109,7 +109,6 @@ export const webhookDeliveries: Resource = {
         await checkKnown(api, tenant, id);
         const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
         const found = await lists.run({
-          tenant: tenant.name,
           context: req.context,
           advice: () => 'Narrow the time with since and until.',
           find: (cancellation) => queries.deliveries.page(tenant.name, asked, cancellation),
@@ -145,7 +144,7 @@ export const webhookDeliveries: Resource = {
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId/body': {
-      work: 'document',
+      work: 'costly',
       id: 'platformGetDeliveryBody',
       summary: 'The body that an attempt sent',
       description:

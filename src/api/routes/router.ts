@@ -6,6 +6,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { LARGE_WRITE_BYTES } from '../../domain/limits.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
 import { hasLargeBody } from '../admission.js';
 import { requireScope } from '../auth/bearer.js';
@@ -144,9 +145,9 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Made | Promise<Made> => {
     const { work: kind } = operation;
     const isCostly = kind !== undefined && kind !== 'none' && kind !== 'largeWrite';
-    const work = () => (isCostly ? api.work.run(kind, req.context, async () => handle(api, call)) : handle(api, call));
+    const work = () => (isCostly ? api.work[kind].run(req.context, async () => handle(api, call)) : handle(api, call));
     if (kind !== 'largeWrite' && (readBody === undefined || !hasLargeBody(req))) return work();
-    return api.work.run('largeWrite', req.context, async () => {
+    return api.work.largeWrite.run(req.context, async () => {
       const made = await work();
       return { ...made, isShown: await shownByReads(api, req, made) };
     });
@@ -207,7 +208,8 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
   return async (req, res) => {
     if (optional === true && !hasBody(req)) return {};
     const { context } = req;
-    context.releaseBody = await api.bodies.enter(context.tenantName ?? '', req, res, limitBytes);
+    if (hasLargeBody(req) && limitBytes > LARGE_WRITE_BYTES)
+      context.releaseBody = await api.bodies.enter(context, context.deadline);
     return reader(req, res);
   };
 }

@@ -50,7 +50,9 @@ export function exportText(
   approval: Approval,
   assetTypes: ReadonlyMap<string, AssetType>,
 ): Iterable<string> {
-  return orderText(snapshot, approval, assetTypes, { processing_status: 'submitted', error_reason: null });
+  const values = { processing_status: 'submitted', error_reason: null };
+  // Its approval has looked at its length, by the limit of its release.
+  return orderText(snapshot, approval, assetTypes, values, Number.POSITIVE_INFINITY);
 }
 
 /**
@@ -58,6 +60,7 @@ export function exportText(
  * JSON text in pieces of about one record. `left_out` says which related records do not exist.
  * @param approval the latest; undefined before the first
  * @param values of the order, in place of its own
+ * @param most characters
  * @throws OrderDocumentTooLargeError
  */
 export function orderText(
@@ -65,6 +68,7 @@ export function orderText(
   approval: Approval | undefined,
   assetTypes: ReadonlyMap<string, AssetType>,
   values: Fields = {},
+  most = MAX_ORDER_DOCUMENT,
 ): Iterable<string> {
   const leftOut: { field: string; reason: string }[] = [];
   const approved = {
@@ -73,6 +77,7 @@ export function orderText(
   };
   return documentText(snapshot, assetTypes, {
     values: { ...approved, ...values },
+    most,
     leaveOut: (field, reason) => leftOut.push({ field, reason }),
     more: () => ({ ...(leftOut.length === 0 ? {} : { left_out: leftOut }), approver: approval?.approver ?? null }),
   });
@@ -87,10 +92,12 @@ export const shownOrderText = (
   snapshot: ExportSnapshot,
   assetTypes: ReadonlyMap<string, AssetType>,
   more: object,
-): Iterable<string> => documentText(snapshot, assetTypes, { values: {}, leaveOut: undefined, more: () => more });
+): Iterable<string> =>
+  documentText(snapshot, assetTypes, { values: {}, most: MAX_ORDER_DOCUMENT, leaveOut: undefined, more: () => more });
 
 type DocumentOptions = Pick<Source, 'leaveOut'> & {
   readonly values: Fields;
+  readonly most: number;
   /** Called when the rest of the document is made. */
   readonly more: () => object;
 };
@@ -98,7 +105,7 @@ type DocumentOptions = Pick<Source, 'leaveOut'> & {
 function* documentText(
   snapshot: ExportSnapshot,
   assetTypes: ReadonlyMap<string, AssetType>,
-  { values, leaveOut, more }: DocumentOptions,
+  { values, most, leaveOut, more }: DocumentOptions,
 ): Generator<string> {
   let length = 0;
   const source: Source = {
@@ -109,7 +116,7 @@ function* documentText(
     references: new Map(),
     count: (added) => {
       length += added;
-      if (length > MAX_ORDER_DOCUMENT) throw new OrderDocumentTooLargeError();
+      if (length > most) throw new OrderDocumentTooLargeError();
     },
   };
   yield* recordText({ table: snapshot.table, record: { ...snapshot.order, ...values } }, source, '');

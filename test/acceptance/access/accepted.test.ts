@@ -71,7 +71,7 @@ describe('a body', () => {
     ['PUT', `${ITEMS}/01a1feb1-9a64-76fa-95fa-131ef9230738`, 2_097_152],
     ['POST', ITEMS, 2_097_152],
     ['POST', `${ITEMS}/clean-up`, 262_144],
-    ['POST', `${ITEMS}/batch`, 8_388_608],
+    ['POST', `${ITEMS}/batch`, 4_194_304],
   ])('of %s %s may have %3$i bytes and not one more, compressed or not', async (method, path, limit) => {
     const token = path === '/oauth/token' ? null : await acme().tokenFor(path);
     const send = (length: number, headers = {}, pack = (text: string): string | Buffer => text) =>

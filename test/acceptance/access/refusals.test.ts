@@ -118,17 +118,17 @@ const BODIES: readonly Row[] = [
   ['§8', '33 levels', 400, 'POST', BATCH, raw('['.repeat(33)), 'nested deeper than 32 levels'],
   ['§8', 'a number of 1,001 characters', 400, 'POST', ITEMS, raw('7'.repeat(1_001)), 'more than 1000 characters'],
   ['§8', '210,001 values', 413, 'POST', BATCH, raw(`[${'0,'.repeat(210_000)}0]`), 'more than 210000 values'],
-  ['§8', '9 MB', 413, 'POST', BATCH, () => raw(`{"items":["${'x'.repeat(9_000_000)}"]}`), '8388608 bytes'],
+  ['§8', '5 MB', 413, 'POST', BATCH, () => raw(`{"items":["${'x'.repeat(5_000_000)}"]}`), '4194304 bytes'],
   [
     '§8',
-    '9 MB in x-gzip',
+    '5 MB in x-gzip',
     413,
     'POST',
     BATCH,
     () => coded('x-gzip', gzipSync(Buffer.alloc(9e6, ' '))),
-    '8388608 bytes',
+    '4194304 bytes',
   ],
-  ['§5.4', '9 MB of a stranger', 401, 'POST', BATCH, () => ({ raw: ' '.repeat(9_000_000), token: null })],
+  ['§5.4', '5 MB of a stranger', 401, 'POST', BATCH, () => ({ raw: ' '.repeat(5_000_000), token: null })],
 ];
 
 const VALUES: readonly Row[] = [
