@@ -16,13 +16,6 @@ export type Message = {
   readonly body: unknown;
 };
 
-/** A publisher's position in the log: everything up to it was published. */
-export type Checkpoint = LogAnchor & {
-  readonly name: string;
-  /** Replaces even a later checkpoint, because the log itself was replaced. */
-  readonly replaces?: boolean;
-};
-
 export type ReceivedMessage = Message & {
   /** How often this message was delivered before; 0 at first. With RabbitMQ, inspecting a message counts too. */
   readonly redeliveries: number;
@@ -36,7 +29,7 @@ export class BrokerUnavailableError extends Error {
 /** What a handler decides about a message. */
 export type Outcome =
   | { readonly kind: 'done' }
-  /** Redeliver it after this many milliseconds. */
+  /** Redeliver it after this many milliseconds; sooner if its consumer ends meanwhile. */
   | { readonly kind: 'retry'; readonly delayMs: number }
   /** Move it to the dead letters, with the reason. */
   | { readonly kind: 'dead'; readonly reason: string };
@@ -71,12 +64,12 @@ export interface MessageBroker {
   publish(queue: string, messages: readonly Message[]): Promise<void>;
 
   /**
-   * Stores the messages, then (or in the same transaction) the publisher's checkpoint. A crash in between may repeat
-   * messages but never loses one. The checkpoint never moves back unless `replaces` is set.
+   * Stores a publisher's place in the log in place of the one before. To be called when all up to it is published: a
+   * crash in between repeats messages and loses none.
    */
-  publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void>;
+  storeCheckpoint(name: string, checkpoint: LogAnchor): Promise<void>;
 
-  /** The anchor stored by `publishWithCheckpoint`; position 0 if there is none. */
+  /** The place stored last; position 0 if there is none. */
   checkpoint(name: string): Promise<LogAnchor>;
 
   /**
@@ -100,11 +93,10 @@ export interface MessageBroker {
   lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
 
   depth(queue: string): Promise<QueueDepth>;
-  /** Oldest first; only roughly with RabbitMQ when there are very many. */
+  /** Up to `limit`, the oldest first. */
   deadLetters(queue: string, limit: number): Promise<readonly DeadLetter[]>;
-  /** Makes a dead letter ready again. False when there is none with this id. */
-  revive(queue: string, id: string): Promise<boolean>;
   /** Resolves when the broker is reachable and accepts messages. */
   ping(): Promise<void>;
+  /** Ends the consumers of this broker first. */
   close(): Promise<void>;
 }

@@ -251,7 +251,7 @@ async function startOver(
   signal: AbortSignal,
 ): Promise<Position | undefined> {
   const { eventStore, directory } = commands;
-  await checkpoint.reset(NOWHERE);
+  await checkpoint.store(NOWHERE);
   const head = await eventStore.head();
   await directory.waitFor(head);
   const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
@@ -271,7 +271,7 @@ async function startOver(
     await broker.publish(BACKFILL_QUEUE, events.flatMap(taskMessages));
     if (slice.position < head) continue;
     // The slice may reach beyond `head`.
-    await checkpoint.reset(slice.position === head ? slice : { position: head });
+    await checkpoint.store(slice.position === head ? slice : { position: head });
     return head;
   }
   return undefined;

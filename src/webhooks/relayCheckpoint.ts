@@ -1,8 +1,7 @@
-/** The relay's checkpoint. The broker stores it, with or after the messages that it covers. */
+/** The relay's checkpoint. The broker stores it, after the messages that it covers. */
 import type { EventPosition, LogAnchor } from '../ports/eventStore.js';
 import { anchorAt } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import { DELIVERY_QUEUE } from './queue.js';
 
 /** The name is from the time when the relay knew approvals only. */
 const CHECKPOINT = 'approval-relay';
@@ -26,16 +25,9 @@ export class RelayCheckpoint {
     this.#log = log;
   }
 
-  /** Everything up to here is published. */
+  /** Everything up to here is published; or the place that the relay begins at in another log. */
   async store(place: EventPosition): Promise<void> {
-    const checkpoint = { name: CHECKPOINT, ...anchorAt(this.#log, place) };
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
-  }
-
-  /** Replaces a checkpoint that the log does not have. */
-  async reset(place: EventPosition): Promise<void> {
-    const checkpoint = { name: CHECKPOINT, ...anchorAt(this.#log, place), replaces: true };
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
+    await this.#broker.storeCheckpoint(CHECKPOINT, anchorAt(this.#log, place));
   }
 
   /**

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'amqplib';
 import { openRabbitMqBroker } from '#app/adapters/broker/rabbitmq/broker.js';
-import { checkpointQueue } from '#app/adapters/broker/rabbitmq/topology.js';
-import type { MessageBroker } from '#app/ports/messageBroker.js';
+import { checkpointQueue } from '#app/adapters/broker/rabbitmq/queues.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyRabbitMq, anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
+import { scaled } from '../engines/timeScale.js';
 import { describeMessageBroker } from './messageBroker.js';
 import { untilDepth } from './queueDepth.js';
 import { consume, done, newQueue, published } from './rabbitMqQueues.js';
@@ -19,45 +19,39 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
   describeMessageBroker('rabbitmq', () => openRabbitMqBroker({ url: rabbitMq.url, onHandlerError: () => undefined }));
 
   test('a checkpoint that another process holds is waited for, and not taken for none', async () => {
-    const [broker, later] = [
-      await openRabbitMqBroker({ url: rabbitMq.url }),
-      await openRabbitMqBroker({ url: rabbitMq.url }),
-    ];
+    const broker = await openRabbitMqBroker({ url: rabbitMq.url });
+    const later = await openRabbitMqBroker({ url: rabbitMq.url });
     const name = newQueue();
-    await broker.publishWithCheckpoint(newQueue(), [], { name, position: 17 });
+    await broker.storeCheckpoint(name, { position: 17 });
     const connection = await connect(rabbitMq.url);
     const channel = await connection.createChannel();
     const prefix = new URL(rabbitMq.url).searchParams.get('queue_prefix') ?? '';
     expect(await channel.get(checkpointQueue(prefix + name))).not.toBe(false);
-    const stored = later.publishWithCheckpoint(newQueue(), [], { name, position: 5 });
-    await wait(400);
+    const read = later.checkpoint(name);
+    await wait(300);
     await connection.close();
-    await stored;
-    const last = await openRabbitMqBroker({ url: rabbitMq.url });
-    expect(await last.checkpoint(name)).toMatchObject({ position: 17 });
-    await Promise.all([broker, later, last].map((each) => each.close()));
+    expect(await read).toMatchObject({ position: 17 });
+    await Promise.all([broker, later].map((each) => each.close()));
   });
 
-  test('a process with an earlier checkpoint leaves the later one of another process, also where both store at once', async () => {
-    const [one, other, last] = await Promise.all([1, 2, 3].map(() => openRabbitMqBroker({ url: rabbitMq.url })));
-    if (one === undefined || other === undefined || last === undefined) throw new Error('There are three.');
-    const name = newQueue();
+  test('a delay of seconds passes on the server, in several queues, and is no longer and no shorter', async () => {
+    const broker = await openRabbitMqBroker({ url: rabbitMq.url });
     const queue = newQueue();
-    const store = (broker: MessageBroker, position: number) =>
-      broker.publishWithCheckpoint(queue, [], { name, position });
-    await store(one, 1);
-    // From here on both know of 1 only, until they look.
-    expect(await other.checkpoint(name)).toMatchObject({ position: 1 });
-    await store(one, 20);
-    await store(other, 10);
-    expect(await last.checkpoint(name)).toMatchObject({ position: 20 });
-    for (let round = 1; round <= 5; round += 1) {
-      await Promise.all([store(one, 100 * round + 1), store(other, 100 * round)]);
-      const stored = await openRabbitMqBroker({ url: rabbitMq.url });
-      expect(await stored.checkpoint(name)).toMatchObject({ position: 100 * round + 1 });
-      await stored.close();
-    }
-    await Promise.all([one, other, last].map((each) => each.close()));
+    const at: number[] = [];
+    const consumer = consume(broker, queue, ({ redeliveries }) => {
+      at.push(performance.now());
+      return redeliveries === 0 ? { kind: 'retry', delayMs: 7_000 } : done();
+    });
+    await broker.publish(queue, [{ id: 'a', body: 1 }]);
+    await consumer.arrived(1);
+    await untilDepth(broker, queue, { ready: 0, delayed: 1, inFlight: 0 });
+    await consumer.arrived(2);
+    await consumer.stop();
+    const [first = 0, second = 0] = at;
+    expect(second - first).toBeGreaterThanOrEqual(6_990);
+    expect(second - first).toBeLessThan(7_000 + scaled(1_000));
+    expect(consumer.received.map(({ redeliveries }) => redeliveries)).toEqual([0, 1]);
+    await broker.close();
   });
 
   test('a message of somebody else that is not JSON becomes a dead letter', async () => {

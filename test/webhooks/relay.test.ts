@@ -113,7 +113,7 @@ describe('the relay', () => {
     await logged.append(logged.newOrder(), created, approved);
     const crash = new Error('crash');
     const broker = Object.create(logged.broker, {
-      publishWithCheckpoint: { value: () => Promise.reject(crash) },
+      publish: { value: () => Promise.reject(crash) },
       checkpoint: { value: (name: string) => logged.broker.checkpoint(name) },
     });
     logged.relay({ broker });

@@ -30,6 +30,11 @@ export class RunningConsumers<Consumer extends { run(): Promise<void> }> {
   readonly #closing = new AbortController();
   readonly #running = new Map<Consumer, { readonly queue: string; readonly ended: Promise<void> }>();
 
+  /** Aborts with the signal, or when the broker is closed. */
+  ending(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#closing.signal]);
+  }
+
   /** Runs one consumer until the signal, or `stop`, ends it. */
   async run(
     queue: string,
@@ -37,7 +42,7 @@ export class RunningConsumers<Consumer extends { run(): Promise<void> }> {
     create: (options: ConsumeOptions) => Consumer,
   ): Promise<void> {
     if (signal.aborted) return;
-    const consumer = create({ concurrency, signal: AbortSignal.any([signal, this.#closing.signal]) });
+    const consumer = create({ concurrency, signal: this.ending(signal) });
     const ended = consumer.run();
     this.#running.set(consumer, { queue, ended });
     try {

@@ -14,7 +14,7 @@ import { openBroker, openRowReads } from '../../service/engines.js';
 import { LogUsage } from '../../service/logUsage.js';
 import { OtherSecretsKeyError } from '../../service/signingKeys.js';
 import { withTimeout } from '../../supervision/waiting.js';
-import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../../webhooks/queue.js';
+import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools } from '../operator.js';
 import { type RowsNow, rowsNow } from '../rowsNow.js';
 
@@ -138,16 +138,6 @@ const isParked = (parked: ParkedTenant): Finding => ({
   remedy: afterFix(parked.tenant),
 });
 
-/** Queues that are lost with one node of a cluster. */
-async function queueTypes(url: string): Promise<readonly Finding[]> {
-  const { inspectRabbitMq, singleQueues } = await import('../../adapters/broker/rabbitmq/inspect.js');
-  const inspected = await inspectRabbitMq(url, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
-  return singleQueues(inspected).map((queue) => ({
-    problem: `The queue ${queue} is a classic one, which RabbitMQ ${inspected.version} does not replicate.`,
-    remedy: 'Delete it while no process runs: it is made as a quorum queue and filled again from the event log.',
-  }));
-}
-
 export async function broker(config: Config): Promise<Looked> {
   if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
     return { detail: 'not used yet', findings: [] };
@@ -167,7 +157,6 @@ export async function broker(config: Config): Promise<Looked> {
         remedy: 'Start the service, or its role webhooks. If it runs, raise WEBHOOK_CONCURRENCY.',
       });
     }
-    if (config.RABBITMQ_URL !== undefined) findings.push(...(await queueTypes(config.RABBITMQ_URL)));
     return { detail: `${depth.ready} jobs are due, ${depth.delayed} are for later`, findings };
   } finally {
     await opened.close();

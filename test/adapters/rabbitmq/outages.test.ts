@@ -38,7 +38,8 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       const broker = await open({ onTrouble: (error) => troubles.push(error) });
       const ids = ['kept', 'delayed', 'dead', ...Array.from({ length: 20 }, (_, index) => `m${index}`)];
       const bodies = ids.map((id) => ({ id, body: id }));
-      await broker.publishWithCheckpoint(queue, bodies, { name: queue, position: 42 });
+      await broker.publish(queue, bodies);
+      await broker.storeCheckpoint(queue, { position: 42 });
       const { held, release } = gate();
       const finished = new Set<string>();
       const consumer = consume(
@@ -118,11 +119,10 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       });
       await consumer.arrived(3);
       await untilDepth(broker, queue, { ready: 0, delayed: 0, dead: 1 });
-      expect(await broker.revive(queue, 'dead')).toBe(true);
-      await consumer.arrived(4);
+      expect(await broker.deadLetters(queue, 10)).toMatchObject([{ id: 'dead', reason: 'x' }]);
       await consumer.stop();
     }
-    await broker.publishWithCheckpoint(DELIVERY_QUEUE, [], { name: 'approval-relay', position: 3 });
+    await broker.storeCheckpoint('approval-relay', { position: 3 });
     expect(await broker.checkpoint('approval-relay')).toMatchObject({ position: 3 });
     await broker.lead('webhook-relay', new AbortController().signal, async () => undefined);
     await expect(broker.publish('of others', [{ id: 'a', body: 1 }])).rejects.toThrow('ACCESS_REFUSED');

@@ -1,38 +1,49 @@
 /**
  * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
  *
- * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.0` … is the chain for its
- * delayed messages. All are durable, and replicated in a cluster (quorum queues). A message that is delayed or
- * dead-lettered is published again and then acknowledged, so a crash in between repeats it and never loses it.
+ * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.2s` … its delayed messages.
+ * All are durable, and replicated in a cluster (quorum queues). A message that is delayed or dead-lettered is published
+ * again and then acknowledged, so a crash in between repeats it and never loses it.
  */
-import PQueue from 'p-queue';
+import type { Channel, GetMessage } from 'amqplib';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import {
   BrokerUnavailableError,
-  type Checkpoint,
   type ConsumeOptions,
   type DeadLetter,
   type Message,
   type MessageBroker,
   type QueueDepth,
 } from '../../../ports/messageBroker.js';
+import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
-import { Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
-import { Connection } from './connection.js';
+import { Connection, unavailable, urlsOfHosts } from './connection.js';
 import { Consumer } from './consumer.js';
-import { urlsOfHosts } from './hosts.js';
-import { leadOnServer } from './leader.js';
-import { newMessage, type Outgoing } from './messages.js';
+import {
+  candidateMessage,
+  checkpointMessage,
+  checkpointOf,
+  deadLetter,
+  newMessage,
+  type Outgoing,
+  readyAt,
+} from './messages.js';
+import { checkpointQueue, deadQueue, delayQueues, LAST_ONLY, ONE_CONSUMER } from './queues.js';
 import type { Session } from './session.js';
-import { deadQueue, delayName, LEVELS } from './topology.js';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 3_000;
+/** How often a process finds out whether it leads now. */
+const LEAD_AGAIN_MS = 1_000;
+/** A process that reads a checkpoint holds it for some milliseconds, so none is looked for this often, 40 ms apart. */
+const CHECKPOINT_READS = 25;
+const READ_AGAIN_MS = 40;
 
 export type RabbitMqBrokerOptions = {
   /**
-   * `amqp://user:password@host:5672/vhost`, or `amqps:`. A cluster has several hosts, with commas between. Its query may set `heartbeat` (seconds; default 10), and
-   * `queue_prefix`, a prefix for all names where several installations share a virtual host.
+   * `amqp://user:password@host:5672/vhost`, or `amqps:`. A cluster has several hosts, with commas between. Its query may
+   * set `heartbeat` (seconds; default 10), and `queue_prefix`, a prefix for all names where several installations share a
+   * virtual host.
    */
   readonly url: string;
   /** Limit for the server's answers and confirms. Default 10,000. */
@@ -57,14 +68,10 @@ class RabbitMqBroker implements MessageBroker {
    */
   readonly #publishing: Connection;
   readonly #consuming: Connection;
-  readonly #checkpoints = new Checkpoints();
   readonly #prefix: string;
   readonly #onTrouble: (error: Error) => void;
   readonly #onHandlerError: OnHandlerError;
   readonly #consumers = new RunningConsumers<Consumer>();
-  readonly #closing = new AbortController();
-  /** Two browsers of one queue hide its messages from each other, so they run one by one. */
-  readonly #browsing = new PQueue({ concurrency: 1 });
 
   constructor(options: RabbitMqBrokerOptions) {
     this.#onTrouble = options.onTrouble ?? warn;
@@ -80,18 +87,28 @@ class RabbitMqBroker implements MessageBroker {
 
   async publish(name: string, messages: readonly Message[]): Promise<void> {
     const queue = this.#prefix + name;
-    const outgoing = messages.map((message) => newMessage(queue, message));
-    await this.#send(queue, outgoing);
+    await this.#send(
+      messages.map((message) => newMessage(queue, message)),
+      (session) => session.declareWork(queue),
+    );
   }
 
-  async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void> {
-    await this.publish(queue, messages);
-    const prefixed = { ...checkpoint, name: this.#prefix + checkpoint.name };
-    await this.#publishing.use((session) => this.#checkpoints.store(acceptingMessages(session), prefixed));
+  async storeCheckpoint(name: string, checkpoint: LogAnchor): Promise<void> {
+    const message = checkpointMessage(this.#prefix + name, checkpoint);
+    await this.#send([message], (session) => session.declare(message.queue, LAST_ONLY));
   }
 
   async checkpoint(name: string): Promise<LogAnchor> {
-    return this.#publishing.use((session) => this.#checkpoints.read(session, this.#prefix + name));
+    const queue = checkpointQueue(this.#prefix + name);
+    return this.#publishing.use(async (session) => {
+      const wasThere = await session.declare(queue, LAST_ONLY);
+      for (let reads = wasThere ? CHECKPOINT_READS : 1; reads > 0; reads -= 1) {
+        const found = (await inspected(session, queue, 1)).map(checkpointOf);
+        if (found[0] !== undefined) return found[0];
+        await sleep(READ_AGAIN_MS);
+      }
+      return { position: 0 };
+    });
   }
 
   consume(name: string, options: ConsumeOptions, handle: Handler): Promise<void> {
@@ -100,41 +117,73 @@ class RabbitMqBroker implements MessageBroker {
       queue,
       connection: this.#consuming,
       handle,
-      send: (messages: readonly Outgoing[]) => this.#send(queue, messages),
+      send: (messages: readonly Outgoing[]) => this.#send(messages, (session) => session.declareWork(queue)),
       onHandlerError: this.#onHandlerError,
       onTrouble: this.#onTrouble,
     };
     return this.#consumers.run(queue, options, (running) => new Consumer({ ...settings, ...running }));
   }
 
+  /**
+   * All that would lead consume one queue, which hands its messages to one of them until that one is gone. Each publishes
+   * a message now and then until it is handed one: then it leads.
+   */
   async lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const send = (messages: readonly Outgoing[]): Promise<void> =>
-      this.#publishing.use((session) => acceptingMessages(session).send(messages));
-    const election = { name: this.#prefix + name, connection: this.#consuming, send };
-    const ending = AbortSignal.any([signal, this.#closing.signal]);
-    if (!ending.aborted) await leadOnServer(election, ending, work);
+    const stopping = this.#consumers.ending(signal);
+    if (stopping.aborted) return;
+    const session = await this.#consuming.session(stopping);
+    const [lost, elected] = [new AbortController(), new AbortController()];
+    const ending = AbortSignal.any([stopping, lost.signal]);
+    const channel = await session.openChannel().catch(asUnavailable);
+    channel.once('close', () => lost.abort());
+    try {
+      await this.#elect(name, channel, lost, elected, ending).catch(asUnavailable);
+      if (!ending.aborted) await work(ending);
+      if (lost.signal.aborted) throw new BrokerUnavailableError(`This process no longer leads ${name}.`);
+    } finally {
+      await session.closeChannel(channel);
+    }
+  }
+
+  /** Resolves when one of the signals has aborted. @throws Error if the connection is lost, or the queue removed */
+  async #elect(
+    name: string,
+    channel: Channel,
+    lost: AbortController,
+    elected: AbortController,
+    ending: AbortSignal,
+  ): Promise<void> {
+    const message = candidateMessage(this.#prefix + name);
+    const stand = () => this.#send([message], (session) => session.declare(message.queue, ONE_CONSUMER));
+    await stand();
+    // Without a message the queue was removed, or its server is shutting down.
+    await channel.consume(message.queue, (taken) => (taken === null ? lost : elected).abort(), { noAck: true });
+    const decided = AbortSignal.any([ending, elected.signal]);
+    for (;;) {
+      await sleep(LEAD_AGAIN_MS, decided);
+      if (decided.aborted) return;
+      await stand();
+    }
   }
 
   async depth(name: string): Promise<QueueDepth> {
     const queue = this.#prefix + name;
     return this.#consuming.use(async (session) => {
       await session.declareWork(queue);
-      const counts = await session.withChannel(async (channel) => {
-        const count = async (each: string): Promise<number> => (await channel.checkQueue(each)).messageCount;
-        let delayed = 0;
-        for (let level = 0; level < LEVELS; level++) delayed += await count(delayName(queue, level));
-        return { ready: await count(queue), delayed, dead: await count(deadQueue(queue)) };
-      });
-      const onServer = counts.ready === 0 ? undefined : await firstReadyAt(session, queue);
-      const consumers = this.#consumers.of(queue);
-      const unbegun = consumers.map((consumer) => consumer.unbegun);
+      const queues = [queue, deadQueue(queue), ...delayQueues(queue)];
+      const counts = await session.withChannel((channel) =>
+        Promise.all(queues.map((each) => channel.checkQueue(each))),
+      );
+      const [onServer = 0, dead = 0, ...delayed] = counts.map(({ messageCount }) => messageCount);
       const now = Date.now();
-      const oldest = Math.min(now, onServer ?? now, ...unbegun.map(({ oldestReadyAt }) => oldestReadyAt ?? now));
+      const [first] = onServer === 0 ? [] : await inspected(session, queue, 1);
+      const depths = this.#consumers.of(queue).map(({ depth }) => depth);
+      const oldest = Math.min(now, first === undefined ? now : readyAt(first), ...depths.map((each) => each.oldest));
       return {
-        ready: counts.ready + sum(unbegun.map(({ ready }) => ready)),
-        delayed: counts.delayed + sum(unbegun.map(({ delayed }) => delayed)),
-        inFlight: sum(consumers.map(({ inFlight }) => inFlight)),
-        dead: counts.dead,
+        ready: onServer + sum(depths.map(({ ready }) => ready)),
+        delayed: sum(delayed) + sum(depths.map((each) => each.delayed)),
+        inFlight: sum(depths.map(({ inFlight }) => inFlight)),
+        dead,
         oldestReadyMs: now - oldest,
       };
     });
@@ -142,49 +191,53 @@ class RabbitMqBroker implements MessageBroker {
 
   async deadLetters(name: string, limit: number): Promise<readonly DeadLetter[]> {
     const queue = this.#prefix + name;
-    return this.#browse(queue, (session) => listDeadLetters(session, queue, limit));
-  }
-
-  async revive(name: string, id: string): Promise<boolean> {
-    const queue = this.#prefix + name;
-    const send = (messages: readonly Outgoing[]) => this.#send(queue, messages);
-    return this.#browse(queue, (session) => reviveDeadLetter(session, queue, id, send));
+    return this.#consuming.use(async (session) => {
+      await session.declareWork(queue);
+      const letters = (await inspected(session, deadQueue(queue), limit)).map(deadLetter);
+      return letters.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+    });
   }
 
   async ping(): Promise<void> {
-    await this.#publishing.use(async (session) => {
-      acceptingMessages(session);
-      await session.withChannel(async () => undefined);
-    }, PING_TIMEOUT_MS);
+    await this.#publishing.use(
+      (session) => acceptingMessages(session).withChannel(async () => undefined),
+      PING_TIMEOUT_MS,
+    );
   }
 
-  /** Ends the consumers of this broker first. */
   async close(): Promise<void> {
-    this.#closing.abort();
     await this.#consumers.stop();
     await Promise.all([this.#publishing.close(), this.#consuming.close()]);
   }
 
-  async #send(queue: string, messages: readonly Outgoing[]): Promise<void> {
+  async #send(messages: readonly Outgoing[], declare: (session: Session) => Promise<unknown>): Promise<void> {
     if (messages.length === 0) return;
     await this.#publishing.use(async (session) => {
       acceptingMessages(session);
-      await session.declareWork(queue);
+      await declare(session);
       await session.send(messages);
     });
   }
-
-  #browse<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#browsing.add(() =>
-      this.#consuming.use(async (session) => {
-        await session.declareWork(queue);
-        return work(session);
-      }),
-    );
-  }
 }
 
+const asUnavailable = (error: unknown): never => {
+  throw unavailable(error);
+};
+
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+/** Up to `limit` messages from the head of a queue. They are taken, so others do not see them, and go back with the channel. */
+async function inspected(session: Session, queue: string, limit: number): Promise<readonly GetMessage[]> {
+  return session.withChannel(async (channel) => {
+    const found: GetMessage[] = [];
+    while (found.length < limit) {
+      const message = await channel.get(queue);
+      if (message === false) break;
+      found.push(message);
+    }
+    return found;
+  });
+}
 
 /** @throws BrokerUnavailableError if the server is low on memory or disk, and accepts no messages for now */
 function acceptingMessages(session: Session): Session {

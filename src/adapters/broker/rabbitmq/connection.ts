@@ -1,15 +1,14 @@
-/** A connection that reconnects whenever it is lost. */
-import { EventEmitter, once } from 'node:events';
+/** A connection that is made when it is needed, and again when it was lost. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
-import { keepRunning } from '../../../supervision/keepRunning.js';
 import { withTimeout } from '../../../supervision/waiting.js';
 import { Session } from './session.js';
 
-const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };
+const RECONNECT_AFTER_MS = 500;
 const CLOSE_MS = 6_000;
 
 export type ConnectionOptions = {
-  /** One for each host of a cluster. They are tried in turn. */
+  /** One for each host of a cluster. They are tried in turn, the next one first when a connection is lost. */
   readonly urls: readonly string[];
   /** The connection's name in the server's lists. */
   readonly name: string;
@@ -21,31 +20,22 @@ export type ConnectionOptions = {
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #closing = new AbortController();
-  readonly #changes = new EventEmitter();
   /** Index of the host that is tried first. */
   #host = 0;
-  /** The connection attempt in flight, or the outcome of the last one. */
   #current: Promise<Session> | undefined;
-  #live: Session | undefined;
-  #running: Promise<void> | undefined;
+  #isLost = false;
+  #isClosed = false;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#changes.setMaxListeners(0);
   }
 
-  /**
-   * Runs a piece of work. Waits for a connection attempt in flight, but for no later one.
-   * @throws BrokerUnavailableError if there is no connection, or the work failed on it or took too long
-   */
+  /** @throws BrokerUnavailableError if there is no connection, or the work failed on it or took too long */
   async use<T>(work: (session: Session) => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {
-    this.#start();
     let session: Session | undefined;
     try {
       return await limited(timeoutMs, async () => {
-        session = await this.#current;
-        if (session === undefined) throw new Error('The connection is closed.');
+        session = await this.#session();
         return work(session);
       });
     } catch (error) {
@@ -56,30 +46,37 @@ export class Connection {
 
   /** Resolves as soon as there is a connection. @throws AbortError if the signal ends the wait */
   async session(signal: AbortSignal): Promise<Session> {
-    this.#start();
-    while (this.#live === undefined) await once(this.#changes, 'connected', { signal });
-    return this.#live;
+    for (;;) {
+      try {
+        return await this.#session();
+      } catch {
+        await wait(RECONNECT_AFTER_MS, undefined, { signal });
+      }
+    }
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    const live = this.#live;
-    const ended = async (): Promise<void> => {
-      await live?.close();
-      await this.#running;
-    };
+    this.#isClosed = true;
     // The connection may be lost already. If the server hangs, the missing heartbeats end it.
-    await limited(CLOSE_MS, ended).catch(() => undefined);
+    await limited(CLOSE_MS, async () => (await this.#current)?.close()).catch(() => undefined);
   }
 
-  #start(): void {
-    this.#running ??= keepRunning((succeeded) => this.#connectAndServe(succeeded), {
-      signal: this.#closing.signal,
-      backoff: RECONNECT_BACKOFF,
-      onFailure: ({ error, failures }) => {
-        if (failures === 1) this.#options.onLost(unavailable(error));
-      },
-    });
+  #session(): Promise<Session> {
+    if (this.#isClosed) return Promise.reject(new Error('The connection is closed.'));
+    this.#current ??= this.#connect();
+    return this.#current;
+  }
+
+  async #connect(): Promise<Session> {
+    try {
+      const session = await this.#open();
+      this.#isLost = false;
+      void session.ended.then((reason) => this.#lost(reason));
+      return session;
+    } catch (error) {
+      this.#lost(error);
+      throw error;
+    }
   }
 
   /** Tries each host once. @throws the error of the last one if none can be reached */
@@ -89,29 +86,29 @@ export class Connection {
       try {
         return await Session.open(urls[this.#host % urls.length] ?? '', name);
       } catch (error) {
+        if (tried >= urls.length || this.#isClosed) throw error;
         this.#host += 1;
-        if (tried >= urls.length || this.#closing.signal.aborted) throw error;
       }
     }
   }
 
-  /** @throws Error with the reason, when the connection has ended */
-  async #connectAndServe(succeeded: () => void): Promise<void> {
-    this.#current = this.#open();
-    const session = await this.#current;
-    succeeded();
-    this.#live = session;
-    this.#changes.emit('connected');
-    // Closed during the attempt.
-    if (this.#closing.signal.aborted) await session.close();
-    const reason = await session.ended;
-    // The next one first: this one was lost just now.
+  #lost(reason: unknown): void {
+    this.#current = undefined;
     this.#host += 1;
-    this.#live = undefined;
-    this.#current = Promise.reject(reason);
-    this.#current.catch(() => undefined);
-    throw reason;
+    if (!this.#isLost && !this.#isClosed) this.#options.onLost(unavailable(reason));
+    this.#isLost = true;
   }
+}
+
+/** One URL for each host of `amqp://user:password@a,b:5673/vhost`. */
+export function urlsOfHosts(url: string): readonly string[] {
+  const begin = url.indexOf('://') + 3;
+  const length = url.slice(begin).search(/[/?#]/);
+  const end = length < 0 ? url.length : begin + length;
+  // A password may have any character but these.
+  const hostsBegin = Math.max(begin, url.lastIndexOf('@', end) + 1);
+  const [before, hosts, after] = [url.slice(0, hostsBegin), url.slice(hostsBegin, end), url.slice(end)];
+  return hosts.split(',').map((host) => before + host.trim() + after);
 }
 
 function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {

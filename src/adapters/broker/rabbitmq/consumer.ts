@@ -1,17 +1,17 @@
 /**
  * One consumer of one queue: runs the handlers, acknowledges messages that have an outcome, and resumes after outages.
  *
- * A message that is put off for a moment waits here, unacknowledged. On the server each delay is a message more, which
- * waits in up to five queues one after another.
+ * A message that is put off for a moment waits here, unacknowledged: on the server each delay is a message more.
  */
 import type { Channel, ConsumeMessage } from 'amqplib';
+import PQueue from 'p-queue';
 import { HELD_PER_MESSAGE_IN_FLIGHT } from '../../../domain/limits.js';
-import type { ConsumeOptions, Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Outcome } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
-import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, readyAt, received } from './messages.js';
+import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing, readyAt, restMs } from './messages.js';
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
@@ -32,37 +32,32 @@ export type ConsumerOptions = ConsumeOptions & {
   readonly onTrouble: (error: Error) => void;
 };
 
-/** A message and its channel: it can be acknowledged only there, and only while that is open. */
-type Delivery = {
-  readonly message: ConsumeMessage;
-  readonly link: Link;
-  /** Milliseconds since the epoch, as the next. */
-  readonly receivedAt: number;
-  readonly readyAt: number;
-  /** How often it was handled here before, and held. */
-  readonly heldBefore: number;
-};
-type Link = { readonly channel: Channel; open: boolean };
-type Held = { readonly delivery: Delivery; readonly timer: NodeJS.Timeout };
+/** A channel: its messages can be acknowledged only there, and only while it is open. */
+type Link = { readonly channel: Channel; readonly closed: AbortSignal; readonly ending: AbortSignal };
 
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly #held = new Set<Held>();
-  /** Received, or held until now, and not begun. */
-  #waiting: Delivery[] = [];
+  readonly #slots: PQueue;
+  /** Messages that wait for a slot, in their order. */
+  readonly #waiting = new Set<{ readonly readyAt: number }>();
+  #held = 0;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
+    this.#slots = new PQueue({ concurrency: options.concurrency });
   }
 
-  get inFlight(): number {
-    return this.#running.size;
-  }
-
-  /** What the server counts neither as ready nor as delayed, and is not in flight either. */
-  get unbegun(): { readonly ready: number; readonly delayed: number; readonly oldestReadyAt: number | undefined } {
-    return { ready: this.#waiting.length, delayed: this.#held.size, oldestReadyAt: this.#waiting[0]?.readyAt };
+  /** Of the messages that this process has taken. */
+  get depth(): {
+    readonly ready: number;
+    readonly delayed: number;
+    readonly inFlight: number;
+    readonly oldest: number;
+  } {
+    const [oldest] = this.#waiting;
+    const [ready, inFlight] = [this.#waiting.size, this.#slots.pending];
+    return { ready, delayed: this.#held, inFlight, oldest: oldest?.readyAt ?? Number.POSITIVE_INFINITY };
   }
 
   get #mostHeld(): number {
@@ -72,8 +67,7 @@ export class Consumer {
   /** Resolves when the signal has ended it and no handler is running. Does not reject while the server is away. */
   async run(): Promise<void> {
     const { signal, onTrouble } = this.#options;
-    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    await keepRunning((succeeded) => this.#consume(aborted, succeeded), {
+    await keepRunning((succeeded) => this.#consume(succeeded), {
       signal,
       backoff: CONSUME_BACKOFF,
       onFailure: ({ error }) => onTrouble(unavailable(error)),
@@ -82,138 +76,104 @@ export class Consumer {
   }
 
   /** Runs until the signal ends it. @throws Error if the channel ends first; its messages are redelivered */
-  async #consume(aborted: Promise<unknown>, succeeded: () => void): Promise<void> {
+  async #consume(succeeded: () => void): Promise<void> {
     const { queue, concurrency, signal, connection } = this.#options;
     const session = await connection.session(signal);
     await session.declareWork(queue);
     const channel = await session.openChannel();
-    const link: Link = { channel, open: true };
-    const ended = new Promise<void>((resolve) => channel.once('close', resolve)).then(() => {
-      link.open = false;
-      this.#waiting = this.#waiting.filter((delivery) => delivery.link.open);
-      for (const held of this.#held) if (!held.delivery.link.open) this.#release(held);
-    });
-    await channel.prefetch(concurrency + this.#mostHeld);
-    const { consumerTag } = await channel.consume(queue, (message) => this.#accept(message, link));
-    succeeded();
-    if (!signal.aborted) await Promise.race([ended, aborted]);
-    if (!link.open) {
-      session.forgetDeclared();
-      throw new Error(`The consumer of ${queue} was interrupted.`);
-    }
-    await channel.cancel(consumerTag);
-    for (const { message } of this.#waiting.splice(0)) channel.nack(message, false, true);
-    await Promise.all(this.#running);
-    await this.#giveBackHeld();
-    await channel.close();
-  }
-
-  /** The rest of each delay passes on the server. What cannot be stored there is redelivered at once. */
-  async #giveBackHeld(): Promise<void> {
-    const all = [...this.#held].filter(({ delivery }) => delivery.link.open);
-    for (const held of this.#held) this.#release(held);
-    const copies = all.map(({ delivery }) => this.#delayed(delivery, delivery.readyAt - Date.now(), 0));
-    await this.#options.send(copies).then(
-      () => {
-        for (const { delivery } of all) if (delivery.link.open) delivery.link.channel.ack(delivery.message);
-      },
-      () => undefined,
-    );
-  }
-
-  #release(held: Held): void {
-    clearTimeout(held.timer);
-    this.#held.delete(held);
-  }
-
-  #accept(message: ConsumeMessage | null, link: Link): void {
-    if (message === null) {
-      // The queue was removed, or its server is shutting down: start over. The channel may be closed already.
-      link.channel.close().catch(() => undefined);
-    } else if (this.#options.signal.aborted) {
-      link.channel.nack(message, false, true);
-    } else {
-      const now = Date.now();
-      this.#waiting.push({ message, link, receivedAt: now, readyAt: readyAt(message) ?? now, heldBefore: 0 });
-      this.#startWaiting();
-    }
-  }
-
-  #startWaiting(): void {
-    const { concurrency, signal } = this.#options;
-    while (!signal.aborted && this.#running.size < concurrency) {
-      const delivery = this.#waiting.shift();
-      if (delivery === undefined) return;
-      const work = this.#work(delivery).finally(() => {
-        this.#running.delete(work);
-        this.#startWaiting();
-      });
-      this.#running.add(work);
-    }
-  }
-
-  async #work(delivery: Delivery): Promise<void> {
-    const { message, link } = delivery;
-    const earlyMs = (dueAt(message) ?? 0) - Date.now();
-    const outcome: Outcome = earlyMs > 0 ? { kind: 'retry', delayMs: earlyMs } : await this.#outcome(delivery);
-    const copy = this.#replacement(delivery, outcome, earlyMs > 0 ? 0 : 1);
-    if (copy === 'held') return;
-    while (link.open) {
-      try {
-        if (copy !== undefined) await this.#options.send([copy]);
-        // A crash here leaves both: at least once.
-        if (link.open) link.channel.ack(message);
-        return;
-      } catch {
-        // Not acknowledged until its copy is stored, so it is not lost.
-        if (this.#options.signal.aborted) return;
-        await sleep(STORE_RETRY_MS, this.#options.signal);
-      }
-    }
-  }
-
-  /** The message to store in its place; undefined if it is done. */
-  #replacement(delivery: Delivery, outcome: Outcome, handled: 0 | 1): Outgoing | 'held' | undefined {
-    switch (outcome.kind) {
-      case 'done':
-        return undefined;
-      case 'dead':
-        return deadCopy(this.#options.queue, delivery.message, outcome.reason);
-      case 'retry':
-        return this.#hold(delivery, outcome.delayMs, handled)
-          ? 'held'
-          : this.#delayed(delivery, outcome.delayMs, handled);
-    }
-  }
-
-  #delayed({ message, heldBefore }: Delivery, delayMs: number, handled: 0 | 1): Outgoing {
-    return delayedCopy(this.#options.queue, message, delayMs, deliveriesOf(message) + heldBefore + handled);
-  }
-
-  /** Lets it wait here, if the delay is short and there is room. */
-  #hold(delivery: Delivery, delayMs: number, handled: 0 | 1): boolean {
-    const now = Date.now();
-    if (delayMs > LONGEST_HELD_MS || now + delayMs - delivery.receivedAt > LONGEST_UNACKNOWLEDGED_MS) return false;
-    if (this.#options.signal.aborted || this.#held.size >= this.#mostHeld || !delivery.link.open) return false;
-    const again: Delivery = { ...delivery, readyAt: now + delayMs, heldBefore: delivery.heldBefore + handled };
-    const timer = setTimeout(() => {
-      this.#held.delete(held);
-      this.#waiting.push(again);
-      this.#startWaiting();
-    }, delayMs);
-    const held: Held = { delivery: again, timer };
-    this.#held.add(held);
-    return true;
-  }
-
-  async #outcome({ message: raw, heldBefore }: Delivery): Promise<Outcome> {
-    let message: ReceivedMessage;
+    const closed = new AbortController();
+    channel.once('close', () => closed.abort());
+    const ending = AbortSignal.any([signal, closed.signal]);
+    const ended = new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
+    const link: Link = { channel, closed: closed.signal, ending };
     try {
-      message = received(raw);
+      await channel.prefetch(concurrency + this.#mostHeld);
+      const { consumerTag } = await channel.consume(queue, (message) => {
+        if (message !== null) this.#accept(message, link);
+        // The queue was removed, or its server is shutting down: start over.
+        else void session.closeChannel(channel);
+      });
+      succeeded();
+      if (!ending.aborted) await ended;
+      if (signal.aborted && !closed.signal.aborted) {
+        await channel.cancel(consumerTag);
+        await Promise.all(this.#running);
+      }
+    } finally {
+      await session.closeChannel(channel);
+      session.forgetDeclared();
+    }
+    if (!signal.aborted) throw new Error(`The consumer of ${queue} was interrupted.`);
+  }
+
+  #accept(message: ConsumeMessage, link: Link): void {
+    const work = this.#work(message, link).finally(() => this.#running.delete(work));
+    this.#running.add(work);
+  }
+
+  /** Without an outcome when the link ends, it goes back. */
+  async #work(message: ConsumeMessage, link: Link): Promise<void> {
+    const receivedAt = performance.now();
+    let redeliveries = deliveriesOf(message);
+    let outcome: Outcome = { kind: 'retry', delayMs: restMs(message) };
+    while (outcome.kind === 'retry' && this.#mayHold(outcome.delayMs, receivedAt, link)) {
+      await this.#hold(outcome.delayMs, link);
+      const handled = await this.#handle(message, redeliveries, link);
+      if (handled === undefined) return;
+      outcome = handled;
+      redeliveries += 1;
+    }
+    if (!link.closed.aborted) await this.#conclude(message, outcome, redeliveries, link);
+  }
+
+  #mayHold(delayMs: number, receivedAt: number, { ending }: Link): boolean {
+    if (ending.aborted || delayMs > LONGEST_HELD_MS || (delayMs > 0 && this.#held >= this.#mostHeld)) return false;
+    return performance.now() + delayMs - receivedAt < LONGEST_UNACKNOWLEDGED_MS;
+  }
+
+  async #hold(delayMs: number, { ending }: Link): Promise<void> {
+    if (delayMs <= 0) return;
+    this.#held += 1;
+    await sleep(delayMs, ending);
+    this.#held -= 1;
+  }
+
+  /** @returns undefined if the link ended before there was a slot */
+  async #handle(message: ConsumeMessage, redeliveries: number, { ending }: Link): Promise<Outcome | undefined> {
+    const waiting = { readyAt: Math.min(readyAt(message), Date.now()) };
+    this.#waiting.add(waiting);
+    return this.#slots.add(async () => {
+      this.#waiting.delete(waiting);
+      return ending.aborted ? undefined : this.#outcome(message, redeliveries);
+    });
+  }
+
+  async #outcome(message: ConsumeMessage, redeliveries: number): Promise<Outcome> {
+    let body: unknown;
+    try {
+      body = JSON.parse(message.content.toString('utf8'));
     } catch (error) {
       return { kind: 'dead', reason: `The message is not JSON: ${error instanceof Error ? error.message : error}` };
     }
-    const redeliveries = message.redeliveries + heldBefore;
-    return runHandler(this.#options.handle, { ...message, redeliveries }, this.#options.onHandlerError);
+    const { handle, onHandlerError } = this.#options;
+    return runHandler(handle, { id: idOf(message), body, redeliveries }, onHandlerError);
+  }
+
+  /** Stores the message that comes in its place, then acknowledges it: a crash in between leaves both. */
+  async #conclude(message: ConsumeMessage, outcome: Outcome, redeliveries: number, link: Link): Promise<void> {
+    const { queue, send, signal } = this.#options;
+    const copies: Outgoing[] = [];
+    if (outcome.kind === 'dead') copies.push(deadCopy(queue, message, outcome.reason));
+    if (outcome.kind === 'retry') copies.push(delayedCopy(queue, message, outcome.delayMs, redeliveries));
+    while (!link.closed.aborted) {
+      try {
+        await send(copies);
+        if (!link.closed.aborted) link.channel.ack(message);
+        return;
+      } catch {
+        if (signal.aborted) return;
+        await sleep(STORE_RETRY_MS, signal);
+      }
+    }
   }
 }

@@ -1,33 +1,27 @@
 /** Messages as RabbitMQ carries them: the body as JSON, the id as `message-id`, the rest in headers. */
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
 import type { LogAnchor } from '../../../ports/eventStore.js';
-import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
-import { checkpointQueue, deadQueue, delayName, delayRoute, leaderQueue, MAX_DELAY_MS } from './topology.js';
+import type { DeadLetter, Message } from '../../../ports/messageBroker.js';
+import { checkpointQueue, deadQueue, delayRoute, leaderQueue } from './queues.js';
 
-/** All times are milliseconds since the epoch. */
 type Headers = {
   /** Earlier deliveries, carried over to each copy: the server counts only within one copy. */
   readonly deliveries?: number;
+  /** Milliseconds since the epoch, as `dead-at`. */
   readonly 'ready-at'?: number;
-  /** Not to be delivered earlier; set only if one round of delays is too short. */
-  readonly 'due-at'?: number;
+  /** Milliseconds to wait behind a delay queue. */
+  readonly 'rest-ms'?: number;
   readonly reason?: string;
   readonly 'dead-at'?: number;
 };
 
 /** A message to publish. */
-export type Outgoing = {
-  readonly exchange: string;
-  readonly routingKey: string;
-  readonly content: Buffer;
-  readonly options: Options.Publish;
-};
+export type Outgoing = { readonly queue: string; readonly content: Buffer; readonly options: Options.Publish };
 
 type Raw = Pick<AmqpMessage, 'content' | 'properties'> & { readonly fields: { readonly redelivered: boolean } };
 
-const outgoing = (exchange: string, routingKey: string, id: string, content: Buffer, headers: Headers): Outgoing => ({
-  exchange,
-  routingKey,
+const outgoing = (queue: string, id: string, content: Buffer, headers: Headers): Outgoing => ({
+  queue,
   content,
   options: { persistent: true, mandatory: true, contentType: 'application/json', messageId: id, headers },
 });
@@ -36,57 +30,31 @@ const outgoing = (exchange: string, routingKey: string, id: string, content: Buf
 export function newMessage(queue: string, { id, body }: Message): Outgoing {
   const json: string | undefined = JSON.stringify(body);
   if (json === undefined) throw new TypeError(`The body of message ${id} is not JSON.`);
-  return outgoing('', queue, id, Buffer.from(json), { 'ready-at': Date.now() });
+  return outgoing(queue, id, Buffer.from(json), { 'ready-at': Date.now() });
 }
 
 /** The same message, to be delivered after the delay. */
 export function delayedCopy(queue: string, raw: Raw, delayMs: number, deliveries: number): Outgoing {
-  const route = delayRoute(delayMs);
-  const now = Date.now();
-  const headers: Headers = {
-    deliveries,
-    'ready-at': now + route.delayMs,
-    ...(delayMs > MAX_DELAY_MS ? { 'due-at': now + delayMs } : {}),
-  };
-  const exchange = route.level === undefined ? '' : delayName(queue, route.level);
-  const routingKey = route.level === undefined ? queue : route.routingKey;
-  return outgoing(exchange, routingKey, idOf(raw), raw.content, headers);
+  const route = delayRoute(queue, delayMs);
+  const headers: Headers = { deliveries, 'ready-at': Date.now() + delayMs, 'rest-ms': route.restMs };
+  return outgoing(route.queue, idOf(raw), raw.content, headers);
 }
 
-export function deadCopy(queue: string, raw: Raw, reason: string): Outgoing {
-  const headers: Headers = { deliveries: deliveriesOf(raw) + 1, 'dead-at': Date.now(), reason };
-  return outgoing('', deadQueue(queue), idOf(raw), raw.content, headers);
-}
-
-export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
-  outgoing('', queue, idOf(raw), raw.content, {
-    deliveries: numberHeader(raw, 'deliveries') ?? 0,
-    'ready-at': Date.now(),
-  });
+export const deadCopy = (queue: string, raw: Raw, reason: string): Outgoing =>
+  outgoing(deadQueue(queue), idOf(raw), raw.content, { 'dead-at': Date.now(), reason });
 
 export const checkpointMessage = (name: string, { position, log, eventId }: LogAnchor): Outgoing =>
-  outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
+  outgoing(checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
 
 /** The process that receives this message leads. */
-export const candidateMessage = (name: string): Outgoing =>
-  outgoing('', leaderQueue(name), name, Buffer.from('{}'), {});
+export const candidateMessage = (name: string): Outgoing => outgoing(leaderQueue(name), name, Buffer.from('{}'), {});
 
 /** The beginning of the log if the message is no checkpoint. */
-export function placeOf(raw: Raw): LogAnchor {
-  const body = bodyOrText(raw);
-  // Format of earlier releases.
-  if (typeof body === 'number') return { position: body };
-  const { position, log, eventId } = Object(body);
+export function checkpointOf(raw: Raw): LogAnchor {
+  const { position, log, eventId } = Object(bodyOrText(raw));
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   return typeof position === 'number' ? { position, log: text(log), eventId: text(eventId) } : { position: 0 };
 }
-
-/** @throws SyntaxError if the body is not JSON: the message is not ours */
-export const received = (raw: Raw): ReceivedMessage => ({
-  id: idOf(raw),
-  body: JSON.parse(raw.content.toString('utf8')),
-  redeliveries: deliveriesOf(raw),
-});
 
 export function deadLetter(raw: Raw): DeadLetter {
   const reason = headersOf(raw).reason;
@@ -100,10 +68,13 @@ export function deadLetter(raw: Raw): DeadLetter {
 
 export const idOf = ({ properties }: Raw): string => String(properties.messageId ?? '');
 
-export const readyAt = (raw: Raw): number | undefined => numberHeader(raw, 'ready-at');
-export const dueAt = (raw: Raw): number | undefined => numberHeader(raw, 'due-at');
+/** When it became ready, or is to be (ms since the epoch). */
+export const readyAt = (raw: Raw): number => numberHeader(raw, 'ready-at') ?? Date.now();
 
-/** Earlier deliveries, including those to a browser of the queue. */
+/** What is left of its delay, in ms. Never longer than it was, wherever clocks are put. */
+export const restMs = (raw: Raw): number => Math.min(numberHeader(raw, 'rest-ms') ?? 0, readyAt(raw) - Date.now());
+
+/** Earlier deliveries, including those to who inspects the queue. */
 export const deliveriesOf = (raw: Raw): number =>
   (numberHeader(raw, 'deliveries') ?? 0) + (numberHeader(raw, 'x-delivery-count') ?? (raw.fields.redelivered ? 1 : 0));
 

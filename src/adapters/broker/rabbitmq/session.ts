@@ -1,17 +1,28 @@
 /** One connection to the server, from its opening until it is lost. */
 import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
+import PQueue from 'p-queue';
+import { errorCode } from '../../../supervision/errorCode.js';
+import { sleep } from '../../../supervision/waiting.js';
 import type { Outgoing } from './messages.js';
-import { declareCheckpoint, declareLeader, declareWork } from './topology.js';
+import { type Arguments, QUORUM, workQueues } from './queues.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A server that stays silent for twice this time is lost. */
 const HEARTBEAT_SECONDS = 10;
+const NOT_FOUND = 404;
+/** How often a message is sent that the server refuses, this long apart. */
+const SENDS = 5;
+const SEND_AGAIN_MS = 200;
+
+/** One after the other in a process: the server closes a connection that uses a queue while another one makes it. */
+const declaring = new PQueue({ concurrency: 1 });
 
 export class Session {
   /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<Error>;
   readonly #model: ChannelModel;
-  readonly #declared = new Map<string, Promise<void>>();
+  /** Whether each queue was there before it was declared here. */
+  readonly #declared = new Map<string, Promise<boolean>>();
   #confirming: Promise<ConfirmChannel> | undefined;
   /** Numbers of messages that the server returned because no queue took them. */
   readonly #returned = new Set<string>();
@@ -47,52 +58,60 @@ export class Session {
       clientProperties: { connection_name: name },
     });
     const session = new Session(model);
-    try {
-      // Detects a connection that ended before the listeners were attached.
-      await (await session.openChannel()).close();
-      return session;
-    } catch (error) {
-      // Already ended or ending; the caller gets the reason why it was unusable.
-      await model.close().catch(() => undefined);
-      throw error;
-    }
+    // Detects a connection that ended before the listeners were attached.
+    await session.withChannel(async () => undefined);
+    return session;
   }
 
-  get serverVersion(): string {
-    return String(this.#model.connection.serverProperties.version);
-  }
-
-  /** Opens a channel, which the caller closes. */
+  /** Opens a channel, which the caller closes. A channel's users learn of its end by the calls that fail. */
   async openChannel(): Promise<Channel> {
-    return withSafeClose(ignoreErrors(await this.#model.createChannel()));
+    const channel = await this.#model.createChannel();
+    return channel.on('error', () => undefined);
   }
 
-  /** Runs work on a channel of its own; messages it took and did not acknowledge go back. */
+  /** Messages that were taken and have no acknowledgement go back. Does not reject if the channel is closed already. */
+  async closeChannel(channel: Channel): Promise<void> {
+    const close = async (): Promise<void> => channel.close();
+    await Promise.race([close().catch(() => undefined), this.ended]);
+  }
+
+  /** Runs work on a channel of its own. */
   async withChannel<T>(work: (channel: Channel) => Promise<T>): Promise<T> {
     const channel = await this.openChannel();
-    let result: T;
     try {
-      result = await work(channel);
-    } catch (error) {
-      // There is nothing to close if the server has closed the channel, or the connection is lost.
-      await channel.close().catch(() => undefined);
-      throw error;
+      return await work(channel);
+    } finally {
+      await this.closeChannel(channel);
     }
-    await channel.close();
-    return result;
   }
 
-  /** Declares the queue and what belongs to it, once. */
-  declareWork(queue: string): Promise<void> {
-    return this.#once(`queue ${queue}`, () => declareWork(() => this.openChannel(), queue));
+  /**
+   * Makes a replicated queue unless there is one of this name, of any kind: an operator may have made it.
+   * @returns whether it was there
+   */
+  declare(queue: string, own: Arguments = {}): Promise<boolean> {
+    const known = this.#declared.get(queue);
+    if (known !== undefined) return known;
+    const declared = declaring.add(() => this.#declare(queue, { durable: true, arguments: { ...QUORUM, ...own } }));
+    this.#declared.set(queue, declared);
+    declared.catch(() => this.#declared.delete(queue));
+    return declared;
   }
 
-  declareCheckpoint(name: string): Promise<void> {
-    return this.#once(`checkpoint ${name}`, () => declareCheckpoint(() => this.openChannel(), name));
+  async #declare(queue: string, options: { durable: boolean; arguments: Arguments }): Promise<boolean> {
+    try {
+      await this.withChannel((channel) => channel.checkQueue(queue));
+      return true;
+    } catch (error) {
+      if (errorCode(error) !== NOT_FOUND) throw error;
+    }
+    await this.withChannel((channel) => channel.assertQueue(queue, options));
+    return false;
   }
 
-  declareLeader(name: string): Promise<void> {
-    return this.#once(`leader ${name}`, () => declareLeader(() => this.openChannel(), name));
+  /** Declares the queue and what belongs to it. */
+  async declareWork(queue: string): Promise<void> {
+    await Promise.all(workQueues(queue).map(([name, own]) => this.declare(name, own)));
   }
 
   /** The declared queues may have been removed: the next use declares them again. */
@@ -102,9 +121,20 @@ export class Session {
 
   /** Resolves when the server has confirmed that all are stored durably. */
   async send(messages: readonly Outgoing[]): Promise<void> {
-    this.#confirming ??= this.#openConfirming();
-    const channel = await this.#confirming;
-    await Promise.all(messages.map((message) => this.#confirmed(channel, message)));
+    await Promise.all(messages.map((message) => this.#send(message)));
+  }
+
+  /** A queue that is being made, or elects its leader, refuses messages for a moment. */
+  async #send(message: Outgoing): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      this.#confirming ??= this.#openConfirming();
+      try {
+        return await this.#confirmed(await this.#confirming, message);
+      } catch (error) {
+        if (!isRefusal(error) || tries === SENDS) throw error;
+      }
+      await sleep(SEND_AGAIN_MS);
+    }
   }
 
   async close(): Promise<void> {
@@ -112,7 +142,8 @@ export class Session {
   }
 
   async #openConfirming(): Promise<ConfirmChannel> {
-    const channel = ignoreErrors(await this.#model.createConfirmChannel());
+    const channel = await this.#model.createConfirmChannel();
+    channel.on('error', () => undefined);
     channel.on('return', ({ properties }) => this.#returned.add(String(properties.correlationId)));
     channel.on('close', () => {
       this.#confirming = undefined;
@@ -120,44 +151,20 @@ export class Session {
     return channel;
   }
 
-  #confirmed(channel: ConfirmChannel, { exchange, routingKey, content, options }: Outgoing): Promise<void> {
+  #confirmed(channel: ConfirmChannel, { queue, content, options }: Outgoing): Promise<void> {
     const correlationId = String(++this.#published);
     return new Promise((resolve, reject) => {
-      channel.publish(exchange, routingKey, content, { ...options, correlationId }, (error: unknown) => {
+      channel.publish('', queue, content, { ...options, correlationId }, (error: unknown) => {
         // A message that no queue takes is returned first, and confirmed anyway.
-        if (this.#returned.delete(correlationId)) reject(new Error(`There is no queue for ${routingKey}.`));
+        if (this.#returned.delete(correlationId)) reject(new Error(`There is no queue ${queue}.`));
         else if (error instanceof Error) reject(error);
         else resolve();
       });
     });
   }
-
-  #once(what: string, declare: () => Promise<void>): Promise<void> {
-    const known = this.#declared.get(what);
-    if (known !== undefined) return known;
-    const declared = declare();
-    this.#declared.set(what, declared);
-    declared.catch(() => this.#declared.delete(what));
-    return declared;
-  }
 }
 
-/** A channel's users learn of its end by the calls that fail; an unhandled event would end the process. */
-function ignoreErrors<C extends Channel>(channel: C): C {
-  channel.on('error', () => undefined);
-  return channel;
-}
-
-/**
- * The same channel, whose `close` also ends when the connection is lost meanwhile: amqplib's waits for the server's
- * answer, which then never comes.
- */
-function withSafeClose(channel: Channel): Channel {
-  const close = channel.close.bind(channel);
-  const closed = new Promise<void>((resolve) => channel.once('close', resolve));
-  channel.close = () => Promise.race([close(), closed]);
-  return channel;
-}
+const isRefusal = (error: unknown): boolean => error instanceof Error && error.message === 'message nacked';
 
 function withHeartbeat(text: string): string {
   const url = new URL(text);

@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { LogAnchor } from '../../../ports/eventStore.js';
-import type { Checkpoint, ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { holdAlone } from '../../sqliteInUse.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
@@ -37,7 +37,6 @@ export async function openSqliteBroker(options: SqliteBrokerOptions): Promise<Me
 class SqliteBroker implements MessageBroker {
   readonly #store: JobStore;
   readonly #file: string;
-  readonly #closing = new AbortController();
   readonly #settings: Pick<ConsumerOptions, 'leaseMs' | 'pollMs' | 'onHandlerError'>;
   /** Wakes consumers in other threads. Other processes poll. */
   readonly #channel: BroadcastChannel;
@@ -54,12 +53,13 @@ class SqliteBroker implements MessageBroker {
   }
 
   async publish(queue: string, messages: readonly Message[]): Promise<void> {
-    await this.publishWithCheckpoint(queue, messages);
+    this.#store.publish(queue, messages);
+    this.#wake(queue);
+    this.#channel.postMessage(queue);
   }
 
-  async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint?: Checkpoint): Promise<void> {
-    this.#store.publish(queue, messages, checkpoint);
-    if (messages.length > 0) this.#announce(queue);
+  async storeCheckpoint(name: string, checkpoint: LogAnchor): Promise<void> {
+    this.#store.storeCheckpoint(name, checkpoint);
   }
 
   async checkpoint(name: string): Promise<LogAnchor> {
@@ -72,7 +72,7 @@ class SqliteBroker implements MessageBroker {
   }
 
   async lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const ending = AbortSignal.any([signal, this.#closing.signal]);
+    const ending = this.#consumers.ending(signal);
     while (!ending.aborted) {
       const release = holdAlone(`${this.#file}-${name}.lock`);
       if (release !== undefined) return work(ending).finally(release);
@@ -88,27 +88,14 @@ class SqliteBroker implements MessageBroker {
     return this.#store.deadLetters(queue, limit);
   }
 
-  async revive(queue: string, id: string): Promise<boolean> {
-    const revived = this.#store.revive(queue, id);
-    if (revived) this.#announce(queue);
-    return revived;
-  }
-
   async ping(): Promise<void> {
     this.#store.checkpoint('');
   }
 
-  /** Ends the consumers of this broker first. */
   async close(): Promise<void> {
-    this.#closing.abort();
     await this.#consumers.stop();
     this.#channel.close();
     this.#store.close();
-  }
-
-  #announce(queue: string): void {
-    this.#wake(queue);
-    this.#channel.postMessage(queue);
   }
 
   #wake(queue: string): void {

@@ -1,13 +1,6 @@
 /** The jobs of all queues in one SQLite file. Every change is one short transaction. */
 import type { LogAnchor } from '../../../ports/eventStore.js';
-import type {
-  Checkpoint,
-  DeadLetter,
-  Message,
-  Outcome,
-  QueueDepth,
-  ReceivedMessage,
-} from '../../../ports/messageBroker.js';
+import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { type Database, openSqlite, type Statement } from '../../openSqlite.js';
 
 /**
@@ -30,7 +23,12 @@ const SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, due_at, taken) WHERE dead_at IS NULL;
   CREATE INDEX IF NOT EXISTS jobs_dead ON jobs (queue, dead_at) WHERE dead_at IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS checkpoints (
+    name TEXT PRIMARY KEY,
+    position INTEGER NOT NULL,
+    log TEXT,
+    event_id TEXT
+  ) STRICT, WITHOUT ROWID;
 `;
 
 /** One delivery of a job. */
@@ -38,16 +36,13 @@ export type TakenJob = { readonly seq: number; readonly deliveries: number; read
 
 export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
-/** Older files lack these columns: a checkpoint's log, and the event at its position. */
-const ANCHOR_COLUMNS = 'ALTER TABLE checkpoints ADD COLUMN log TEXT; ALTER TABLE checkpoints ADD COLUMN event_id TEXT;';
-
 type PlaceRow = { readonly position: number; readonly log: string | null; readonly eventId: string | null };
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
 type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly oldest: number | null };
 
 export class JobStore {
-  /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
-  readonly publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
+  /** Stores all or nothing. Ids that the queue holds are left as they are. */
+  readonly publish: (queue: string, messages: readonly Message[]) => void;
   /** Stores jobs' outcomes and takes up to `limit` due jobs, in one transaction. */
   readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
   /** Renews the leases of these jobs. */
@@ -62,7 +57,7 @@ export class JobStore {
     // A power cut undoes the last changes together with the publishers' checkpoints. Lost messages are published again
     // from the log, and finished ones are redelivered. So no write waits for the disk.
     db.pragma('synchronous = NORMAL');
-    makeSchema(db);
+    db.exec(SCHEMA);
     this.#db = db;
     this.#nextDue = db
       .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
@@ -70,6 +65,13 @@ export class JobStore {
     this.publish = preparePublish(db);
     this.turn = prepareTurn(db, leaseMs);
     this.renew = prepareRenew(db, leaseMs);
+  }
+
+  storeCheckpoint(name: string, { position, log, eventId }: LogAnchor): void {
+    const store = this.#db.prepare(
+      'INSERT OR REPLACE INTO checkpoints (name, position, log, event_id) VALUES (?, ?, ?, ?)',
+    );
+    store.run(name, position, log ?? null, eventId ?? null);
   }
 
   checkpoint(name: string): LogAnchor {
@@ -107,43 +109,18 @@ export class JobStore {
     return rows.all(queue, limit).map((row) => ({ ...row, body: JSON.parse(row.body) }));
   }
 
-  revive(queue: string, id: string): boolean {
-    const ready = this.#db.prepare(
-      'UPDATE jobs SET dead_at = NULL, reason = NULL, due_at = ? WHERE queue = ? AND id = ? AND dead_at IS NOT NULL',
-    );
-    return ready.run(Date.now(), queue, id).changes > 0;
-  }
-
   close(): void {
     this.#db.close();
   }
-}
-
-function makeSchema(db: Database): void {
-  db.exec(SCHEMA);
-  const hasPlaces = db.prepare("SELECT 1 FROM pragma_table_info('checkpoints') WHERE name = 'log'").pluck();
-  const addPlaces = db.transaction(() => {
-    // Another process may have been first.
-    if (hasPlaces.get() === undefined) db.exec(ANCHOR_COLUMNS);
-  });
-  if (hasPlaces.get() === undefined) addPlaces.immediate();
 }
 
 function preparePublish(db: Database): JobStore['publish'] {
   const insert = db.prepare(
     'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
   );
-  const move = db.prepare(
-    `INSERT INTO checkpoints (name, position, log, event_id) VALUES (?, ?, ?, ?)
-     ON CONFLICT (name) DO UPDATE SET position = excluded.position, log = excluded.log, event_id = excluded.event_id
-     WHERE ? OR excluded.position >= position`,
-  );
-  return db.transaction((queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => {
+  return db.transaction((queue: string, messages: readonly Message[]) => {
     const now = Date.now();
     for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
-    if (checkpoint === undefined) return;
-    const { name, position, log = null, eventId = null, replaces = false } = checkpoint;
-    move.run(name, position, log, eventId, Number(replaces));
   }).immediate;
 }
 
