@@ -155,19 +155,9 @@ export const settings = {
     'Requests in work at once for one tenant, or for one network before the caller is known',
   ),
   QUOTA_LOG_BYTES: integer(20_000_000_000, 0, 1e15).describe(
-    'Bytes that a tenant may have in the event log; more is 507, as with the other quotas; `dynamic-assets tenant quotas` sets those of one tenant; 0 for no limit',
+    'Bytes that a tenant may have in the event log; more is 507, as with the other quota; `dynamic-assets tenant quotas` sets those of one tenant; 0 for no limit',
   ),
   QUOTA_RECORDS: integer(10_000_000, 0, 1e12).describe('Records of a tenant; 0 for no limit'),
-  QUOTA_OPEN_ORDERS: integer(100_000, 0, 1e9).describe('Orders of a tenant that wait for a validator; 0 for no limit'),
-  QUOTA_OPEN_DELIVERIES: integer(100_000, 0, 1e9).describe(
-    'Webhook deliveries of a tenant that are neither made nor given up; 0 for no limit',
-  ),
-  QUOTA_REPLAYS_PER_HOUR: integer(100, 0, 1e6).describe(
-    'Backfills that a tenant requests, and webhooks that it enables, in an hour; 0 for no limit',
-  ),
-  QUOTA_SETTINGS_PER_HOUR: integer(1000, 0, 1e6).describe(
-    'Changes of settings, users, API clients and webhooks of a tenant in an hour; 0 for no limit',
-  ),
   DISK_RESERVE: integer(1_000_000_000, 0, 1e15).describe(
     'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507 for the tenant whose log grew most, below half of it for all; 0 for no reserve',
   ),

@@ -46,9 +46,8 @@ export function growthCheck(
   return (req, { assetType, query, body }) => {
     if (query.get('dry_run') === 'true') return;
     const { tenant } = req.context;
-    const ofOperation = typeof grows !== 'function' ? grows : assetType === undefined ? [] : grows(assetType);
     const isReport = isStatusReport(assetType, body);
-    const quotas = isReport ? OF_REPORT : ofOperation;
+    const quotas = isReport ? OF_REPORT : grows;
     const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
     if (hasRoom && (isReport || refusalByDisk(api, tenant) === undefined)) return;
     const table = assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel);
@@ -59,7 +58,7 @@ export function growthCheck(
 /** From here on it is refused. */
 function end({ usage }: Api, tenant: Tenant, quota: Quota, isReport: boolean): number {
   const limit = usage.limit(tenant, quota);
-  if (limit === 0 || (quota === 'openDeliveries' && tenant.webhooks.size === 0)) return Number.POSITIVE_INFINITY;
+  if (limit === 0) return Number.POSITIVE_INFINITY;
   return isReport ? limit * (1 + REPORTS_BEYOND_QUOTA_PERCENT / 100) : limit;
 }
 

@@ -11,9 +11,7 @@ import {
   QUOTA_LOOKED_UP_EVERY_MS,
 } from '../domain/limits.js';
 import type { LogTally } from '../domain/logUsage.js';
-import { TO_VALIDATE } from '../domain/order/status.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
-import type { DeliveryQueries } from '../queries/deliveries.js';
 import type { RecordQueries } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
@@ -21,8 +19,7 @@ export type UsageSource = {
   /** Of this process's log. */
   readonly log: { readonly tally: LogTally };
   readonly queries: {
-    readonly records: Pick<RecordQueries, 'list' | 'tableFigures'>;
-    readonly deliveries: Pick<DeliveryQueries, 'backlog'>;
+    readonly records: Pick<RecordQueries, 'tableFigures'>;
   };
   readonly directory: { tenant(name: string): Tenant | undefined };
   /** The installation's, for tenants without their own. */
@@ -62,20 +59,13 @@ class Figure<Value> {
 
 export class TenantUsage {
   readonly #source: UsageSource;
+  /** Records by tenant. */
   readonly #figures = new LRUCache<string, Figure<number>>({ max: MAX_KEPT_FIGURES });
-  /** Open deliveries by tenant: one look-up has them all. */
-  readonly #backlog: Figure<ReadonlyMap<string, number>>;
   #grew: string | undefined;
   #grewAt = Number.NEGATIVE_INFINITY;
 
   constructor(source: UsageSource) {
     this.#source = source;
-    this.#backlog = new Figure(async () => {
-      const open = new Map<string, number>();
-      for (const { tenant, open: count } of await source.queries.deliveries.backlog())
-        open.set(tenant, (open.get(tenant) ?? 0) + count);
-      return open;
-    });
   }
 
   /** The tenant's own quota, or the installation's; 0: no limit. */
@@ -85,20 +75,17 @@ export class TenantUsage {
 
   /** What is used as far as it is known now; undefined if it is not. Has it looked up again if it is old. */
   known({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    if (quota === 'openDeliveries') return openOf(name, this.#backlog.latest(QUOTA_LOOKED_UP_EVERY_MS));
-    return this.#counted(name, quota) ?? this.#figure(name, quota).latest(QUOTA_LOOKED_UP_EVERY_MS);
+    return quota === 'logBytes' ? this.inLog(name).bytes : this.#records(name).latest(QUOTA_LOOKED_UP_EVERY_MS);
   }
 
   /** The same without a look-up. */
   lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    if (quota === 'openDeliveries') return openOf(name, this.#backlog.value);
-    return this.#counted(name, quota) ?? this.#figures.peek(`${name} ${quota}`)?.value;
+    return quota === 'logBytes' ? this.inLog(name).bytes : this.#figures.peek(name)?.value;
   }
 
   /** What is used, at most a moment old; undefined while the rows cannot be read. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
-    if (quota === 'openDeliveries') return openOf(name, await this.#backlog.within(QUOTA_CONFIRMED_WITHIN_MS));
-    return this.#counted(name, quota) ?? this.#figure(name, quota).within(QUOTA_CONFIRMED_WITHIN_MS);
+    return quota === 'logBytes' ? this.inLog(name).bytes : this.#records(name).within(QUOTA_CONFIRMED_WITHIN_MS);
   }
 
   /** What the tenant has in the log. */
@@ -115,38 +102,19 @@ export class TenantUsage {
     return this.#grew;
   }
 
-  /** Undefined for what the rows know. */
-  #counted(tenant: string, quota: Quota): number | undefined {
-    const { tally } = this.#source.log;
-    if (quota === 'logBytes') return tally.of(tenant).bytes;
-    if (quota === 'settingsPerHour') return tally.inLastHour(tenant, Date.now()).settings;
-    if (quota === 'replaysPerHour') return tally.inLastHour(tenant, Date.now()).replays;
-    return undefined;
-  }
-
-  #figure(tenant: string, quota: Quota): Figure<number> {
-    const key = `${tenant} ${quota}`;
-    const kept = this.#figures.get(key);
+  #records(tenant: string): Figure<number> {
+    const kept = this.#figures.get(tenant);
     if (kept !== undefined) return kept;
-    const figure = new Figure(() => this.#count(tenant, quota));
-    this.#figures.set(key, figure);
+    const figure = new Figure(() => this.#count(tenant));
+    this.#figures.set(tenant, figure);
     return figure;
   }
 
-  async #count(name: string, quota: Quota): Promise<number> {
+  async #count(name: string): Promise<number> {
     const { directory, queries } = this.#source;
     const tenant = directory.tenant(name);
     if (tenant === undefined) return 0;
-    if (quota === 'openOrders') {
-      const open = { kind: 'equals', field: 'processing_status', anyOf: TO_VALIDATE } as const;
-      const table = { tenant: name, table: tenant.orderModel };
-      return (await queries.records.list(table, { filters: [open], sort: [], offset: 0, limit: 1 })).total;
-    }
     const tables = [...tenant.assetTypes.keys()].map((table) => ({ tenant: name, table }));
     return (await queries.records.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
   }
 }
-
-/** @param backlog by tenant; undefined: not known */
-const openOf = (tenant: string, backlog: ReadonlyMap<string, number> | undefined): number | undefined =>
-  backlog && (backlog.get(tenant) ?? 0);

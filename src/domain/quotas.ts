@@ -1,4 +1,4 @@
-/** What a tenant may use: limits of what grows for good, or waits, or is asked for in an hour. */
+/** What a tenant may use of what grows for good. */
 
 const ASK = 'ask the operator to raise the quota';
 
@@ -10,26 +10,6 @@ export const QUOTAS = {
     remedy: `The log keeps what was ever written: ${ASK}.`,
   },
   records: { name: 'records', counts: 'records', remedy: `Delete records with a clean-up, or ${ASK}.` },
-  openOrders: {
-    name: 'open_orders',
-    counts: 'orders that wait for a validator',
-    remedy: `Approve or reject orders, or ${ASK}.`,
-  },
-  openDeliveries: {
-    name: 'open_deliveries',
-    counts: 'webhook deliveries that are neither made nor given up',
-    remedy: `Mend or remove the webhook that takes none, or ${ASK}.`,
-  },
-  replaysPerHour: {
-    name: 'replays_per_hour',
-    counts: 'backfills and enabled webhooks in an hour',
-    remedy: `Wait for up to an hour, or ${ASK}.`,
-  },
-  settingsPerHour: {
-    name: 'settings_per_hour',
-    counts: 'changes of settings in an hour',
-    remedy: `Wait for up to an hour, or ${ASK}.`,
-  },
 } as const;
 
 export type Quota = keyof typeof QUOTAS;

@@ -17,11 +17,10 @@ const SAVED_EVERY_MS = 60_000;
 const BACKOFF = { firstMs: 500, longestMs: 10_000 };
 
 const count = z.number().nonnegative();
-const growth = z.object({ bytes: count, settings: count, replays: count });
 const tenantTally = z.object({
   bytes: count,
   events: count,
-  recent: z.array(z.tuple([count, growth])),
+  recent: z.array(z.tuple([count, count])),
 });
 const stored = z.object({
   version: z.literal(1),

@@ -10,24 +10,12 @@ import type { EventStore } from '../ports/eventStore.js';
 import { type DiskReserve, openDiskReserve } from './diskReserve.js';
 import { LogUsage } from './logUsage.js';
 
-type QuotaConfig = Pick<
-  Config,
-  | 'QUOTA_LOG_BYTES'
-  | 'QUOTA_RECORDS'
-  | 'QUOTA_OPEN_ORDERS'
-  | 'QUOTA_OPEN_DELIVERIES'
-  | 'QUOTA_REPLAYS_PER_HOUR'
-  | 'QUOTA_SETTINGS_PER_HOUR'
->;
+type QuotaConfig = Pick<Config, 'QUOTA_LOG_BYTES' | 'QUOTA_RECORDS'>;
 
 /** The installation's quotas. */
 export const quotasOf = (config: QuotaConfig): Quotas => ({
   logBytes: config.QUOTA_LOG_BYTES,
   records: config.QUOTA_RECORDS,
-  openOrders: config.QUOTA_OPEN_ORDERS,
-  openDeliveries: config.QUOTA_OPEN_DELIVERIES,
-  replaysPerHour: config.QUOTA_REPLAYS_PER_HOUR,
-  settingsPerHour: config.QUOTA_SETTINGS_PER_HOUR,
 });
 
 type Parts = Pick<UsageSource, 'queries'> & {

@@ -27,14 +27,11 @@ let large: LargeTenant;
 beforeAll(async () => {
   service = await startService({
     tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-    // Thousands of changes of settings within minutes.
     env: {
       NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       // Half of the usual time: what cannot be answered takes as long as it may.
       REQUEST_TIMEOUT_MS: '5000',
-      QUOTA_SETTINGS_PER_HOUR: '0',
-      QUOTA_REPLAYS_PER_HOUR: '0',
     },
   });
   large = await makeLargeTenant(service.tenant('acme'), AT_ONCE);

@@ -384,10 +384,6 @@ export const en = {
     quota: {
       log_bytes: 'Event log, bytes',
       records: 'Records',
-      open_orders: 'Open orders',
-      open_deliveries: 'Open deliveries',
-      replays_per_hour: 'Replays this hour',
-      settings_per_hour: 'Changes of settings this hour',
     },
     noLimit: 'no limit',
   },

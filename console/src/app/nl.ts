@@ -389,10 +389,6 @@ export const nl: Text = {
     quota: {
       log_bytes: 'Gebeurtenissenlog, bytes',
       records: 'Records',
-      open_orders: 'Open orders',
-      open_deliveries: 'Open afleveringen',
-      replays_per_hour: 'Herhalingen dit uur',
-      settings_per_hour: 'Wijzigingen van instellingen dit uur',
     },
     noLimit: 'geen limiet',
   },

@@ -139,7 +139,7 @@ export const records: Resource = {
     },
     'POST /:table/assets': {
       id: 'createRecord',
-      grows: ({ role }) => (role === 'order' ? [...CREATES, 'openOrders'] : CREATES),
+      grows: CREATES,
       summary: 'Create a record',
       allow: 'write',
       body: { limit: 'record', schema: json.ref('CreateInput'), example: createExample },

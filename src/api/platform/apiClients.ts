@@ -14,7 +14,6 @@ import { SCOPES } from '../../domain/identity/scopes.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
-  CHANGES_SETTINGS,
   dataReply,
   listReply,
   noContent,
@@ -68,7 +67,6 @@ export const apiClients: Resource = {
     },
     'POST /api-clients': {
       id: 'platformCreateApiClient',
-      grows: CHANGES_SETTINGS,
       summary: 'Create an API client',
       allow: 'admins',
       body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
@@ -88,7 +86,6 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret': {
       id: 'platformRegenerateApiClientSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'Replace the secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
@@ -97,7 +94,6 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret/rotate': {
       id: 'platformStageApiClientSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'Begin a rotation: a new secret is valid beside the old one',
       allow: 'admins',
       status: 201,
@@ -108,7 +104,6 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret/promote': {
       id: 'platformPromoteApiClientSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'End a rotation: the new secret is the only one; tokens given for the old one end at once',
       allow: 'admins',
       answer: json.one('ApiClient'),

@@ -16,7 +16,6 @@ import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
-  CHANGES_SETTINGS,
   dataReply,
   listReply,
   noContent,
@@ -111,7 +110,6 @@ export const settings: Resource = {
     },
     'POST /asset-types': {
       id: 'platformAddTable',
-      grows: CHANGES_SETTINGS,
       summary: 'Add a reference table',
       allow: 'admins',
       body: json.bodyOf(tableBody, {
@@ -128,7 +126,6 @@ export const settings: Resource = {
     },
     'POST /asset-types/:table/fields': {
       id: 'platformAddField',
-      grows: CHANGES_SETTINGS,
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: json.bodyOf(fieldBody, {
@@ -159,7 +156,6 @@ export const settings: Resource = {
     },
     'PUT /tenant/rate-limit': {
       id: 'platformChangeRateLimit',
-      grows: CHANGES_SETTINGS,
       summary: 'Requests a second of each API client and each user, and at once',
       description: "The operator's limit counts if this one is higher.",
       allow: 'admins',
@@ -173,7 +169,6 @@ export const settings: Resource = {
     },
     'PUT /tenant/clean-up-guard': {
       id: 'platformChangeCleanUpGuard',
-      grows: CHANGES_SETTINGS,
       summary: 'Clean-ups that must be confirmed',
       description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null, as in a new tenant: none are. Recommended: ${RECOMMENDED_GUARD.maxPercent} percent and ${RECOMMENDED_GUARD.minRecords} records.`,
       allow: 'admins',

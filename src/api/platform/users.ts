@@ -12,14 +12,7 @@ import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import {
-  CHANGES_SETTINGS,
-  dataReply,
-  listReply,
-  noContent,
-  type Resource,
-  type UserCall,
-} from '../routes/operation.js';
+import { dataReply, listReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
 
 /** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
@@ -73,7 +66,6 @@ export const users: Resource = {
     },
     'POST /users': {
       id: 'platformAddUser',
-      grows: CHANGES_SETTINGS,
       summary: 'Add a user; without a password one is made for the first sign-in',
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
@@ -94,7 +86,6 @@ export const users: Resource = {
     },
     'PUT /users/:id': {
       id: 'platformChangeUser',
-      grows: CHANGES_SETTINGS,
       summary: 'Change a user; fields that the body lacks stay',
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
@@ -108,7 +99,6 @@ export const users: Resource = {
     },
     'POST /users/:id/password': {
       id: 'platformResetPassword',
-      grows: CHANGES_SETTINGS,
       summary: 'Give a user who forgot the password a new one for the next sign-in; all sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),

@@ -197,7 +197,7 @@ export const webhookDeliveries: Resource = {
     },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',
-      grows: [...CHANGES, 'replaysPerHour'],
+      grows: CHANGES,
       summary: 'Send the events of a period, also from before the webhook was made',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),

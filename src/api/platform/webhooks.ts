@@ -31,7 +31,6 @@ import { known } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import {
-  CHANGES_SETTINGS,
   dataReply,
   listReply,
   noContent,
@@ -157,7 +156,6 @@ export const webhooks: Resource = {
     },
     'POST /webhooks': {
       id: 'platformCreateWebhook',
-      grows: CHANGES_SETTINGS,
       summary: 'Create a webhook',
       allow: 'admins',
       body: {
@@ -186,7 +184,6 @@ export const webhooks: Resource = {
     },
     'PUT /webhooks/:id': {
       id: 'platformChangeWebhook',
-      grows: CHANGES_SETTINGS,
       summary: 'Change a webhook; fields that the body lacks stay',
       allow: 'admins',
       body: {
@@ -206,7 +203,6 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/enable': {
       id: 'platformEnableWebhook',
-      grows: ['replaysPerHour'],
       summary: 'Send to it again, the waiting deliveries first',
       allow: 'admins',
       answer: json.one('Webhook'),
@@ -225,7 +221,6 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/secret': {
       id: 'platformRegenerateWebhookSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'Replace the signing secret; the old one ends at once',
       allow: 'admins',
       answer: json.one('WebhookWithSecret'),
@@ -233,7 +228,6 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/secret/rotate': {
       id: 'platformStageWebhookSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
       allow: 'admins',
       status: 201,
@@ -243,7 +237,6 @@ export const webhooks: Resource = {
     },
     'POST /webhooks/:id/secret/promote': {
       id: 'platformPromoteWebhookSecret',
-      grows: CHANGES_SETTINGS,
       summary: 'End a rotation: the new secret is the only one',
       allow: 'admins',
       answer: json.one('Webhook'),

@@ -78,10 +78,9 @@ export type BodyDescription = {
 
 export type HonouredHeader = 'if-match' | 'idempotency-key';
 
-/** Quotas that a change of data uses up: webhooks may be told of it. */
-export const CHANGES: readonly Quota[] = ['logBytes', 'openDeliveries'];
+/** Quotas that a change of data uses up. */
+export const CHANGES: readonly Quota[] = ['logBytes'];
 export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
-export const CHANGES_SETTINGS: readonly Quota[] = ['settingsPerHour'];
 
 type Description = {
   /** Operation id. */
@@ -95,7 +94,7 @@ type Description = {
   /** Costly work waits for its turn, as a write with a large body does in any case. 'none': is answered at once, always. */
   readonly work?: WorkKind | 'none';
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
-  readonly grows?: PerTable<readonly Quota[]>;
+  readonly grows?: readonly Quota[];
   /** The body may be a status report, which goes on beyond a quota; so it is read before `grows` is checked. */
   readonly mayReport?: true;
   /** Keys that its parts have under its Idempotency-Key; so the body is read before `grows` is checked. */

@@ -142,7 +142,7 @@ describe('what the operator sets', () => {
   const two = () => service.tenant('other');
   beforeAll(async () => {
     const { bavail, bsize } = await statfs(tmpdir());
-    const env = { QUOTA_SETTINGS_PER_HOUR: '10', DISK_RESERVE: String(Math.round(1.5 * bavail * bsize)) };
+    const env = { DISK_RESERVE: String(Math.round(1.5 * bavail * bsize)) };
     service = await startService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env });
   });
   afterAll(() => service.dispose());
