@@ -201,6 +201,8 @@ async function openParts(
     );
   if (config.MONGODB_URL !== undefined)
     await check('The rows', () => keptCheckpoint(config), logs(log, 'warn', 'MongoDB cannot be reached'));
+  if (config.EVENTSTORE_URL !== undefined && config.MONGODB_URL === undefined)
+    log.info('the rows are files of this machine; processes on several machines need MONGODB_URL as well');
   const stored = await openRowReads(config);
   const isFollowing = roles.has('projector');
   const progress = new Progress(stored, {

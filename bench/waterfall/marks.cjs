@@ -86,12 +86,12 @@ if (thread === 'main') {
     if (message.stream !== undefined) mark('append sent');
   });
   if (process.env.EVENTSTORE_URL) {
-    const { BatchAppendReq, BatchAppendResp, ReadResp } = load('@eventstore/db-client/generated/streams_pb.js');
-    wrap(BatchAppendReq.prototype, 'serializeBinary', (serialize) => {
+    const { AppendReq, AppendResp, ReadResp } = load('@eventstore/db-client/generated/streams_pb.js');
+    wrap(AppendReq.prototype, 'serializeBinary', (serialize) => {
       mark('append sent');
       return serialize();
     });
-    wrap(BatchAppendResp, 'deserializeBinary', (deserialize, ...args) => {
+    wrap(AppendResp, 'deserializeBinary', (deserialize, ...args) => {
       mark('append answered');
       return deserialize(...args);
     });

@@ -1,6 +1,7 @@
 /** The deadline of one request, and whether anything of it may be written: what the caller is told when time is up. */
 import {
   type AppendResult,
+  AppendTooLargeError,
   EventStoreUnavailableError,
   EventTooLargeError,
   type Position,
@@ -45,4 +46,5 @@ export class RequestDeadline extends Deadline {
 const isRefusal = (error: unknown): boolean =>
   error instanceof WrongExpectedRevisionError ||
   error instanceof EventTooLargeError ||
+  error instanceof AppendTooLargeError ||
   (error instanceof EventStoreUnavailableError && !error.mayBeStored);

@@ -5,6 +5,7 @@
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import {
   type AppendResult,
+  AppendTooLargeError,
   type EventToAppend,
   EventTooLargeError,
   type Position,
@@ -161,6 +162,9 @@ export function writeStream<State, Event extends DomainEvent>(
   return log.streamChanges?.run(stream, run, caller.deadline, caller.actor.id) ?? run();
 }
 
+/** A group of changes may be too large where none of them is. */
+const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];
+
 /** Never rejects: each change is written, or refused with the error. A refused one does not affect the others. */
 export async function writeTogether<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
   log: LogAccess,
@@ -170,7 +174,7 @@ export async function writeTogether<State, Event extends DomainEvent, Kind exten
   try {
     await tryToWrite(log, target, changes);
   } catch (error) {
-    if ((error instanceof EventTooLargeError || error instanceof AnswerTooLargeError) && changes.length > 1) {
+    if (TOO_LARGE.some((each) => error instanceof each) && changes.length > 1) {
       // Nothing was stored. One by one, only those that are too large themselves fail.
       for (const change of changes) await writeTogether(log, target, [change]);
     } else {

@@ -269,6 +269,17 @@ export class EventTooLargeError extends Error {
   }
 }
 
+/** The events of one append are more than the engine takes at once. Nothing was stored. */
+export class AppendTooLargeError extends Error {
+  override readonly name = 'AppendTooLargeError';
+  /** @param maxBytes what MaxAppendSize of the server is */
+  constructor(maxBytes: number) {
+    super(
+      `The event log takes at most ${maxBytes} bytes at once: send less in one request, or have the operator raise MaxAppendSize of EventStoreDB.`,
+    );
+  }
+}
+
 /** The log is not the one used before. The message says what to do. */
 export class OtherLogError extends Error {
   override readonly name = 'OtherLogError';

@@ -22,8 +22,6 @@ export type DoubleOutcome =
   | { readonly kind: 'stored'; readonly revision: number; readonly position: number }
   | { readonly kind: 'conflict'; readonly actual: number | undefined };
 
-/** Bytes of data in one append. */
-export const MAX_APPEND_SIZE = 1_048_576;
 const FIRST_POSITION = 100;
 
 /** Records that are given at once. */
@@ -34,6 +32,8 @@ export class DoubleLog {
   readonly #streams = new Map<string, DoubleRecord[]>();
   readonly #listeners = new Set<() => void>();
   #end = FIRST_POSITION;
+  /** Bytes of data in one append, as docker-compose.yml sets it. */
+  maxAppendSize = 16_000_000;
 
   constructor() {
     // A server begins with events of its own.
@@ -115,7 +115,7 @@ export class DoubleLog {
   }
 
   tooLarge(events: readonly DoubleEvent[]): boolean {
-    return events.reduce((sum, { data }) => sum + data.length, 0) > MAX_APPEND_SIZE;
+    return events.reduce((sum, { data }) => sum + data.length, 0) > this.maxAppendSize;
   }
 
   write(stream: string, expected: DoubleExpectation, events: readonly DoubleEvent[]): DoubleOutcome {

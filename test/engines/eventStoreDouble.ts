@@ -73,8 +73,7 @@ export class EventStoreDouble {
   async start(): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
     server.addService(service, {
-      append: this.appends.takeOne.bind(this.appends),
-      batchAppend: this.appends.takeMany.bind(this.appends),
+      append: this.appends.take.bind(this.appends),
       read: (call: ReadCall) => this.#read(call),
     });
     const membership = this.#membership;
@@ -135,7 +134,7 @@ export class EventStoreDouble {
     call.write(confirmation());
     if (refused)
       call.emit('error', failure(status.INVALID_ARGUMENT, '', {}, 'Trying to read from an invalid position.'));
-    else void new AllSubscription(this.log, call, options, this.#dialect, () => this.feedDelayMs).run();
+    else void new AllSubscription(this.log, call, options, () => this.feedDelayMs).run();
   }
 
   #readStream(call: ReadCall, options: ReadReq.Options): void {

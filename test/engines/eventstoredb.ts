@@ -111,6 +111,7 @@ export class EventStoreDbServer {
       EVENTSTORE_INDEX: join(this.#directory, 'index'),
       EVENTSTORE_LOG: join(this.#directory, 'log'),
       EVENTSTORE_RUN_PROJECTIONS: 'None',
+      EVENTSTORE_MAX_APPEND_SIZE: '16000000',
       EVENTSTORE_TELEMETRY_OPTOUT: 'true',
       EVENTSTORE_NODE_IP: '127.0.0.1',
       EVENTSTORE_NODE_PORT: String(this.#ports.http),

@@ -6,7 +6,7 @@ import { type Checked, checked, LOOK, machineChecks, settingsCheck } from '../..
 import { EXIT_FAILURE } from '../errors.js';
 import { withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
-import { broker, directory, logFile, quotas, rows } from './engines.js';
+import { appendSize, broker, directory, logFile, quotas, rows } from './engines.js';
 import { files } from './machine.js';
 
 export function doctorCommand(): Command {
@@ -64,7 +64,11 @@ async function ofEngines(config: Config): Promise<Checked[]> {
     // A log that could not be opened is reported once.
     ...(types.detail === ''
       ? []
-      : [await checked('quotas', away, ofTenants(quotas)), await checked('rows', away, ofTenants(rows))]),
+      : [
+          ...(config.EVENTSTORE_URL === undefined ? [] : [await checked('append size', away, ofTenants(appendSize))]),
+          await checked('quotas', away, ofTenants(quotas)),
+          await checked('rows', away, ofTenants(rows)),
+        ]),
     jobs,
   ];
 }

@@ -3,10 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.js';
+import { newId, now } from '../../commands/clock.js';
 import { opens, signingKeysNow } from '../../commands/identity/signingKeys.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { signerOf } from '../../domain/identity/signingKeys.js';
+import { AppendTooLargeError, WrongExpectedRevisionError } from '../../ports/eventStore.js';
 import type { ParkedTenant } from '../../ports/progress.js';
 import { afterFix, parkedSentence } from '../../projections/tenantTexts.js';
 import { type Finding, type Looked, shown } from '../../service/checks.js';
@@ -15,7 +17,7 @@ import { LogUsage } from '../../service/logUsage.js';
 import { OtherSecretsKeyError } from '../../service/signingKeys.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
-import type { OperatorTools } from '../operator.js';
+import { type OperatorTools, operator } from '../operator.js';
 import { type RowsNow, rowsNow } from '../rowsNow.js';
 
 const ANSWER_WITHIN_MS = 10_000;
@@ -38,6 +40,34 @@ export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Loo
 }
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
+
+/** Bytes of each event that `appendSize` sends. */
+const PROBE_BYTES = 900_000;
+/** EventStoreDB's setting takes little more. */
+const LARGEST_APPEND = 16_000_000;
+
+/** Whether the server takes an append as large as a body. Its expected revision refuses it then, so nothing is written. */
+export async function appendSize(
+  { BODY_LIMIT_BYTES }: Config,
+  _: readonly Tenant[],
+  { commands: { eventStore } }: OperatorTools,
+): Promise<Looked> {
+  const wanted = Math.min(BODY_LIMIT_BYTES, LARGEST_APPEND);
+  const metadata = { ...operator(''), occurredAt: now(), schemaVersion: 1 };
+  const events = Array.from({ length: Math.ceil(wanted / PROBE_BYTES) }, () => {
+    return { id: newId(), type: 'LogCreated', data: 'x'.repeat(PROBE_BYTES - 2), metadata };
+  });
+  try {
+    await eventStore.append('log-append-size', events, 0);
+  } catch (error) {
+    if (error instanceof AppendTooLargeError) {
+      const remedy = `Set MaxAppendSize of the server to ${LARGEST_APPEND} (docs/engines.md), or lower BODY_LIMIT_BYTES.`;
+      return { detail: '', findings: [{ problem: error.message, remedy }] };
+    }
+    if (!(error instanceof WrongExpectedRevisionError)) throw error;
+  }
+  return { detail: `the server takes ${shown(wanted)} at once`, findings: [] };
+}
 
 /** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
 export async function directory(

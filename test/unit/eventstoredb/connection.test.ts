@@ -13,7 +13,7 @@ test.each([
   const warn = jest.spyOn(console, 'warn');
   const refusal = (() => {
     try {
-      connect(url);
+      connect(url)();
     } catch (error) {
       return error;
     }

@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
-import type { ChannelCredentialOptions, EndPoint } from '@eventstore/db-client';
+import {
+  type ChannelCredentialOptions,
+  type Credentials,
+  EventStoreDBClient,
+  type GossipClusterOptions,
+  type SingleNodeOptions,
+} from '@eventstore/db-client';
 import {
   type ConnectionOptions,
   parseConnectionString,
 } from '@eventstore/db-client/dist/Client/parseConnectionString.js';
-import { AppendingClient } from './appendingClient.js';
-import { NodeClient, type Nodes } from './leader.js';
 
 /** The connection string cannot be used. The message never quotes it, as it may hold a password. */
 export class ConnectionStringError extends Error {
@@ -14,6 +18,37 @@ export class ConnectionStringError extends Error {
     super(`The EventStoreDB URL is refused: ${reason}. It looks like esdb://user:password@host:2113?tls=true.`);
   }
 }
+
+/** The library's client, with appends in a call each, and without one fault (decision 0020). */
+export class StoreClient extends EventStoreDBClient {
+  constructor(node: SingleNodeOptions, channel: ChannelCredentialOptions, user: Credentials | undefined);
+  constructor(cluster: GossipClusterOptions, channel: ChannelCredentialOptions, user: Credentials | undefined);
+  constructor(
+    place: SingleNodeOptions & GossipClusterOptions,
+    channel: ChannelCredentialOptions,
+    user: Credentials | undefined,
+  ) {
+    super(place, channel, user);
+    // Appends that share a call can wait for ever, or end the process.
+    this.supports = async () => false;
+    const reconnect = this.handleError;
+    // It rejects where no node answered who leads, which its caller does not await.
+    this.handleError = (client, error) => reconnect(client, error).catch(() => undefined);
+  }
+
+  /** Ends its reads and subscriptions, and its connection once its appends have ended. */
+  async abandon(): Promise<void> {
+    setTimeout(() => void this.getChannel().then((channel) => channel.close(), ignore), CHANNEL_KEPT_MS).unref();
+    await this.dispose();
+  }
+}
+
+/** A channel that is closed in the same moment as a call begins would throw where nothing catches it. */
+const CHANNEL_KEPT_MS = 10_000;
+const ignore = (): void => undefined;
+
+/** Limit for a node's answer to the question who leads, in seconds. */
+const GOSSIP_SECONDS = 1;
 
 /** Options that the client knows (lower case, no `_` or `-`). For others it would print the whole URL. */
 const OPTIONS = [
@@ -33,31 +68,30 @@ const OPTIONS = [
 ];
 
 /**
- * Parses `esdb://`, `esdb+discover://` or the same with `kurrentdb`. The clients connect at their first call.
+ * Parses `esdb://`, `esdb+discover://` or the same with `kurrentdb`, and reads the certificates.
+ * @returns makes a client, which connects at its first call
  * @throws ConnectionStringError
  */
-export function connect(url: string): Nodes {
+export function connect(url: string): () => StoreClient {
   const text = url.trim().replace(/^kurrentdb/, 'esdb');
   const [, query = ''] = text.split('?', 2);
   for (const option of query.split('&')) if (option !== '') checkOption(option);
   const { hosts, dnsDiscover, defaultCredentials, ...options } = parsed(text);
-  const secure = options.tls !== false;
-  const channel = secure ? { insecure: false, ...certificatesOf(options) } : { insecure: true };
-  const openWith = <Client>(Of: ClientClass<Client>, endpoint: EndPoint): Client => {
+  const channel = options.tls === false ? { insecure: true } : { insecure: false, ...certificatesOf(options) };
+  const [host] = hosts;
+  if (host === undefined) throw unreadable();
+  const cluster = { ...options, endpoints: hosts, nodePreference: 'leader' as const, gossipTimeout: GOSSIP_SECONDS };
+  const isCluster = dnsDiscover || hosts.length > 1;
+  return () => {
     try {
-      return new Of({ ...options, endpoint }, channel, defaultCredentials);
+      return isCluster
+        ? new StoreClient(cluster, channel, defaultCredentials)
+        : new StoreClient({ ...options, endpoint: host }, channel, defaultCredentials);
     } catch {
       throw unreadable();
     }
   };
-  const [host] = hosts;
-  if (host === undefined) throw unreadable();
-  return dnsDiscover || hosts.length > 1
-    ? { kind: 'cluster', named: hosts, open: (endPoint) => openWith(NodeClient, endPoint) }
-    : { kind: 'one', client: openWith(AppendingClient, host) };
 }
-
-type ClientClass<Client> = new (...parts: ConstructorParameters<typeof NodeClient>) => Client;
 
 const unreadable = () => new ConnectionStringError('the client cannot read it');
 

@@ -1,75 +1,55 @@
-import type { AllStreamRecordedEvent, Position as LogPosition } from '@eventstore/db-client';
-import type { EventMetadata, EventToAppend, Position } from '../../../ports/eventStore.js';
-import { dataAsJson } from '../everyStore.js';
-import { type AppendPart, runLengths, type StoredEvent } from './splitAppends.js';
-
-/**
- * Limit for data and metadata in one call. The server's limit is 1,048,576 bytes; the rest is room for type names. The
- * largest event (MAX_EVENT_BYTES) gets a call of its own, and fits.
- */
-const CALL_BYTES = 900_000;
+import {
+  type AllStreamRecordedEvent,
+  type JSONEventData,
+  jsonEvent,
+  type Position as LogPosition,
+} from '@eventstore/db-client';
+import type { EventMetadata, EventToAppend, Position, RecordedEvent } from '../../../ports/eventStore.js';
 
 /** This adapter's own list of event types (see Appender.storedTypes); hidden from readers of the port. */
 export const STORED_TYPES_STREAM = 'eventtypes';
 
-/** Room for the `part` of the metadata, which is known only once the calls are. */
-const PART_BYTES = 120;
+/** Marks the events of one append of several, in their metadata. */
+export type AppendPart = {
+  /** The append's id: the id of its first event. */
+  readonly append: string;
+  /** Index in the append, from 0. */
+  readonly index: number;
+  readonly count: number;
+  /** Whether the append took several calls, as in earlier releases (decision 0011): others' events may stand between. */
+  readonly split: boolean;
+};
+
+/** An event as stored; `part` is unset for an append of one event. */
+export type StoredEvent = { readonly event: RecordedEvent; readonly part?: AppendPart };
+
+/** How many events of its append follow. */
+export const following = ({ part }: StoredEvent): number => (part === undefined ? 0 : part.count - 1 - part.index);
+
+/** Whether others of its append follow at once, in the log as well. */
+export const isInsideCall = (stored: StoredEvent): boolean => stored.part?.split === false && following(stored) > 0;
 
 /** The client's event, read from a stream or from `$all`. */
 export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly position?: LogPosition };
 
-/** An event as sent to the server: data and metadata are JSON in UTF-8. */
-export type EncodedEvent = {
-  readonly id: string;
-  readonly type: string;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-};
-
-/**
- * Encodes an append as calls, each a list of events.
- * @throws what `dataAsJson` throws
- */
-export async function encodeAppend(
-  stream: string,
-  events: readonly EventToAppend[],
-): Promise<readonly (readonly EncodedEvent[])[]> {
-  const data = (await dataAsJson(stream, events)).map((json) => Buffer.from(json));
-  const sizes = events.map(({ metadata }, index) => (data[index]?.length ?? 0) + asJson(metadata).length + PART_BYTES);
-  const lengths = runLengths(sizes, CALL_BYTES);
-  const marked = events.map((event, index) => {
-    const part = splitPart(events, index, lengths.length > 1);
-    return encode(event, data[index], part);
+export const encode = (events: readonly EventToAppend[]): JSONEventData[] =>
+  events.map(({ id, type, data, metadata }, index) => {
+    const append = events[0]?.id.toLowerCase();
+    const part = { append, index, count: events.length, split: false };
+    return jsonEvent({
+      id: id.toLowerCase(),
+      type,
+      data: data as JSONEventData['data'],
+      metadata: events.length === 1 ? metadata : { ...metadata, part },
+    });
   });
-  let taken = 0;
-  return lengths.map((length) => {
-    taken += length;
-    return marked.slice(taken - length, taken);
-  });
-}
-
-function splitPart(events: readonly EventToAppend[], index: number, split: boolean): AppendPart | undefined {
-  const append = events[0]?.id.toLowerCase();
-  return append === undefined || events.length === 1 ? undefined : { append, index, count: events.length, split };
-}
-
-function encode({ id, type, metadata }: EventToAppend, data = NO_DATA, part: AppendPart | undefined): EncodedEvent {
-  return { id: id.toLowerCase(), type, data, metadata: asJson(part === undefined ? metadata : { ...metadata, part }) };
-}
-
-const NO_DATA = Buffer.alloc(0);
-
-export const asJson = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
 /** Decodes a stored event; undefined if this adapter did not write it: the server may hold other data. */
 export function decode(event: ClientEvent): StoredEvent | undefined {
   const { metadata } = event;
   if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
-  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, traceparent, request } = metadata;
-  const { erasedLeaf, part } = metadata;
-  const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion };
-  const traced = traceparent === undefined ? always : { ...always, traceparent };
-  const erased = erasedLeaf === undefined ? traced : { ...traced, erasedLeaf };
+  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion } = metadata;
+  const { traceparent, request, erasedLeaf, part } = metadata;
   const stored = {
     event: {
       id: event.id,
@@ -78,14 +58,24 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
       position: positionOf(event),
       type: event.type,
       data: event.data,
-      metadata: request === undefined ? erased : { ...erased, request },
+      metadata: {
+        tenant,
+        actor,
+        correlationId,
+        causationId,
+        occurredAt,
+        schemaVersion,
+        ...(traceparent !== undefined && { traceparent }),
+        ...(erasedLeaf !== undefined && { erasedLeaf }),
+        ...(request !== undefined && { request }),
+      },
     },
   };
   return part === undefined ? stored : { ...stored, part };
 }
 
 /** Streams of the server, and of this adapter itself. */
-export const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === STORED_TYPES_STREAM;
+const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === STORED_TYPES_STREAM;
 
 /** The server's value for an unknown position. */
 const NO_POSITION = 2n ** 64n - 1n;

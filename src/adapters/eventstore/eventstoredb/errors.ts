@@ -1,11 +1,5 @@
-import {
-  convertToCommandError,
-  ErrorType,
-  isCommandError,
-  NotLeaderError,
-  StreamDeletedError,
-} from '@eventstore/db-client';
-import { EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
+import { ErrorType, isCommandError, MaxAppendSizeExceededError, StreamDeletedError } from '@eventstore/db-client';
+import { AppendTooLargeError, EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
 /** The stream was tombstoned on the server: it can never be read or written again. */
@@ -19,37 +13,17 @@ export class StreamTombstonedError extends Error {
 /** Retrying is useless: the answer changes only when a setting or the server does. */
 export class EventStoreRefusalError extends EventStoreUnavailableError {}
 
-/** The call was abandoned because another node leads now. Its outcome is unknown. */
-export class LeaderChangedError extends Error {
-  override readonly name = 'LeaderChangedError';
+/** The call was abandoned, because its client answered nothing. Its outcome is unknown. */
+export class ClientReplacedError extends Error {
+  override readonly name = 'ClientReplacedError';
   constructor() {
-    super('another node of the cluster leads now');
+    super('it answers nothing, and is connected again');
   }
-}
-
-/** No node of the cluster claims to lead. The call was not made. */
-export class NoLeaderError extends Error {
-  override readonly name = 'NoLeaderError';
-  /** @param failure why a node did not answer */
-  constructor(failure: unknown) {
-    super(failure === undefined ? 'no node leads' : `no node leads, and one did not answer: ${textOf(failure)}`);
-  }
-}
-
-/** The call was not made, or could no longer carry anything. */
-export class NotSentError extends Error {
-  override readonly name = 'NotSentError';
-}
-
-/** The call ended without an answer. Its outcome is unknown. */
-export class CutOffError extends Error {
-  override readonly name = 'CutOffError';
 }
 
 /** Between retries of a call while the server is away. */
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
-const OWN_TRANSIENT = [TimeLimitError, LeaderChangedError, NoLeaderError, NotSentError, CutOffError];
 /** Errors after which a retry of the same call may succeed. */
 const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
@@ -79,36 +53,23 @@ export function isPositionRefused(error: unknown): boolean {
 
 /** Whether to retry. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
-  if (OWN_TRANSIENT.some((transient) => error instanceof transient)) return true;
+  if (error instanceof TimeLimitError || error instanceof ClientReplacedError) return true;
   if (isPositionRefused(error) || error instanceof LogReplacedError) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
-  return error instanceof Error && 'code' in error;
+  return error instanceof Error && ('code' in error || NOT_FOUND.test(error.message));
 }
 
-/** Whether the call was certainly not carried out: not made, not connected, or sent to a node that accepts none. */
-export function isUnsent(error: unknown): boolean {
-  if (error instanceof CutOffError) return false;
-  const named = [NoLeaderError, NotSentError, NotLeaderError].some((unsent) => error instanceof unsent);
-  return named || NOT_CONNECTED.test(textOf(error)) || REFUSED_UNREAD.test(textOf(error));
-}
-
+/** The library's words for a cluster of which no node says who leads, after it has asked each of them ten times. */
+const NOT_FOUND = /Failed to discover/;
 const NOT_CONNECTED = /No connection established|Name resolution failed/;
 const REFUSED_UNREAD = /No leader info available|Server Is (Not Ready|Too Busy|Busy)/;
+const UNSENT = [NOT_FOUND, NOT_CONNECTED, REFUSED_UNREAD];
 
-/** gRPC's status code for a call that the server does not support. */
-const UNIMPLEMENTED = 12;
-
-export const isUnimplemented = (error: unknown): boolean => Object(error).code === UNIMPLEMENTED;
-
-/**
- * The error for appends without an answer when their shared call failed. One of them may have caused the failure, such
- * as the first to reach a node that no longer leads, after others were stored.
- */
-export function cutOff(failure: Error): Error {
-  const error = convertToCommandError(failure);
-  if (!isTransient(error) || isUnimplemented(error) || NOT_CONNECTED.test(error.message)) return error;
-  return new CutOffError(error.message, { cause: error });
+/** Whether the call was certainly not carried out: not connected, or sent to a node that accepts none. */
+export function isUnsent(error: unknown): boolean {
+  if (isClientError(error) && error.type === ErrorType.NOT_LEADER) return true;
+  return error instanceof Error && UNSENT.some((words) => words.test(error.message));
 }
 
 /**
@@ -120,11 +81,9 @@ export function toPortError(
   { stream, mayBeStored = false }: { readonly stream?: string | undefined; readonly mayBeStored?: boolean } = {},
 ): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
-  if (isPositionRefused(error))
-    return new PositionRefusedError(`The event store refuses to read from a position: ${textOf(error)}`, {
-      cause: error,
-    });
+  if (isPositionRefused(error)) return new PositionRefusedError(`The event store refuses: ${textOf(error)}`);
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
+  if (error instanceof MaxAppendSizeExceededError) return new AppendTooLargeError(error.maxAppendSize);
   if (isTransient(error))
     return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error, mayBeStored });
   if (!isClientError(error)) return error;
@@ -142,7 +101,8 @@ function isClientError(error: unknown): error is Error & { readonly type: string
 }
 
 function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Refusals over an open call come without a message.
-  return error.message === '' && isClientError(error) ? error.type : error.message;
+  const text = error instanceof Error ? error.message : String(error);
+  return NOT_FOUND.test(text)
+    ? 'no node of the cluster says who leads; are its addresses, tls and tlsCAFile right?'
+    : text;
 }

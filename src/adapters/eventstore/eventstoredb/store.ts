@@ -22,11 +22,10 @@ import { mapWithPauses } from '../../../supervision/waiting.js';
 import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { connect } from './connection.js';
+import { Feed, type FeedParts, subscribe } from './feed.js';
 import { KnownLog } from './knownLog.js';
-import { Leader } from './leader.js';
-import { LiveFeed } from './liveFeed.js';
 import { LogReader } from './logReader.js';
-import { type SubscriptionParts, subscribe } from './subscription.js';
+import { Server } from './server.js';
 
 export type EventStoreDbSettings = {
   /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
@@ -35,10 +34,11 @@ export type EventStoreDbSettings = {
   readonly timeoutMs?: number;
   /** A subscription fails after this long without the server. Default 30,000 ms. */
   readonly patienceMs?: number;
-  /** An event that the log seems to lack is believed to be gone after this long. Default 10,000 ms. */
+  /** An event that the log lacks is believed to be gone after this long. Default 10,000 ms. */
   readonly replacedAfterMs?: number;
 };
 
+/** The client parses each event in any case, and does not tell how long its text was. */
 const sizeOf = ({ stream, position, type, data, metadata }: RecordedEvent): EventSize => ({
   stream,
   position,
@@ -46,9 +46,6 @@ const sizeOf = ({ stream, position, type, data, metadata }: RecordedEvent): Even
   bytes: charactersOf(data) + charactersOf(metadata),
   occurredAt: metadata.occurredAt,
 });
-
-/** Small, since subscriptions with a smaller limit receive whole slices of the feed. */
-const FEED_SLICE_COUNT = 100;
 
 /**
  * Opens the event store on an EventStoreDB server or cluster (22.6 or newer). The server may hold other data, which is
@@ -60,25 +57,22 @@ export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<
 }
 
 class EventStoreDb implements EventStore {
-  readonly #leader: Leader;
-  readonly #parts: SubscriptionParts;
+  readonly #server: Server;
+  readonly #parts: FeedParts & { readonly feed: Feed };
   readonly #appender: Appender;
-  readonly #feed: LiveFeed;
   readonly #closing = new AbortController();
   readonly #inFlight = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
   constructor({ url, timeoutMs = 4_000, patienceMs = 30_000, replacedAfterMs }: EventStoreDbSettings) {
-    this.#leader = new Leader(connect(url));
-    const leader = this.#leader;
-    const reader = new LogReader(leader, timeoutMs, () => log.connectionLost());
-    const looks = { look: (place: EventPosition) => reader.look(place), askWhoLeads: () => leader.ask() };
-    const log = new KnownLog(looks, { signal: this.#closing.signal, replacedAfterMs });
-    this.#parts = { leader, reader, log, timeoutMs, patienceMs };
-    this.#appender = new Appender({ leader, reader, log, timeoutMs });
-    const read = (after: Position, signal: AbortSignal) =>
-      subscribe(this.#parts, { after, maxCount: FEED_SLICE_COUNT, signal });
-    this.#feed = new LiveFeed(read, this.#closing.signal);
+    const { signal } = this.#closing;
+    const server = new Server(connect(url), () => log.connectionLost());
+    const reader = new LogReader(server, timeoutMs);
+    const log = new KnownLog(reader, signal, replacedAfterMs);
+    const parts = { server, reader, log, patienceMs };
+    this.#server = server;
+    this.#parts = { ...parts, feed: new Feed(parts, signal) };
+    this.#appender = new Appender({ server, reader, log, timeoutMs });
   }
 
   append(
@@ -106,24 +100,10 @@ class EventStoreDb implements EventStore {
     return this.#run(() => this.#parts.reader.lastAppend(stream));
   }
 
-  async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    let position = options.after;
-    while (!signal.aborted) {
-      // The catch-up filters on the server; new events come from the shared feed.
-      for await (const { characters: _, ...slice } of subscribe(this.#parts, { ...options, after: position, signal })) {
-        position = slice.position;
-        yield slice;
-        if (slice.caughtUp && this.#feed.keeps(position)) break;
-      }
-      for await (const slice of this.#feed.follow(position, options, signal)) {
-        position = slice.position;
-        yield slice;
-      }
-    }
+  subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
+    return subscribe(this.#parts, { ...options, signal: AbortSignal.any([options.signal, this.#closing.signal]) });
   }
 
-  /** The client parses each event in any case, and does not tell how long its text was. */
   async *sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncGenerator<SizeSlice> {
     for await (const { events, ...slice } of this.subscribe(options))
       yield { ...slice, sizes: await mapWithPauses(events, sizeOf) };
@@ -158,7 +138,7 @@ class EventStoreDb implements EventStore {
   async #end(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#inFlight);
-    await this.#leader.close();
+    await this.#server.close();
   }
 
   async #run<T>(work: () => Promise<T>): Promise<T> {
