@@ -201,10 +201,10 @@ export class MemoryRows implements RowWriter {
     // Nothing is open.
   }
 
-  /** Tenants that are being filled are not shown. */
+  /** Tenants that are being filled, or are parked, are not shown. */
   #readsWhileShown(): RowReads {
     const shown = async (tenant: string): Promise<void> => {
-      if (this.stored.get(tenant)?.state === 'filling')
+      if (this.stored.get(tenant)?.state !== undefined)
         throw new RowsUnavailableError('The rows of this tenant are being made.');
     };
     return {

@@ -137,8 +137,13 @@ export class Connection {
     return { position, state: 'parked', parked: mark, rows };
   }
 
-  isFilling(): boolean {
-    return this.column<string | null>('SELECT state FROM tenant').get() === '"filling"';
+  /** Why its rows are not shown, for callers; undefined: they are. */
+  hidden(): string | undefined {
+    const state = this.progress()?.state ?? 'running';
+    if (state === 'running') return undefined;
+    return state === 'filling'
+      ? 'The rows of this tenant are being made.'
+      : 'The rows of this tenant are not shown: an event could not be applied.';
   }
 
   spaceNow(name: string): SpaceNow | undefined {

@@ -64,8 +64,8 @@ function ask(question: Question): Reply {
     const file = openFile(tenant);
     if (file === undefined) return { kind: 'answer', answer: undefined, wanted: [] };
     const { answer, wanted = [] } = file.connection.reading(() => {
-      if (question.kind !== 'progress' && question.kind !== 'spaces' && file.connection.isFilling())
-        throw new RowsUnavailableError(`The records of ${tenant} are being made from the event log.`);
+      const hidden = question.kind === 'progress' || question.kind === 'spaces' ? undefined : file.connection.hidden();
+      if (hidden !== undefined) throw new RowsUnavailableError(hidden);
       return answerOf(question, file);
     });
     return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? wanted : [] };
