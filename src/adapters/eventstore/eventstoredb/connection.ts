@@ -1,11 +1,5 @@
 import { readFileSync } from 'node:fs';
-import {
-  type ChannelCredentialOptions,
-  type Credentials,
-  EventStoreDBClient,
-  type GossipClusterOptions,
-  type SingleNodeOptions,
-} from '@eventstore/db-client';
+import { type ChannelCredentialOptions, EventStoreDBClient } from '@eventstore/db-client';
 import {
   type ConnectionOptions,
   parseConnectionString,
@@ -19,33 +13,28 @@ export class ConnectionStringError extends Error {
   }
 }
 
-/** The library's client, with appends in a call each, and without one fault (decision 0020). */
+/** The library's client. */
 export class StoreClient extends EventStoreDBClient {
-  constructor(node: SingleNodeOptions, channel: ChannelCredentialOptions, user: Credentials | undefined);
-  constructor(cluster: GossipClusterOptions, channel: ChannelCredentialOptions, user: Credentials | undefined);
-  constructor(
-    place: SingleNodeOptions & GossipClusterOptions,
-    channel: ChannelCredentialOptions,
-    user: Credentials | undefined,
-  ) {
-    super(place, channel, user);
+  /** Mends two faults (decision 0020). Call it before the first call. */
+  mended(): this {
     // Appends that share a call can wait for ever, or end the process.
     this.supports = async () => false;
     const reconnect = this.handleError;
     // It rejects where no node answered who leads, which its caller does not await.
     this.handleError = (client, error) => reconnect(client, error).catch(() => undefined);
+    return this;
   }
 
   /** Ends its reads and subscriptions, and its connection once its appends have ended. */
   async abandon(): Promise<void> {
-    setTimeout(() => void this.getChannel().then((channel) => channel.close(), ignore), CHANNEL_KEPT_MS).unref();
+    const close = () => this.getChannel().then((channel) => channel.close());
+    setTimeout(() => void close().catch(() => undefined), CHANNEL_KEPT_MS).unref();
     await this.dispose();
   }
 }
 
 /** A channel that is closed in the same moment as a call begins would throw where nothing catches it. */
 const CHANNEL_KEPT_MS = 10_000;
-const ignore = (): void => undefined;
 
 /** Limit for a node's answer to the question who leads, in seconds. */
 const GOSSIP_SECONDS = 1;
@@ -84,9 +73,11 @@ export function connect(url: string): () => StoreClient {
   const isCluster = dnsDiscover || hosts.length > 1;
   return () => {
     try {
-      return isCluster
+      const one = { ...options, endpoint: host };
+      const client = isCluster
         ? new StoreClient(cluster, channel, defaultCredentials)
-        : new StoreClient({ ...options, endpoint: host }, channel, defaultCredentials);
+        : new StoreClient(one, channel, defaultCredentials);
+      return client.mended();
     } catch {
       throw unreadable();
     }

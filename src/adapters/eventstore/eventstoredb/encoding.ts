@@ -4,27 +4,42 @@ import {
   jsonEvent,
   type Position as LogPosition,
 } from '@eventstore/db-client';
-import type { EventMetadata, EventToAppend, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import { z } from 'zod';
+import type { Actor, EventToAppend, Position, RecordedEvent } from '../../../ports/eventStore.js';
 
 /** This adapter's own list of event types (see Appender.storedTypes); hidden from readers of the port. */
 export const STORED_TYPES_STREAM = 'eventtypes';
 
 /** Marks the events of one append of several, in their metadata. */
-export type AppendPart = {
+const part = z.object({
   /** The append's id: the id of its first event. */
-  readonly append: string;
+  append: z.string(),
   /** Index in the append, from 0. */
-  readonly index: number;
-  readonly count: number;
+  index: z.int(),
+  count: z.int(),
   /** Whether the append took several calls, as in earlier releases (decision 0011): others' events may stand between. */
-  readonly split: boolean;
-};
+  split: z.boolean(),
+});
+
+/** The server may hold other data: events with other metadata are not the service's. */
+const ownMetadata = z.object({
+  tenant: z.string(),
+  actor: z.custom<Actor>((actor) => typeof actor === 'object' && actor !== null),
+  correlationId: z.string(),
+  causationId: z.string(),
+  occurredAt: z.string(),
+  schemaVersion: z.number(),
+  traceparent: z.string().optional(),
+  request: z.object({ method: z.string(), path: z.string() }).optional(),
+  erasedLeaf: z.string().optional(),
+  part: part.optional(),
+});
 
 /** An event as stored; `part` is unset for an append of one event. */
-export type StoredEvent = { readonly event: RecordedEvent; readonly part?: AppendPart };
+export type StoredEvent = { readonly event: RecordedEvent; readonly part: z.output<typeof part> | undefined };
 
 /** How many events of its append follow. */
-export const following = ({ part }: StoredEvent): number => (part === undefined ? 0 : part.count - 1 - part.index);
+export const following = ({ part: its }: StoredEvent): number => (its === undefined ? 0 : its.count - 1 - its.index);
 
 /** Whether others of its append follow at once, in the log as well. */
 export const isInsideCall = (stored: StoredEvent): boolean => stored.part?.split === false && following(stored) > 0;
@@ -34,48 +49,27 @@ export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly 
 
 export const encode = (events: readonly EventToAppend[]): JSONEventData[] =>
   events.map(({ id, type, data, metadata }, index) => {
-    const append = events[0]?.id.toLowerCase();
-    const part = { append, index, count: events.length, split: false };
+    const append = { append: events[0]?.id.toLowerCase(), index, count: events.length, split: false };
     return jsonEvent({
       id: id.toLowerCase(),
       type,
       data: data as JSONEventData['data'],
-      metadata: events.length === 1 ? metadata : { ...metadata, part },
+      metadata: events.length === 1 ? metadata : { ...metadata, part: append },
     });
   });
 
-/** Decodes a stored event; undefined if this adapter did not write it: the server may hold other data. */
+/** Decodes a stored event; undefined if this adapter did not write it, or it is in the list of event types. */
 export function decode(event: ClientEvent): StoredEvent | undefined {
-  const { metadata } = event;
-  if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
-  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion } = metadata;
-  const { traceparent, request, erasedLeaf, part } = metadata;
-  const stored = {
-    event: {
-      id: event.id,
-      stream: event.streamId,
-      revision: Number(event.revision),
-      position: positionOf(event),
-      type: event.type,
-      data: event.data,
-      metadata: {
-        tenant,
-        actor,
-        correlationId,
-        causationId,
-        occurredAt,
-        schemaVersion,
-        ...(traceparent !== undefined && { traceparent }),
-        ...(erasedLeaf !== undefined && { erasedLeaf }),
-        ...(request !== undefined && { request }),
-      },
-    },
+  const { id, type, data, streamId: stream, revision } = event;
+  if (!event.isJson || stream.startsWith('$') || stream === STORED_TYPES_STREAM) return undefined;
+  const found = ownMetadata.safeParse(event.metadata).data;
+  if (found === undefined) return undefined;
+  const { part: its, ...metadata } = found;
+  return {
+    event: { id, stream, revision: Number(revision), position: positionOf(event), type, data, metadata },
+    part: its,
   };
-  return part === undefined ? stored : { ...stored, part };
 }
-
-/** Streams of the server, and of this adapter itself. */
-const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === STORED_TYPES_STREAM;
 
 /** The server's value for an unknown position. */
 const NO_POSITION = 2n ** 64n - 1n;
@@ -101,30 +95,3 @@ export const toLogPosition = (position: Position): LogPosition => ({
   commit: BigInt(position),
   prepare: BigInt(position),
 });
-
-function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: AppendPart } {
-  if (typeof metadata !== 'object' || metadata === null) return false;
-  const found: Partial<Record<string, unknown>> = metadata;
-  const { tenant, actor, schemaVersion, traceparent, request, erasedLeaf, part } = found;
-  return (
-    typeof tenant === 'string' &&
-    typeof actor === 'object' &&
-    typeof schemaVersion === 'number' &&
-    (traceparent === undefined || typeof traceparent === 'string') &&
-    (erasedLeaf === undefined || typeof erasedLeaf === 'string') &&
-    (request === undefined || isRequest(request)) &&
-    (part === undefined || isPart(part))
-  );
-}
-
-function isRequest(request: unknown): request is NonNullable<EventMetadata['request']> {
-  if (typeof request !== 'object' || request === null) return false;
-  const { method, path } = request as Partial<Record<string, unknown>>;
-  return typeof method === 'string' && typeof path === 'string';
-}
-
-function isPart(part: unknown): part is AppendPart {
-  if (typeof part !== 'object' || part === null) return false;
-  const { append, index, count } = part as Partial<AppendPart>;
-  return typeof append === 'string' && Number.isInteger(index) && Number.isInteger(count);
-}

@@ -1,16 +1,11 @@
 import { type EventPosition, EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
 import { singleFlight, sleep } from '../../../supervision/waiting.js';
+import type { LogReader } from './logReader.js';
 
 /** How long the log must lack an event until that is believed, in milliseconds. */
 const REPLACED_AFTER_MS = 10_000;
 /** Between two looks at an event that is lacking, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
-
-export type Look = {
-  /** Whether the node that answers has this event there. @throws what reading throws */
-  readonly has: (place: EventPosition) => Promise<boolean>;
-  readonly head: () => Promise<EventPosition>;
-};
 
 /**
  * Checks that the server still has the log that this process has read: the event that it knew last is at its position.
@@ -19,7 +14,7 @@ export type Look = {
  * seconds without a lost connection meanwhile (decision 0017).
  */
 export class KnownLog {
-  readonly #look: Look;
+  readonly #reader: LogReader;
   readonly #signal: AbortSignal;
   readonly #replacedAfterMs: number;
   #known: EventPosition = { position: 0 };
@@ -31,8 +26,8 @@ export class KnownLog {
   #lacks = Number.POSITIVE_INFINITY;
 
   /** @param signal ends the looks */
-  constructor(look: Look, signal: AbortSignal, replacedAfterMs = REPLACED_AFTER_MS) {
-    this.#look = look;
+  constructor(reader: LogReader, signal: AbortSignal, replacedAfterMs = REPLACED_AFTER_MS) {
+    this.#reader = reader;
     this.#signal = signal;
     this.#replacedAfterMs = replacedAfterMs;
   }
@@ -63,7 +58,7 @@ export class KnownLog {
   /** @throws LogReplacedError if the log does not have this place, then and from then on; and what reading throws */
   async confirm(place: EventPosition): Promise<void> {
     if (await this.holds(place)) return;
-    const end = eventAt(await this.#look.head());
+    const end = eventAt(await this.#reader.head());
     this.#replaced = new LogReplacedError(
       `${eventAt(place)} was read before; it is not there now, and the log ends with ${end}.`,
     );
@@ -73,7 +68,7 @@ export class KnownLog {
   /** See `EventStore.holds`. */
   async holds(place: EventPosition): Promise<boolean> {
     let [since, lost] = [performance.now(), this.#lost];
-    while (!(await this.#look.has(place))) {
+    while (!(await this.#reader.has(place))) {
       if (lost !== this.#lost) [since, lost] = [performance.now(), this.#lost];
       if (place.position >= this.#lacks) return false;
       if (performance.now() - since >= this.#replacedAfterMs) {

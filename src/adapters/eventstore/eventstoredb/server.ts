@@ -7,10 +7,15 @@ import { ClientReplacedError, isTransient } from './errors.js';
 /** All calls go to the leader: a follower may lack what another node has already shown. */
 export const OF_LEADER = { requiresLeader: true } as const;
 
+/** Between retries of a call while the server is away. */
+export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
+
 /** A client that answers nothing for so long while calls wait is replaced, in milliseconds. */
 const HUNG_MS = 5_000;
 /** The same for a client that has never answered: until another node is elected, the others name the one that hangs. */
 const FIRST_ANSWER_MS = 3_000;
+/** Ends of a call that are no answer. */
+const SILENCE = [TimeLimitError, DeadlineExceededError, ClientReplacedError];
 
 /**
  * The client in use. A node whose machine hangs keeps its connections and stays silent, and the library leaves a node only
@@ -23,7 +28,6 @@ export class Server {
   #hasAnswered = false;
   #waiting = 0;
   #hung: NodeJS.Timeout | undefined;
-  /** Ends calls and subscriptions of the client in use. */
   readonly #leaving = new Set<(replaced: ClientReplacedError) => void>();
 
   /** @param onTrouble called after each failure by which the connection may be another one */
@@ -31,6 +35,17 @@ export class Server {
     this.#open = open;
     this.#onTrouble = onTrouble;
     this.#client = open();
+  }
+
+  /** The client in use, for a subscription. */
+  get client(): StoreClient {
+    return this.#client;
+  }
+
+  /** Calls back when the client is replaced. @returns a function that unregisters the callback */
+  onReplaced(callback: (replaced: ClientReplacedError) => void): () => void {
+    this.#leaving.add(callback);
+    return () => this.#leaving.delete(callback);
   }
 
   /**
@@ -46,29 +61,18 @@ export class Server {
     });
     this.#waiting += 1;
     this.#watch();
-    let isSilent = false;
+    let isAnswered = true;
     try {
       return await Promise.race([call(this.#client, () => this.#answered()), replaced]);
     } catch (error) {
       if (isTransient(error)) this.#onTrouble();
-      isSilent = SILENCE.some((silence) => error instanceof silence);
+      isAnswered = !SILENCE.some((silence) => error instanceof silence);
       throw error;
     } finally {
       unregister();
       this.#waiting -= 1;
-      if (!isSilent) this.#answered();
+      if (isAnswered) this.#answered();
     }
-  }
-
-  /** The client in use, for a subscription. */
-  get client(): StoreClient {
-    return this.#client;
-  }
-
-  /** Calls back when the client is replaced. @returns a function that unregisters the callback */
-  onReplaced(callback: (replaced: ClientReplacedError) => void): () => void {
-    this.#leaving.add(callback);
-    return () => this.#leaving.delete(callback);
   }
 
   async close(): Promise<void> {
@@ -88,15 +92,12 @@ export class Server {
   }
 
   #replace(): void {
-    this.#hung = undefined;
-    this.#hasAnswered = false;
     const left = this.#client;
     this.#client = this.#open();
+    this.#hung = undefined;
+    this.#hasAnswered = false;
     this.#onTrouble();
     for (const leave of [...this.#leaving]) leave(new ClientReplacedError());
     void left.abandon();
   }
 }
-
-/** Ends of a call that are no answer. */
-const SILENCE = [TimeLimitError, DeadlineExceededError, ClientReplacedError];
