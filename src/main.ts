@@ -43,9 +43,9 @@ import { type RowsConfig, startRowsThread } from './service/rowsThread.js';
 import { RowWatch } from './service/rowWatch.js';
 import { openKeys } from './service/signingKeys.js';
 import { StartProgress } from './service/startProgress.js';
-import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
+import { registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
 import { openTokens } from './service/tokens.js';
-import { startTracing, traceAppends } from './service/tracing.js';
+import { observeAppends, startTracing } from './service/tracing.js';
 import { openTransport, unlessHeld } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
@@ -184,7 +184,7 @@ async function openParts(
   let metrics: ServiceMetrics | undefined;
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
   const ownLog = opened(await opening, (store) => store.close());
-  const eventStore = countAppends(traceAppends(ownLog, tracer), () => metrics?.tenants);
+  const eventStore = observeAppends(ownLog, tracer, () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? opened(
         await openBroker(config, logs(log, 'warn', 'the message broker is interrupted, and is tried again')),

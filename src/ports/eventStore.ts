@@ -7,23 +7,16 @@
 
 import type { Erasures } from '../domain/erasure.js';
 
-/** An event's place in the order of all events. Grows with each commit; 0 is before the first event. */
+/** An event's place in the order of all events; 0 is before the first one. */
 export type Position = number;
 
-/** A position and the id of the event there, so that a stored position can be checked against the log. */
-export type EventPosition = {
-  readonly position: Position;
-  /** Unset at position 0 and at events of the engine itself. */
-  readonly eventId?: string | undefined;
-};
+/** A position and the id of the event there, by which the log is known again; none at 0 and at events of the engine. */
+export type EventPosition = { readonly position: Position; readonly eventId?: string | undefined };
 
-/** A position as stored between starts, beside the state that was made from the log up to it. */
-export type LogAnchor = EventPosition & {
-  /** Id of the log; unset if an earlier release stored it. */
-  readonly log?: string | undefined;
-};
+/** A position as stored beside state that was made from the log, with the log's id, unless an earlier release stored it. */
+export type LogAnchor = EventPosition & { readonly log?: string | undefined };
 
-/** An event's place in its stream. The first event has revision 0. */
+/** An event's place in its stream, from 0. */
 export type Revision = number;
 
 /** `no-stream`: the stream must not exist yet. `any`: no check. */
@@ -52,10 +45,7 @@ export type EventMetadata = {
   readonly traceparent?: string | undefined;
   /** The HTTP request that caused it; unset for other causes, and in events of earlier releases. */
   readonly request?: { readonly method: string; readonly path: string } | undefined;
-  /**
-   * Set where "migrate --erase" has removed values: the hash of the event's leaf in the Merkle tree as it was before, in
-   * base64.
-   */
+  /** Where "migrate --erase" has removed values: the hash of the event's leaf in the tree as it was before, in base64. */
   readonly erasedLeaf?: string | undefined;
 };
 
@@ -68,32 +58,22 @@ export type EventToAppend = {
   readonly metadata: EventMetadata;
 };
 
-export type RecordedEvent = EventToAppend & {
-  readonly stream: string;
-  readonly revision: Revision;
-  readonly position: Position;
-};
+/** Where the last event of an append is. */
+export type AppendResult = { readonly revision: Revision; readonly position: Position };
 
-export type AppendResult = {
-  /** Revision of the last event of this append. */
-  readonly revision: Revision;
-  /** Position of the last event of this append. */
-  readonly position: Position;
-};
+export type RecordedEvent = EventToAppend & AppendResult & { readonly stream: string };
 
-export type AppendOptions = {
-  /** No call to the log begins after this time (milliseconds since 1970), retries included. */
-  readonly until?: number;
+/** No call to the log begins after this time (milliseconds since 1970), retries included. */
+export type AppendOptions = { readonly until?: number };
+
+/** What a subscription has read on: up to `position`, including events that the filter left out. */
+type Reached = EventPosition & {
+  /** Whether it reached the head of the log at the time of reading. After the first such slice, best effort. */
+  readonly caughtUp: boolean;
 };
 
 /** A run of events in log order. Never ends inside an append: an append is read as a whole or not at all. */
-export type EventSlice = EventPosition & {
-  readonly events: readonly RecordedEvent[];
-  /** Everything up to here was read, including events that the filter left out. */
-  readonly position: Position;
-  /** True if this slice reached the head of the log at the time of reading. After the first such slice, best effort. */
-  readonly caughtUp: boolean;
-};
+export type EventSlice = Reached & { readonly events: readonly RecordedEvent[] };
 
 /** What an event takes in the log. */
 export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
@@ -103,11 +83,7 @@ export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
 };
 
 /** Sizes of events in log order. */
-export type SizeSlice = EventPosition & {
-  readonly sizes: readonly EventSize[];
-  /** True if this slice reached the head of the log at the time of reading. */
-  readonly caughtUp: boolean;
-};
+export type SizeSlice = Reached & { readonly sizes: readonly EventSize[] };
 
 export type SubscribeOptions = {
   /** Exclusive: events with a higher position are delivered. 0 for everything. */
@@ -122,12 +98,8 @@ export type SubscribeOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Events of the log in descending order of their positions. May begin and end inside an append. */
-export type BackwardSlice = {
-  readonly events: readonly RecordedEvent[];
-  /** Where the read goes on: its new `before`. Undefined: the log has nothing before these events. */
-  readonly next?: Position | undefined;
-};
+/** Events in descending order of their positions, and the new `before` with which the read goes on, if there is more. */
+export type BackwardSlice = { readonly events: readonly RecordedEvent[]; readonly next?: Position | undefined };
 
 export const DEFAULT_SLICE_COUNT = 500;
 
@@ -141,21 +113,17 @@ export type SliceRange = {
   readonly backwards?: boolean;
 };
 
-export type StreamSlice = {
-  readonly events: readonly RecordedEvent[];
-  /** Where the rest of the range goes on: its new `from`, or its new `to` if read backwards. Undefined: there is no more. */
-  readonly next?: Revision | undefined;
-};
+/** Events of a stream, and the new `from` of the rest of the range (`to` if read backwards), if there is more. */
+export type StreamSlice = { readonly events: readonly RecordedEvent[]; readonly next?: Revision | undefined };
 
-/** One event's `data` may have at most this many bytes of JSON (EventStoreDB refuses 1,048,576 in one call). */
+/** One event's `data` may have at most this many bytes of JSON. */
 export const MAX_EVENT_BYTES = 1_000_000;
 
 export interface EventStore {
   /**
    * Appends all events or none, durably: when the promise resolves they survive a crash.
-   * @throws WrongExpectedRevisionError when the stream is not at `expectedRevision`
-   * @throws EventTooLargeError when one event's data is over MAX_EVENT_BYTES
-   * @throws EventStoreUnavailableError when the log cannot be reached; it says whether the events may be stored all the same
+   * @throws WrongExpectedRevisionError; EventTooLargeError; AppendTooLargeError; EventStoreUnavailableError, which says
+   *   whether the events may be stored all the same
    */
   append(
     stream: string,
@@ -164,47 +132,28 @@ export interface EventStore {
     options?: AppendOptions,
   ): Promise<AppendResult>;
 
-  /**
-   * Events of one stream in order, from `fromRevision` (default 0) to `toRevision` (default: the last), both inclusive.
-   * An unknown stream has none.
-   */
+  /** Events of one stream in order, from revision 0 to the last unless given, both inclusive; none of an unknown stream. */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
 
-  /**
-   * The first of these events, in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, and perhaps none
-   * where appends were abandoned.
-   */
+  /** The first of these events in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, or fewer. */
   readSlice(stream: string, range: SliceRange): Promise<StreamSlice>;
 
-  /**
-   * The last events of the log before a position: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, and
-   * perhaps none where other programs, or abandoned appends, have all of them.
-   * @param before exclusive; default: behind the last event
-   */
+  /** The last events of the log, or those before a position: at most `maxCount`, up to READ_SLICE_BYTES, or fewer. */
   readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice>;
 
   /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
 
-  /**
-   * Catch-up subscription: first stored events, then new ones, slice by slice. The reader sets the pace: a slice is
-   * read when it is asked for. An empty slice is yielded when the filter skipped events, so that a checkpoint can move.
-   */
+  /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
 
-  /**
-   * The sizes of all stored events after a position, then of new ones within a second. Reads no data where the engine
-   * can tell its size. A slice may end inside an append.
-   */
+  /** The sizes of all events after a position, of new ones within a second. A slice may end inside an append. */
   sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncIterable<SizeSlice>;
 
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
 
-  /**
-   * Position of the last event that is not after this time (ISO 8601, UTC, six digits); 0 if there is none. Undefined:
-   * the engine cannot find it without reading the log.
-   */
+  /** Position of the last event that is not after this time (ISO 8601, UTC, six digits), where the engine can find it. */
   readonly positionAt?: (time: string) => Promise<Position>;
 
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
@@ -215,8 +164,6 @@ export interface EventStore {
 
   /** What this store leaves out of the events that it reads; undefined: it reads events as they are stored. */
   readonly erasures?: Erasures;
-  /** Reads those that were recorded since. This store does so by itself, twice a second. */
-  readonly readErasures?: () => Promise<void>;
 
   /** @throws EventStoreUnavailableError when the log cannot be reached or is known to accept no appends */
   ping(): Promise<void>;
@@ -239,7 +186,6 @@ export const storeWith = (store: EventStore, own: Partial<EventStore>): EventSto
   head: () => store.head(),
   ...(store.positionAt && { positionAt: store.positionAt }),
   ...(store.erasures && { erasures: store.erasures }),
-  ...(store.readErasures && { readErasures: store.readErasures }),
   identity: () => store.identity(),
   holds: (place) => store.holds(place),
   ping: () => store.ping(),
@@ -318,12 +264,9 @@ export class EventLogDamagedError extends EventStoreUnavailableError {
   }
 }
 
-/**
- * The log lacks events that were read before: it was replaced by an older copy or by another log. This store and all
- * state in memory made from the log are void; open a new store.
- */
+/** The log lacks events that were read before. This store, and all that was made from the log in memory, are void. */
 export class LogReplacedError extends EventStoreUnavailableError {
-  /** @param places where events were read before, and what is there now, as a sentence */
+  /** @param places what was read where, and where the log ends now, as a sentence */
   constructor(readonly places: string) {
     super(`The event log is not the one from before: it was put back to an older copy, or is another one. ${places}`);
   }

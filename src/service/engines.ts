@@ -5,9 +5,8 @@
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
-import { withUpcasting } from '../adapters/eventstore/everyStore.js';
+import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
-import { withoutErased } from '../adapters/eventstore/withoutErased.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
   keptCheckpoint as keptInSqlite,
@@ -39,7 +38,7 @@ type LogUse = Pick<SqliteEventStoreSettings, 'appendsSoon'>;
 export async function openEventStore(config: EngineConfig, use: LogUse = {}): Promise<EventStore> {
   const store = await openStoredLog(config, use);
   try {
-    return await withoutErased(await withUpcasting(store, eventTypes));
+    return await withCurrentEvents(store, eventTypes);
   } catch (error) {
     await store.close();
     throw error;

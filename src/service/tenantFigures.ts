@@ -3,7 +3,6 @@ import { Gauge, type Registry } from 'prom-client';
 import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
-import { type EventStore, storeWith } from '../ports/eventStore.js';
 import type { RecordQueries, TableRef } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
@@ -137,14 +136,3 @@ export function registerTenantFigures(registry: Registry, figures: TenantFigures
     async () => (await figures.synchronized()).map(([tenant, at]) => [tenant, Math.max(0, (Date.now() - at) / 1000)]),
   );
 }
-
-/** Decorates the log: counts appended events by tenant. */
-export const countAppends = (log: EventStore, metrics: () => TenantMetrics | undefined): EventStore =>
-  storeWith(log, {
-    async append(stream, events, ...options) {
-      const result = await log.append(stream, events, ...options);
-      const tenant = events[0]?.metadata.tenant;
-      if (tenant) metrics()?.appended(tenant, events.length);
-      return result;
-    },
-  });

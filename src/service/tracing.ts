@@ -2,6 +2,7 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
+import type { TenantMetrics } from '../api/metrics.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
@@ -23,14 +24,21 @@ export async function startTracing(
   });
 }
 
-/** The log with a span per append, in each trace that has events in it. */
-export function traceAppends(log: EventStore, tracer: Tracer | undefined): EventStore {
-  if (tracer === undefined) return log;
-  return storeWith(log, {
-    append: (stream, events, ...options) =>
-      appendTraced(tracer, stream, events, () => log.append(stream, events, ...options)),
+/** The log with a span per append, in each trace that has events in it, and with a count of appended events by tenant. */
+export const observeAppends = (
+  log: EventStore,
+  tracer: Tracer | undefined,
+  metrics: () => Pick<TenantMetrics, 'appended'> | undefined,
+): EventStore =>
+  storeWith(log, {
+    async append(stream, events, ...options) {
+      const append = () => log.append(stream, events, ...options);
+      const result = await (tracer === undefined ? append() : appendTraced(tracer, stream, events, append));
+      const tenant = events[0]?.metadata.tenant;
+      if (tenant) metrics()?.appended(tenant, events.length);
+      return result;
+    },
   });
-}
 
 /** Changes of several requests may share an append. */
 function appendTraced<Answer>(

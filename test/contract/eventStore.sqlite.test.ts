@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { withUpcasting } from '#app/adapters/eventstore/everyStore.js';
+import { withCurrentEvents } from '#app/adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
@@ -91,7 +91,7 @@ describe('event store on an SQLite file', () => {
 
   it('is read in the present version of each event, also what earlier releases wrote', async () => {
     await store.append('order-1', [event({ n: 1 }, 'Old'), event({ n: 2, kind: 'new' }, 'Old', 2)], 'no-stream');
-    const upcast = await withUpcasting(store, { Old: [(data) => ({ ...Object(data), kind: 'old' })] });
+    const upcast = await withCurrentEvents(store, { Old: [(data) => ({ ...Object(data), kind: 'old' })] });
     const present = [
       { n: 1, kind: 'old' },
       { n: 2, kind: 'new' },
@@ -103,6 +103,6 @@ describe('event store on an SQLite file', () => {
       expect(dataOf(slice.events)).toEqual(present);
       break;
     }
-    await expect(withUpcasting(store, { Old: [] })).rejects.toThrow(/Old version 2/);
+    await expect(withCurrentEvents(store, { Old: [] })).rejects.toThrow(/Old version 2/);
   });
 });

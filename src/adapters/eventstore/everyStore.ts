@@ -1,7 +1,9 @@
-/** The same in every event store: appends are checked, the log has an id, and readers see current versions of events. */
+/** The same in every event store: appends are checked, the log has an id, and readers see events as they are now. */
 import { randomUUID } from 'node:crypto';
 import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
+import { ERASURES_LOOKED_AT_EVERY_MS } from '../../domain/limits.js';
 import { LOG_STREAM } from '../../domain/streams.js';
+import { erasuresOf } from '../../ports/erasures.js';
 import {
   type EventStore,
   type EventToAppend,
@@ -74,32 +76,39 @@ function logCreated(): EventToAppend {
 }
 
 /**
- * An event store whose readers see only current versions of events.
- * @throws UnreadableEventError if the log holds a type or version that this release cannot read
+ * An event store whose readers see current versions of events, without what is erased (decision 0060). It looks for new
+ * erasures now and then: a subscription would read the news of each commit for the few of a year.
+ * @throws UnreadableEventError if the log holds a type or version that this release cannot read; what the store throws
  */
-export async function withUpcasting(store: EventStore, types: EventTypes): Promise<EventStore> {
+export async function withCurrentEvents(store: EventStore, types: EventTypes): Promise<EventStore> {
   const stored = await store.storedEventTypes();
   const unreadable = stored.filter(({ type, schemaVersion }) => !isReadable(types, type, schemaVersion));
   if (unreadable.length > 0) throw new UnreadableEventError(unreadable);
 
-  const toCurrent = (event: RecordedEvent): RecordedEvent => {
+  const upcasted = (event: RecordedEvent): RecordedEvent => {
     const { schemaVersion } = event.metadata;
     if (schemaVersion === currentVersion(types, event.type)) return event;
     return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
   };
-
+  const readStream: EventStore['readStream'] = async (...range) => (await store.readStream(...range)).map(upcasted);
+  const { erasures, readOn } = await erasuresOf({ readStream });
+  const current = <Slice extends { readonly events: readonly RecordedEvent[] }>(slice: Slice): Slice => {
+    const events = slice.events.map(upcasted);
+    return { ...slice, events: erasures.count > 0 ? events.map((event) => erasures.redact(event)) : events };
+  };
+  // The log may be away for a while; its readers report that.
+  const looking = setInterval(() => void readOn().catch(() => undefined), ERASURES_LOOKED_AT_EVERY_MS).unref();
   return storeWith(store, {
-    readStream: async (stream, from, to) => (await store.readStream(stream, from, to)).map(toCurrent),
-    async readSlice(stream, range) {
-      const slice = await store.readSlice(stream, range);
-      return { ...slice, events: slice.events.map(toCurrent) };
-    },
-    async readBackwards(...range) {
-      const slice = await store.readBackwards(...range);
-      return { ...slice, events: slice.events.map(toCurrent) };
-    },
+    erasures,
+    readStream: async (...range) => current({ events: await store.readStream(...range) }).events,
+    readSlice: async (...range) => current(await store.readSlice(...range)),
+    readBackwards: async (...range) => current(await store.readBackwards(...range)),
     async *subscribe(options) {
-      for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
+      for await (const slice of store.subscribe(options)) yield current(slice);
+    },
+    async close() {
+      clearInterval(looking);
+      await store.close();
     },
   });
 }
