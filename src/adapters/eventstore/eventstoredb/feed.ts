@@ -47,53 +47,32 @@ export class Feed {
     this.#parts = parts;
   }
 
-  /** See `EventStore.subscribe`. */
+  /** See `EventStore.subscribe`. Pages of stored events up to the end of the log, then what all share. */
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
     const { reader, log, closing } = this.#parts;
     const signal = AbortSignal.any([options.signal, closing]);
     let place: EventPosition = { position: options.after };
-    while (!signal.aborted) {
-      for (let isEnd = false; !isEnd; ) {
-        const page = await this.#persist(
-          signal,
-          () => place,
-          () => reader.page(place.position),
-        );
+    let live: Live | undefined;
+    const wakeUp = new WakeUp();
+    this.#waiting.add(wakeUp);
+    try {
+      while (!signal.aborted) {
+        const kept = live?.after(place.position);
+        if (kept?.length === 0 && live?.ended === undefined) {
+          await wakeUp.wait(undefined, signal);
+          continue;
+        }
+        if (live?.ended?.error !== undefined) throw live.ended.error;
+        const readPage = () => reader.page(place.position);
+        const page = kept?.length ? { commits: kept, isEnd: true } : await this.#persist(signal, () => place, readPage);
         if (page === undefined) return;
-        isEnd = page.isEnd;
-        for (const slice of slicesOf(page.commits, place, options, isEnd)) {
+        for (const slice of slicesOf(page.commits, place, options, page.isEnd)) {
           place = slice;
           log.note(slice);
           yield slice;
           if (signal.aborted) return;
         }
-      }
-      for await (const commits of this.#follow(place, signal)) {
-        for (const slice of slicesOf(commits, place, options, true)) {
-          place = slice;
-          yield slice;
-          if (signal.aborted) return;
-        }
-      }
-    }
-  }
-
-  /** Yields what comes after this place. Ends when the signal aborts, or where the next events are not kept. */
-  async *#follow(after: EventPosition, signal: AbortSignal): AsyncGenerator<readonly Commit[]> {
-    this.#live ??= this.#start(after);
-    const live = this.#live;
-    const wakeUp = new WakeUp();
-    this.#waiting.add(wakeUp);
-    try {
-      for (let { position } = after; !signal.aborted; ) {
-        const commits = live.after(position);
-        const last = commits?.at(-1);
-        if (commits !== undefined && last !== undefined) {
-          position = last.position;
-          yield commits;
-        } else if (live.ended?.error !== undefined) throw live.ended.error;
-        else if (commits === undefined || live.ended !== undefined) return;
-        else await wakeUp.wait(undefined, signal);
+        if (!kept?.length) live = page.isEnd ? (this.#live ?? this.#start(place)) : undefined;
       }
     } finally {
       this.#waiting.delete(wakeUp);
@@ -102,6 +81,7 @@ export class Feed {
 
   #start(after: EventPosition): Live {
     const live = new Live(after);
+    this.#live = live;
     const end = (ended: { readonly error?: unknown }): void => {
       live.ended = ended;
       this.#live = undefined;
