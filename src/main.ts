@@ -49,7 +49,7 @@ import { observeAppends, startTracing } from './service/tracing.js';
 import { openTransport, unlessHeld } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
-import { relayedAnchor } from './webhooks/relayCheckpoint.js';
+import { relayedAnchor } from './webhooks/relay.js';
 import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 

@@ -205,21 +205,15 @@ export const MAX_SORT_TERMS = 10;
 
 /** Percent of the slots for webhook attempts, and of messages in flight, that is reserved for tenants with few of their own. */
 export const RESERVED_DELIVERY_PERCENT = 10;
-/** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
-export const BEGINNING_DELIVERY_PERCENT = 20;
 /**
  * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
  * ahead.
  */
 export const HELD_PER_MESSAGE_IN_FLIGHT = 4;
-/** Deliveries of one tenant that are requested in one turn of the relay. */
+/** Deliveries that are requested at once for one tenant. */
 export const RELAYED_AT_ONCE = 200;
-/** Tenants whose turns the relay makes at once. */
-export const RELAYED_TENANTS_AT_ONCE = 32;
-/** Characters of one tenant's events that wait to be relayed in memory. */
-export const WAITING_TO_BE_RELAYED_OF_TENANT = 4_000_000;
-/** Characters of all tenants' events that wait to be relayed in memory. */
-export const WAITING_TO_BE_RELAYED = 16_000_000;
+/** Deliveries of one tenant that other tenants wait for when their events are relayed; more are requested apart. */
+export const RELAYED_OF_TENANT = 1_000;
 /** Bytes of orders' documents that are kept for attempts of deliveries. */
 export const DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024;
 /** Bytes of the tables in an OpenAPI document; beyond it, clients have to ask for some of the tables. */

@@ -13,7 +13,7 @@ import type { MessageBroker } from '../ports/messageBroker.js';
 import type { RowProgress } from '../ports/progress.js';
 import type { RunRowJob } from '../ports/rowJobs.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
-import { endpointKey } from '../webhooks/dispatcher.js';
+import { endpointKey } from '../webhooks/gate.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { machineChecks, settingsCheck } from './checks.js';
 import { lastBackupAt } from './dataDirectory.js';

@@ -1,8 +1,9 @@
 /**
- * The story of a delivery, from top to bottom: a message says that a delivery is due, the delivery's stream says what
- * is next, the gates are passed in order, the attempt is made, and its outcome decides what follows.
+ * The story of a delivery, from top to bottom: a message says that a delivery is due, the gate lets it in, the delivery's
+ * stream says what is next, the attempt is made in a slot, and its outcome is appended; until the stream says to wait or that
+ * it is over.
  *
- * Only the stream decides. State in memory (circuits, shares, turns) may be lost at any time.
+ * Only the stream decides. What the gate has in memory may be lost at any time.
  */
 import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -12,6 +13,7 @@ import { deliverExport, failExport, holdExport } from '../commands/orders/orderW
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { disabledWarning } from '../domain/order/approval.js';
+import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import {
   type AttemptResult,
   backoffAfter,
@@ -27,29 +29,29 @@ import type { DeliverySubject } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { continueTrace, failSpan } from '../ports/tracing.js';
+import { AnswerTooLargeError } from '../queries/rowText.js';
 import { retry } from '../supervision/keepRunning.js';
-import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { requestBefore } from './deliveryRequests.js';
-import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
-import type { EndpointHealth } from './endpointHealth.js';
+import type { Endpoint, Gate } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
-import type { OrderTurns } from './orderTurns.js';
 import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
-import { prepareAttempt, type RequestParts } from './webhookRequest.js';
+import type { ReceiverHealth } from './receiverHealth.js';
+import { type Payloads, sha256Of, signedRequest } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
-export type DeliveryParts = RequestParts & {
+export type DeliveryParts = {
+  readonly commands: Application;
   readonly broker: Pick<MessageBroker, 'publish'>;
+  readonly payloads: Payloads;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
   readonly tracer?: Tracer | undefined;
-  readonly settings: DeliveryTiming;
-  readonly circuits: CircuitBreakers;
-  readonly dispatcher: Dispatcher;
-  readonly turns: OrderTurns;
-  readonly health: EndpointHealth;
+  /** `version` is the service's, for the `User-Agent` header. */
+  readonly settings: DeliveryTiming & { readonly version: string };
+  readonly gate: Gate;
+  readonly health: ReceiverHealth;
 };
 
 /**
@@ -60,8 +62,10 @@ const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 
 /** Waits after a fault of the service itself. */
 const FAULT_MS = { first: 1_000, longest: 60_000 };
-/** Wait for a delivery that was only just requested. */
-const REQUESTED_MS = 50;
+/** Waits for the delivery before this one. */
+const TURN_MS = { shortest: 50, longest: 15_000 };
+/** A delivery is redelivered this long after the one before it is due. */
+const AFTER_PREVIOUS_MS = 5;
 /** Clocks of processes differ. */
 const CLOCK_TOLERANCE_MS = 10_000;
 
@@ -73,48 +77,37 @@ const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {
   const job = deliveryJob.safeParse(body);
   if (!job.success) return deadLetter('The message names no delivery.');
+  const faultMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
   try {
-    return await admit(parts, job.data, redeliveries);
+    return await admit(parts, job.data, redeliveries, faultMs);
   } catch (error) {
     // A fault of the service (the log cannot be reached), not of the receiver. The stream says how far the delivery had
     // come.
-    const delayMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
-    parts.logger.error({ err: error, ...job.data, delayMs }, 'webhook delivery is put off');
-    return retryIn(delayMs);
+    parts.logger.error({ err: error, ...job.data, delayMs: faultMs }, 'webhook delivery is put off');
+    return retryIn(faultMs);
   }
 }
 
-/** Can the webhook take a message now? Known in memory: its circuit, its share in flight, this delivery in flight. */
-async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
-  const { commands, cache, circuits, dispatcher, turns } = parts;
-  if (commands.directory.wasDeleted(job.tenant)) return DONE;
-  const load = async () => cache.takeRequested(job) ?? (await loadDelivery(commands.eventStore, job));
-  const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
+async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number, faultMs: number): Promise<Outcome> {
+  const { commands, gate } = parts;
+  const { tenant, deliveryId } = job;
+  if (commands.directory.wasDeleted(tenant)) return DONE;
+  const load = () => loadDelivery(commands.eventStore, job);
+  const missing = deadLetter(`There is no delivery ${deliveryId}.`);
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
   if (webhookId === undefined) return missing;
-  const endpoint: Endpoint = { tenant: job.tenant, webhookId };
-  // Checked here so that messages for a receiver that is down cost no read of the log; and again before the attempt,
-  // since the circuit may open while the message waits for its slot.
-  const { disabled, heldAfter = 0 } = commands.directory.tenant(job.tenant)?.webhooks.get(webhookId) ?? {};
-  if (disabled !== undefined && heldAfter < (job.enabledAt ?? 0)) {
-    // This process has not heard yet that it was enabled.
-    return retryIn(doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries));
-  }
-  const openMs = disabled === undefined ? circuits.waitMs(endpointKey(endpoint)) : 0;
-  if (openMs > 0) return retryIn(openMs * (1 + Math.random() / 2));
-  const leave = dispatcher.enter(endpoint);
-  if (leave === undefined) return retryIn(dispatcher.delayMs(endpoint, redeliveries));
-  try {
-    return await turns.take(job.deliveryId, async () => {
-      const loaded = await load();
-      if (loaded === undefined) return missing;
-      return redeliveries === 0 && hasOtherMessage(job, loaded, commands.now())
-        ? DONE
-        : proceed(parts, loaded, redeliveries);
-    });
-  } finally {
-    leave();
-  }
+  const endpoint: Endpoint = { tenant, webhookId };
+  const { disabled, heldAfter = 0 } = commands.directory.tenant(tenant)?.webhooks.get(webhookId) ?? {};
+  // This process has not heard yet that it was enabled.
+  if (disabled !== undefined && heldAfter < (job.enabledAt ?? 0)) return retryIn(faultMs);
+  // The operator who enables it expects attempts.
+  if (disabled !== undefined) gate.close(endpoint);
+  return gate.enter(endpoint, deliveryId, redeliveries, async () => {
+    const loaded = await load();
+    if (loaded === undefined) return missing;
+    const isSecond = redeliveries === 0 && hasOtherMessage(job, loaded, commands.now());
+    return isSecond ? DONE : proceed(parts, loaded, endpoint);
+  });
 }
 
 /**
@@ -124,68 +117,98 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
 const hasOtherMessage = ({ enabledAt }: DeliveryJob, { delivery }: LoadedDelivery, now: string): boolean =>
   enabledAt !== undefined && Date.parse(delivery.retryAt ?? now) - Date.parse(now) > CLOCK_TOLERANCE_MS;
 
-/** The next step, as the stream says. Repeated after each outcome. */
-async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
-  const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
-  switch (step.kind) {
-    case 'over':
-      // Repeated at each message, since a crash may have come between the success and this step.
-      await deliverExportOf(parts.commands, loaded);
-      return DONE;
-    case 'wait':
-      return retryIn(step.delayMs);
-    case 'cut-off':
-      return proceed(parts, await appendOutcome(parts, loaded, CUT_OFF), redeliveries);
-    case 'exhausted':
-      return giveUp(parts, loaded);
-    case 'attempt':
-      return attempt(parts, loaded, redeliveries);
+/** One step after the other, as the stream says, until its message can end or has to wait. */
+async function proceed(parts: DeliveryParts, first: LoadedDelivery, endpoint: Endpoint): Promise<Outcome> {
+  for (let loaded = first; ; ) {
+    const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
+    switch (step.kind) {
+      case 'over':
+        // Repeated at each message, since a crash may have come between the success and this step.
+        await deliverExportOf(parts.commands, loaded);
+        return DONE;
+      case 'wait':
+        return retryIn(step.delayMs);
+      case 'cut-off':
+        loaded = await appendOutcome(parts, loaded, CUT_OFF);
+        break;
+      case 'exhausted':
+        return giveUp(parts, loaded);
+      case 'attempt': {
+        const made = await attempt(parts, loaded, endpoint);
+        if ('kind' in made) return made;
+        loaded = made;
+      }
+    }
   }
 }
 
-/** Waits for the order's turn and a slot, then handles the slot's result. */
-async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
-  const { commands, circuits, dispatcher, turns } = parts;
-  const { tenant, delivery, requestedAt } = loaded;
-  const { after, webhookId } = delivery.subject;
+/** @returns the delivery after the attempt; the outcome of its message, if none was made */
+async function attempt(
+  parts: DeliveryParts,
+  loaded: LoadedDelivery,
+  endpoint: Endpoint,
+): Promise<LoadedDelivery | Outcome> {
+  const { commands, gate } = parts;
+  const { after } = loaded.delivery.subject;
   // If the directory lagged behind the relay's, a new webhook would look like a removed one.
-  await commands.directory.waitFor(requestedAt);
+  await commands.directory.waitFor(loaded.requestedAt);
   const target = targetOf(commands.directory, loaded);
-  if (target.kind === 'webhook-disabled') return hold(parts, loaded, target.webhook);
-  if (target.kind === 'enabled' && after !== undefined) {
-    const turnMs = await turns.waitMs({ tenant, deliveryId: after }, commands.now());
-    const before = turnMs === undefined && (await requestBefore(commands, parts.cache, target.webhook, loaded));
-    if (before) await parts.broker.publish(DELIVERY_QUEUE, [before]);
-    const waitMs = before ? REQUESTED_MS : (turnMs ?? 0);
-    if (waitMs > 0) return retryIn(waitMs);
-  }
-  const endpoint = endpointKey({ tenant, webhookId });
-  const sent = await dispatcher.inSlot({ tenant, webhookId }, (begun) => send(parts, loaded, endpoint, begun));
-  // The service is stopping.
-  if (sent === undefined) return retryIn(0);
+  const waitMs = target.kind === 'enabled' && after !== undefined ? await turnMs(parts, loaded, target, after) : 0;
+  if (waitMs > 0) return retryIn(waitMs);
+  const sent = await gate.inSlot(endpoint, () => send(parts, loaded));
   switch (sent.kind) {
     case 'attempted':
-      return conclude(parts, sent, redeliveries);
+      return conclude(parts, sent, endpoint);
     case 'webhook-removed':
-      circuits.close(endpoint);
-      parts.health.forget(webhookId);
+      gate.close(endpoint);
       await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
       return DONE;
     case 'webhook-disabled':
-      return hold(parts, loaded, sent.webhook);
-    case 'circuit-open':
-      return retryIn(circuits.waitMs(endpoint));
+      // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
+      gate.close(endpoint);
+      await holdExportOf(commands, loaded, sent.webhook);
+      return DONE;
     case 'outdated':
-      return proceed(parts, sent.current, redeliveries);
+      return sent.current;
+    default:
+      return sent;
   }
 }
 
-/** It waits in the log, without a message: enabling the webhook publishes one for each open delivery. */
-async function hold({ commands, circuits }: DeliveryParts, loaded: LoadedDelivery, webhook: Webhook): Promise<Outcome> {
-  // The operator who enables it expects attempts.
-  circuits.close(endpointKey({ tenant: loaded.tenant, webhookId: webhook.id }));
-  await holdExportOf(commands, loaded, webhook);
-  return DONE;
+/** How long to wait for the delivery that has to be over first (ms); 0 if it is, or is not to be made. */
+async function turnMs(
+  { commands, broker, gate }: DeliveryParts,
+  loaded: LoadedDelivery,
+  { webhook }: Target,
+  after: string,
+): Promise<number> {
+  await gate.left(after);
+  const first = await loadDelivery(commands.eventStore, { tenant: loaded.tenant, deliveryId: after });
+  if (first === undefined) {
+    const message = await requestBefore(commands, webhook, loaded);
+    if (message !== undefined) await broker.publish(DELIVERY_QUEUE, [message]);
+    return message === undefined ? 0 : TURN_MS.shortest;
+  }
+  if (first.delivery.outcome !== 'open') return 0;
+  const now = Date.parse(commands.now());
+  const { retryAt } = first.delivery;
+  const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - now + AFTER_PREVIOUS_MS;
+  // The longer nothing has happened to it, the less often it is checked.
+  const idleMs = now - Date.parse(first.lastEventAt);
+  return Math.min(TURN_MS.longest, Math.max(TURN_MS.shortest, dueMs, idleMs / 2));
+}
+
+type Target = { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook };
+
+type Unsendable =
+  | { readonly kind: 'webhook-removed' }
+  | { readonly kind: 'webhook-disabled'; readonly webhook: Webhook };
+
+function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target | Unsendable {
+  const tenant = directory.tenant(name);
+  const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
+  if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
+  return { kind: webhook.disabled === undefined ? 'enabled' : 'webhook-disabled', tenant, webhook };
 }
 
 type Attempted = {
@@ -199,36 +222,44 @@ type Attempted = {
 /** The delivery has changed since it was loaded: another process made the attempt, or is making it. */
 type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
 
-type Sent = Attempted | Unsendable | Outdated | { readonly kind: 'circuit-open' };
-
-type Unsendable =
-  | { readonly kind: 'webhook-removed' }
-  | { readonly kind: 'webhook-disabled'; readonly webhook: Webhook };
-
-/** In the slot: the webhook as it is now, its circuit's permit, and the attempt. */
-async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string, begun: () => void): Promise<Sent> {
-  const { commands, circuits, transport, metrics, tracer } = parts;
+/** In the slot: the webhook as it is now, and the attempt. */
+async function send(parts: DeliveryParts, loaded: LoadedDelivery): Promise<Attempted | Unsendable | Outdated> {
+  const { commands, metrics, tracer } = parts;
   const target = targetOf(commands.directory, loaded);
   if (target.kind !== 'enabled') return target;
-  const permit = circuits.permit(endpoint);
-  if (permit === undefined) return { kind: 'circuit-open' };
-  let result: AttemptResult | undefined;
+  const { url } = target.webhook;
+  const number = loaded.delivery.started + 1;
+  const { bodySha256, post } = await prepare(parts, target, loaded);
+  // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
+  const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, { url, bodySha256 }));
+  if (!start.appended) return { kind: 'outdated', current: start.written };
+  const result = await traceAttempt(tracer, loaded, target.webhook, post);
+  metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
+  return { kind: 'attempted', started: start.written, url, result };
+}
+
+type Prepared = {
+  /** Kept with the attempt, so that a body made again can be proved to be the one that was sent. */
+  readonly bodySha256?: string;
+  readonly post: () => Promise<AttemptResult>;
+};
+
+/** If the body would be too large, the attempt fails with that reason, without a call, and has no hash. */
+async function prepare(
+  { commands, payloads, transport, settings }: DeliveryParts,
+  { tenant, webhook }: Target,
+  { delivery: { subject }, deliveryId }: LoadedDelivery,
+): Promise<Prepared> {
   try {
-    const { post, bodySha256 } = await prepareAttempt(parts, target.tenant, target.webhook, loaded);
-    const { url } = target.webhook;
-    const number = loaded.delivery.started + 1;
-    // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
-    const start = await writeDelivery(commands, loaded, (current) =>
-      startAttempt(current, number, { url, bodySha256 }),
-    );
-    if (!start.appended) return { kind: 'outdated', current: start.written };
-    begun();
-    result = await traceAttempt(tracer, loaded, target.webhook, () => post(transport));
-    metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
-    return { kind: 'attempted', started: start.written, url, result };
-  } finally {
-    if (result === undefined) permit('unused');
-    else permit(result.ok ? 'succeeded' : 'failed');
+    const body = await payloads.make(tenant, webhook, subject);
+    const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
+    const request = signedRequest(commands, webhook, sent, settings.version);
+    return { bodySha256: sha256Of(body), post: () => transport.post(request) };
+  } catch (error) {
+    if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
+    const { message: reason } = error;
+    const failed = { ok: false, reason, status: null, durationMs: 0, responseBody: null, notSent: true } as const;
+    return { post: async () => failed };
   }
 }
 
@@ -261,32 +292,25 @@ async function traceAttempt(
   return result;
 }
 
-type Target = { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook };
-
-function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target | Unsendable {
-  const tenant = directory.tenant(name);
-  const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
-  if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
-  return { kind: webhook.disabled === undefined ? 'enabled' : 'webhook-disabled', tenant, webhook };
-}
-
-/** The slot is free again. Appends the outcome, then does what the stream says next. */
+/** The slot is free again: appends the outcome. */
 async function conclude(
   parts: DeliveryParts,
   { started, url, result }: Attempted,
-  redeliveries: number,
-): Promise<Outcome> {
+  endpoint: Endpoint,
+): Promise<LoadedDelivery> {
   const written = await appendOutcome(parts, started, result);
-  const { tenant, deliveryId, delivery } = started;
+  const { deliveryId, delivery } = started;
   const { ok, status, durationMs } = result;
-  const { orderId, webhookId } = delivery.subject;
+  const { orderId } = delivery.subject;
   // The URL's path and query may hold secrets of the receiver.
   const { host } = new URL(url);
-  const about = { tenant, webhookId, deliveryId, orderId, attempt: delivery.started, host, ok, status, durationMs };
+  const about = { ...endpoint, deliveryId, orderId, attempt: delivery.started, host, ok, status, durationMs };
   if (result.ok) parts.logger.info(about, 'webhook attempt');
-  else parts.logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
-  await parts.health.attempted(written, url, result);
-  return proceed(parts, written, redeliveries);
+  else {
+    parts.logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
+    await parts.health.failed(written, url, result, parts.gate.failures(endpoint));
+  }
+  return written;
 }
 
 /**

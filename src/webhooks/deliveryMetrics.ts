@@ -3,7 +3,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryBacklog, DeliveryQueries } from '../queries/deliveries.js';
-import { type Endpoint, endpointKey } from './dispatcher.js';
+import { singleFlight } from '../supervision/waiting.js';
+import { type Endpoint, endpointKey } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
@@ -25,24 +26,18 @@ export class DeliveryMetrics {
   readonly #durations: Histogram<'tenant' | 'webhook'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
   readonly #openCircuits = new Set<string>();
-  /** Webhooks for which the counters have series. */
-  readonly #counted = new Map<string, Labels>();
+  /** Webhooks for which there are series, by `endpointKey`. */
+  #counted = new Map<string, Labels>();
 
-  constructor(registry: Registry, source: MetricsSource) {
+  constructor(registry: Registry, { directory, queries }: MetricsSource) {
     const registers = [registry];
-    const forgetRemoved = (): void => this.#forgetRemoved(source.directory);
+    const collect = (): void => this.#follow(directory);
     this.#attempts = new Counter({
       registers,
       name: 'webhook_attempts_total',
       help: 'Attempts by outcome; gone is an answer 410.',
       labelNames: [...LABELS, 'outcome'],
-      collect: () => {
-        forgetRemoved();
-        for (const labels of webhooksOf(source.directory)) {
-          this.#count(labels);
-          for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);
-        }
-      },
+      collect,
     });
     this.#durations = new Histogram({
       registers,
@@ -50,23 +45,17 @@ export class DeliveryMetrics {
       help: 'Time from the begin of a call to the end of its answer, or to the time limit.',
       labelNames: LABELS,
       buckets: DURATION_BUCKETS_SECONDS,
-      collect: forgetRemoved,
+      collect,
     });
     this.#failed = new Counter({
       registers,
       name: 'webhook_deliveries_failed_total',
       help: 'Deliveries that were given up after the last attempt.',
       labelNames: LABELS,
-      collect: () => {
-        forgetRemoved();
-        for (const labels of webhooksOf(source.directory)) {
-          this.#count(labels);
-          this.#failed.inc(labels, 0);
-        }
-      },
+      collect,
     });
-    registerBacklog(registry, source.queries.deliveries);
-    this.#registerStates(registry, source.directory);
+    registerBacklog(registry, queries.deliveries);
+    registerStates(registry, directory, this.#openCircuits);
   }
 
   attempted({ tenant, webhookId: webhook }: Endpoint, result: AttemptResult): void {
@@ -81,19 +70,7 @@ export class DeliveryMetrics {
   }
 
   #count(labels: Labels): void {
-    this.#counted.set(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }), labels);
-  }
-
-  /** Without this, creating and removing webhooks would make the metrics grow without end. */
-  #forgetRemoved(directory: TenantDirectory): void {
-    for (const [endpoint, { tenant, webhook }] of this.#counted) {
-      if (directory.tenant(tenant)?.webhooks.has(webhook) === true) continue;
-      for (const outcome of OUTCOMES) this.#attempts.remove({ tenant, webhook, outcome });
-      this.#durations.remove({ tenant, webhook });
-      this.#failed.remove({ tenant, webhook });
-      this.#openCircuits.delete(endpoint);
-      this.#counted.delete(endpoint);
-    }
+    this.#counted.set(keyOf(labels), labels);
   }
 
   /** @param endpoint see `endpointKey` */
@@ -102,36 +79,53 @@ export class DeliveryMetrics {
     else this.#openCircuits.delete(endpoint);
   }
 
-  #registerStates(registry: Registry, directory: TenantDirectory): void {
-    const openCircuits = this.#openCircuits;
-    new Gauge({
-      registers: [registry],
-      name: 'webhook_circuit_open',
-      help: '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
-      labelNames: LABELS,
-      collect() {
-        this.reset();
-        for (const labels of webhooksOf(directory)) {
-          const isOpen = openCircuits.has(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }));
-          this.set(labels, isOpen ? 1 : 0);
-        }
-      },
-    });
-    new Gauge({
-      registers: [registry],
-      name: 'webhook_disabled',
-      help: '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
-      labelNames: [...LABELS, 'cause'],
-      collect() {
-        this.reset();
-        for (const { name: tenant, webhooks } of directory.tenants()) {
-          for (const { id: webhook, disabled } of webhooks.values()) {
-            if (disabled !== undefined) this.set({ tenant, webhook, cause: disabled.cause }, 1);
-          }
-        }
-      },
-    });
+  /**
+   * Counters start at 0 for each webhook, since `increase` does not see the step from nothing to 1. Those of removed ones are
+   * dropped: creating and removing webhooks would make the metrics grow without end.
+   */
+  #follow(directory: TenantDirectory): void {
+    const present = new Map(webhooksOf(directory).map((labels) => [keyOf(labels), labels]));
+    for (const [key, labels] of this.#counted) {
+      if (present.has(key)) continue;
+      for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
+      this.#durations.remove(labels);
+      this.#failed.remove(labels);
+      this.#openCircuits.delete(key);
+    }
+    this.#counted = present;
+    for (const labels of present.values()) {
+      for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);
+      this.#failed.inc(labels, 0);
+    }
   }
+}
+
+function registerStates(registry: Registry, directory: TenantDirectory, openCircuits: ReadonlySet<string>): void {
+  const registers = [registry];
+  new Gauge({
+    registers,
+    name: 'webhook_circuit_open',
+    help: '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
+    labelNames: LABELS,
+    collect() {
+      this.reset();
+      for (const labels of webhooksOf(directory)) this.set(labels, openCircuits.has(keyOf(labels)) ? 1 : 0);
+    },
+  });
+  new Gauge({
+    registers,
+    name: 'webhook_disabled',
+    help: '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
+    labelNames: [...LABELS, 'cause'],
+    collect() {
+      this.reset();
+      for (const { name: tenant, webhooks } of directory.tenants()) {
+        for (const { id: webhook, disabled } of webhooks.values()) {
+          if (disabled !== undefined) this.set({ tenant, webhook, cause: disabled.cause }, 1);
+        }
+      }
+    },
+  });
 }
 
 /**
@@ -139,18 +133,8 @@ export class DeliveryMetrics {
  * ones.
  */
 function registerBacklog(registry: Registry, deliveries: Pick<DeliveryQueries, 'backlog'>): void {
-  // One query for both gauges, since they are collected at the same time.
-  let asked: Promise<readonly DeliveryBacklog[]> | undefined;
-  const backlog = (): Promise<readonly DeliveryBacklog[]> => {
-    asked ??= deliveries
-      .backlog()
-      // The `engine_up` metric reports that the read models are away.
-      .catch(() => [])
-      .finally(() => {
-        asked = undefined;
-      });
-    return asked;
-  };
+  // One query for both gauges, since they are collected at the same time. `engine_up` reports that the rows are away.
+  const backlog = singleFlight(() => deliveries.backlog().catch(() => []));
   const gauge = (name: string, help: string, value: (waiting: DeliveryBacklog) => number): void => {
     new Gauge({
       registers: [registry],
@@ -170,7 +154,8 @@ function registerBacklog(registry: Registry, deliveries: Pick<DeliveryQueries, '
   );
 }
 
-/** Counters start at 0 for each webhook, since `increase` does not see the step from nothing to 1. */
+const keyOf = ({ tenant, webhook }: Labels): string => endpointKey({ tenant, webhookId: webhook });
+
 const webhooksOf = (directory: TenantDirectory): Labels[] =>
   [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
     [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),

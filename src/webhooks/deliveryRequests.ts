@@ -1,18 +1,15 @@
 /** Which deliveries follow from events: to which webhook, under which id, and after which earlier delivery. */
-import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { streamPagesBackwards } from '../commands/streamPages.js';
+import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.js';
 import { firstDeliveryId, messageIdOf } from '../commands/webhooks/deliveryIds.js';
 import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
 import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
-import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
-import { Pauses } from '../supervision/waiting.js';
-import type { DeliveryCache } from './deliveryCache.js';
 import { deliveryMessage, type NamedDelivery } from './queue.js';
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
@@ -48,6 +45,9 @@ export const subscriptionOf = (webhook: Webhook): Subscription => ({
 const isWantedSince = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
   event.position > wantedAfter(webhook, kind);
 
+/** Events of an order that are read at once to find its latest delivery: mostly it is of one of the last. */
+const EARLIER_EVENTS = 20;
+
 const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 
 /**
@@ -66,90 +66,100 @@ export const jobOf = ({ tenant, deliveryId, subject }: DeliveryRequest): NamedDe
 
 export const requestedMessage = (request: DeliveryRequest): Message => deliveryMessage(jobOf(request));
 
-/** In place of a delivery id. */
-const NONE = '';
-
 /**
- * Turns events into requests. Each names the delivery before it for the same order and webhook. For one pass through
- * the log: events arrive in log order, each once.
+ * The requests for these events, in order within each stream. Each names the delivery before it for the same order and
+ * webhook.
+ * @param events in log order
  */
-export class RequestSequence {
-  readonly #eventStore: Pick<EventStore, 'readSlice'>;
-  /** Id of the last delivery, by webhook and order; NONE where it is known that there is none. */
-  readonly #last: LRUCache<string, string>;
-
-  /** @param remembered number of orders, per webhook, that need not be read again */
-  constructor(eventStore: Pick<EventStore, 'readSlice'>, remembered: number) {
-    this.#eventStore = eventStore;
-    this.#last = new LRUCache({ max: remembered });
-  }
-
-  /** The requests for these events, in order within each stream. */
-  async requests(
-    events: readonly RecordedEvent[],
-    subscriptionsTo: (event: RecordedEvent) => readonly Subscription[],
-  ): Promise<readonly DeliveryRequest[]> {
-    const streams = new Map<string, RecordedEvent[]>();
-    for (const event of events) {
-      if (kindsOf(event).length > 0) streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
-    }
-    // Streams do not wait for each other's reads.
-    const requests = await Promise.all(
-      [...streams.values()].map(async (ofStream) => {
-        const made: DeliveryRequest[] = [];
-        for (const event of ofStream) {
-          for (const each of subscriptionsTo(event)) made.push(...(await this.#requestsOf(event, each)));
-        }
-        return made;
-      }),
-    );
-    return requests.flat();
-  }
-
-  async #requestsOf(event: RecordedEvent, subscription: Subscription): Promise<readonly DeliveryRequest[]> {
-    if (subscription.isHeld?.(event) === true) {
-      this.#last.delete(sequenceKey(event, subscription));
-      return [];
-    }
-    const kinds = wantedKinds(event, subscription);
-    const { webhookId, deliveryId, replay } = subscription;
-    const { category, tenant, rest } = parseStream(event.stream);
-    const isOrder = category === 'order';
-    if (isOrder && event.revision === 0) this.#last.set(sequenceKey(event, subscription), NONE);
-    if (kinds.length === 0) return [];
-    const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
-    const source = { sourceEventId: event.id, sourceRevision: event.revision };
-    let after = isOrder ? await this.#before(event, subscription) : undefined;
-    const requests = kinds.map((kind): DeliveryRequest => {
-      const sequence = after === undefined ? {} : { after };
-      const id = deliveryId(event, kind);
-      const message = messageIdOf(webhookId, event, kind);
-      const named = message === id ? {} : { messageId: message };
-      const subject = { webhookId, kind, ...about, ...source, ...replay, ...named, ...sequence };
-      if (isOrder) after = id;
-      return { tenant, deliveryId: id, subject, source: event };
-    });
-    if (after !== undefined) this.#last.set(sequenceKey(event, subscription), after);
-    return requests;
-  }
-
-  /**
-   * Id of the delivery before this event's. Ids follow from the events, so an id that is not remembered is found by
-   * reading the order: several relays, or a restarted one, find the same id.
-   */
-  async #before(event: RecordedEvent, subscription: Subscription): Promise<string | undefined> {
-    const known = this.#last.get(sequenceKey(event, subscription));
-    if (known !== undefined) return known === NONE ? undefined : known;
-    for await (const earlier of streamPagesBackwards(this.#eventStore, event.stream, { to: event.revision - 1 })) {
-      const previous = earlier.findLast((each) => wantedKinds(each, subscription).length > 0);
-      const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
-      if (previous !== undefined && kind !== undefined) return subscription.deliveryId(previous, kind);
-    }
-    return undefined;
-  }
+export async function requestsFor(
+  eventStore: StreamReads,
+  events: readonly RecordedEvent[],
+  subscriptionsTo: (event: RecordedEvent) => readonly Subscription[],
+): Promise<readonly DeliveryRequest[]> {
+  const streams = grouped(
+    events.filter((event) => kindsOf(event).length > 0),
+    ({ stream }) => stream,
+  );
+  // Streams do not wait for each other's reads.
+  const made = await Promise.all(
+    [...streams.values()].map(async (ofStream) => {
+      const requests: DeliveryRequest[] = [];
+      const last: LastIds = new Map();
+      for (const event of ofStream) {
+        const wanting = subscriptionsTo(event).filter((each) => isWanting(each, event, last));
+        await findEarlier(eventStore, event, wanting, last);
+        for (const each of wanting) requests.push(...requestsOf(event, each, last));
+      }
+      return requests;
+    }),
+  );
+  return made.flat();
 }
 
-const sequenceKey = (event: RecordedEvent, { webhookId }: Subscription): string => `${webhookId} ${event.stream}`;
+export function grouped<Key, Each>(
+  all: readonly Each[],
+  keyOf: (each: Each) => Key,
+): ReadonlyMap<Key, readonly Each[]> {
+  const groups = new Map<Key, Each[]>();
+  for (const each of all) {
+    const key = keyOf(each);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [each]);
+    else group.push(each);
+  }
+  return groups;
+}
+
+/** The latest delivery of an order, by webhook; undefined: there is none. */
+type LastIds = Map<string, string | undefined>;
+
+function isWanting(subscription: Subscription, event: RecordedEvent, last: LastIds): boolean {
+  if (subscription.isHeld?.(event) !== true) return wantedKinds(event, subscription).length > 0;
+  last.delete(subscription.webhookId);
+  return false;
+}
+
+/** Ids follow from the events, so reading the order finds them: several relays, or a restarted one, find the same. */
+async function findEarlier(
+  eventStore: StreamReads,
+  { stream, revision }: RecordedEvent,
+  wanting: readonly Subscription[],
+  last: LastIds,
+): Promise<void> {
+  if (parseStream(stream).category !== 'order') return;
+  let unknown = wanting.filter(({ webhookId }) => !last.has(webhookId));
+  const pages = { to: revision - 1, eventsAPage: EARLIER_EVENTS };
+  if (unknown.length > 0 && revision > 0) {
+    for await (const events of streamPagesBackwards(eventStore, stream, pages)) {
+      for (const each of unknown) {
+        const event = events.findLast((earlier) => wantedKinds(earlier, each).length > 0);
+        const kind = event && wantedKinds(event, each).at(-1);
+        if (event !== undefined && kind !== undefined) last.set(each.webhookId, each.deliveryId(event, kind));
+      }
+      unknown = unknown.filter(({ webhookId }) => !last.has(webhookId));
+      if (unknown.length === 0) return;
+    }
+  }
+  for (const { webhookId } of unknown) last.set(webhookId, undefined);
+}
+
+function requestsOf(event: RecordedEvent, subscription: Subscription, last: LastIds): readonly DeliveryRequest[] {
+  const { webhookId, deliveryId, replay } = subscription;
+  const { category, tenant, rest } = parseStream(event.stream);
+  const isOrder = category === 'order';
+  const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
+  const source = { sourceEventId: event.id, sourceRevision: event.revision };
+  return wantedKinds(event, subscription).map((kind) => {
+    const id = deliveryId(event, kind);
+    const message = messageIdOf(webhookId, event, kind);
+    const named = message === id ? {} : { messageId: message };
+    const after = isOrder ? last.get(webhookId) : undefined;
+    const sequence = after === undefined ? {} : { after };
+    last.set(webhookId, id);
+    const subject = { webhookId, kind, ...about, ...source, ...replay, ...named, ...sequence };
+    return { tenant, deliveryId: id, subject, source: event };
+  });
+}
 
 const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly WebhookEventKind[] =>
   kindsOf(event).filter((kind) => subscription.wants(event, kind));
@@ -160,29 +170,17 @@ const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly
  */
 export async function appendRequests(
   commands: Pick<Commands, 'eventStore' | 'now'>,
-  cache: DeliveryCache,
   requests: readonly DeliveryRequest[],
   callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {
   const append = async ({ deliveryId, subject, source }: DeliveryRequest): Promise<Position> => {
     // The event id is always the same, so the log recognises an event that it has.
     const log = { ...commands, newId: () => v5('requested', deliveryId) };
-    const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
-    if (requested !== undefined) cache.keepRequested(requested);
-    return requested?.position ?? 0;
+    return (await requestDelivery(log, callerOf(source), deliveryId, subject))?.position ?? 0;
   };
-  const pauses = new Pauses();
   let last = 0;
   for (let from = 0; from < requests.length; from += RELAYED_AT_ONCE) {
-    const appended: Promise<Position>[] = [];
-    for (const request of requests.slice(from, from + RELAYED_AT_ONCE)) {
-      const position = append(request);
-      // It may fail before it is awaited.
-      position.catch(() => undefined);
-      appended.push(position);
-      if (pauses.isDue()) await pauses.take();
-    }
-    last = Math.max(last, ...(await Promise.all(appended)));
+    last = Math.max(last, ...(await Promise.all(requests.slice(from, from + RELAYED_AT_ONCE).map(append))));
   }
   return last;
 }
@@ -194,25 +192,21 @@ export async function appendRequests(
  */
 export async function requestBefore(
   commands: Pick<Commands, 'eventStore' | 'now'>,
-  cache: DeliveryCache,
   webhook: Webhook,
   { tenant, delivery: { subject } }: LoadedDelivery,
 ): Promise<Message | undefined> {
-  const { after, orderId, sourceRevision, purpose } = subject;
+  const { after, orderId, sourceRevision: to, purpose } = subject;
   if (after === undefined || purpose !== undefined) return undefined;
   const subscription = subscriptionOf(webhook);
   const isBefore = (event: RecordedEvent): boolean =>
     kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
-  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), {
-    to: sourceRevision,
-  })) {
+  for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), { to })) {
     const event = events.findLast(isBefore);
     if (event === undefined) continue;
-    const requests = await new RequestSequence(commands.eventStore, 1).requests([event], () => [subscription]);
+    const requests = await requestsFor(commands.eventStore, [event], () => [subscription]);
     const request = requests.find(({ deliveryId }) => deliveryId === after);
-    if (request === undefined) return undefined;
-    await appendRequests(commands, cache, requests, relayCaller);
-    return requestedMessage(request);
+    if (request !== undefined) await appendRequests(commands, requests, relayCaller);
+    return request && requestedMessage(request);
   }
   return undefined;
 }

@@ -2,26 +2,22 @@
 
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex, Transform } from 'node:stream';
+import type { Transform } from 'node:stream';
 import tls, { createSecureContext, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import { nextTurn } from '../supervision/waiting.js';
 import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
-
-/** In pieces if it is large: webhooks of one event share them. */
-export type Body = Uint8Array | readonly Uint8Array[];
 
 export type WebhookRequest = {
   readonly url: string;
   readonly headers: { readonly [name: string]: string };
-  readonly body: Body;
+  readonly body: Uint8Array;
 };
 
 export interface WebhookTransport {
@@ -30,18 +26,6 @@ export interface WebhookTransport {
   /** Closes all connections. Attempts in flight fail. */
   close(): Promise<void>;
 }
-
-/** Bytes that are signed or encrypted in one piece of work. */
-const PIECE_BYTES = 65_536;
-
-export function* piecesOf(body: Body): Generator<Uint8Array, void, void> {
-  for (const part of body instanceof Uint8Array ? [body] : body) {
-    for (let from = 0; from < part.byteLength; from += PIECE_BYTES) yield part.subarray(from, from + PIECE_BYTES);
-  }
-}
-
-const bytesOf = (body: Body): number =>
-  body instanceof Uint8Array ? body.byteLength : body.reduce((bytes, piece) => bytes + piece.byteLength, 0);
 
 export type TransportOptions = {
   readonly policy: AddressPolicy;
@@ -79,9 +63,9 @@ export function createHttpsTransport(options: TransportOptions): WebhookTranspor
     // Created once: a context with the root certificates is too costly to create for each connection.
     secureContext: trust(options.caPem),
   });
-  const connections = new Connections();
+  const answers = new WeakMap<Socket, IncomingMessage>();
   return {
-    post: (request) => post(request, { ...options, agent, connections }),
+    post: (request) => post(request, { ...options, agent, answers }),
     close: async () => agent.destroy(),
   };
 }
@@ -111,26 +95,11 @@ function trustedByNode(): readonly string[] {
   ];
 }
 
-/** Closes a connection as soon as unrequested data arrives: it would be read as the start of the next answer. */
-class Connections {
-  /** The latest request of each connection. */
-  readonly #requests = new WeakMap<Duplex, { answer?: IncomingMessage }>();
-
-  /** @returns the object in which the answer is noted when it begins */
-  use(socket: Socket): { answer?: IncomingMessage } {
-    if (!this.#requests.has(socket)) {
-      // Before the parser's listener, which ends an answer.
-      socket.prependListener('data', () => {
-        if (this.#requests.get(socket)?.answer?.complete === true) socket.destroy();
-      });
-    }
-    const begun = {};
-    this.#requests.set(socket, begun);
-    return begun;
-  }
-}
-
-type Client = TransportOptions & { readonly agent: Agent; readonly connections: Connections };
+type Client = TransportOptions & {
+  readonly agent: Agent;
+  /** The latest answer of each connection. */
+  readonly answers: WeakMap<Socket, IncomingMessage>;
+};
 
 async function post(request: WebhookRequest, client: Client): Promise<AttemptResult> {
   const { totalTimeoutMs = TOTAL_TIMEOUT_MS } = client;
@@ -162,7 +131,7 @@ type Answer = { readonly status: number; readonly retryAfter: string | undefined
  */
 function exchange(
   { url, headers, body }: WebhookRequest,
-  { policy, lookUp = receiverLookUp, connectTimeoutMs = CONNECT_TIMEOUT_MS, agent, connections }: Client,
+  { policy, lookUp = receiverLookUp, connectTimeoutMs = CONNECT_TIMEOUT_MS, agent, answers }: Client,
   signal: AbortSignal,
   progress: { isBegun: boolean },
 ): Promise<Answer> {
@@ -175,16 +144,26 @@ function exchange(
       method: 'POST',
       agent,
       lookup: checkedLookup(policy, port, lookUp),
-      headers: { ...headers, 'Content-Length': String(bytesOf(body)) },
+      headers: { ...headers, 'Content-Length': String(body.byteLength) },
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
       signal,
     });
-    let begun: { answer?: IncomingMessage } | undefined;
     request.once('socket', (socket) => {
-      begun = connections.use(socket);
-      whenConnected(request, socket, connectTimeoutMs, () => {
-        progress.isBegun = true;
-      });
+      answers.delete(socket);
+      if (request.reusedSocket) progress.isBegun = true;
+      else {
+        // Unrequested data would be read as the start of the next answer. Before the parser's listener, which ends an answer.
+        socket.prependListener('data', () => {
+          if (answers.get(socket)?.complete === true) socket.destroy();
+        });
+        const noConnection = `no connection within ${connectTimeoutMs} ms`;
+        const timer = setTimeout(() => request.destroy(new ConnectTimeoutError(noConnection)), connectTimeoutMs);
+        socket.once('close', () => clearTimeout(timer));
+        socket.once('secureConnect', () => {
+          clearTimeout(timer);
+          progress.isBegun = true;
+        });
+      }
     });
     // Rejects at once: the same packet may hold what looks like an answer behind the refused one.
     const refuse = (reason: string): void => {
@@ -201,14 +180,13 @@ function exchange(
       socket.destroy();
     });
     request.once('response', (answer) => {
-      if (begun !== undefined) begun.answer = answer;
+      answers.set(answer.socket, answer);
       const { statusCode: status = 0 } = answer;
       if (answer.httpVersionMajor !== 1) return refuse(`the answer is of HTTP/${answer.httpVersion}, not of HTTP/1.1`);
       if (status === 101) return refuse(SWITCHED);
       if (status < 100)
         return refuse(`the answer has the status ${String(status).padStart(3, '0')}, which HTTP has not`);
-      // The request was answered before all of it was sent: the rest is not sent, so the connection cannot be used
-      // again.
+      // Answered before all of it was sent: the rest is not sent, so the connection cannot be used again.
       answer.once('end', () => {
         if (!request.writableFinished) request.destroy();
       });
@@ -216,46 +194,8 @@ function exchange(
     });
     // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
-    void sendBody(request, body);
+    request.end(body);
   });
-}
-
-/** A large body goes to the connection piece by piece, as that takes it, and with others' work in between. */
-async function sendBody(request: ClientRequest, body: Body): Promise<void> {
-  if (bytesOf(body) <= PIECE_BYTES) {
-    request.end(Buffer.concat([...piecesOf(body)]));
-    return;
-  }
-  for (const piece of piecesOf(body)) {
-    if (!request.write(piece)) await drained(request);
-    await nextTurn();
-    if (request.destroyed) return;
-  }
-  request.end();
-}
-
-const drained = (request: ClientRequest): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      request.off('drain', end).off('close', end);
-      resolve();
-    };
-    request.on('drain', end).on('close', end);
-    if (request.destroyed) end();
-  });
-
-/** Calls `begin` when the request goes out. Fails the request if that takes too long. */
-function whenConnected(request: ClientRequest, socket: Socket, withinMs: number, begin: () => void): void {
-  if (request.reusedSocket) {
-    begin();
-    return;
-  }
-  const timer = setTimeout(() => request.destroy(new ConnectTimeoutError(withinMs)), withinMs);
-  socket.once('secureConnect', () => {
-    clearTimeout(timer);
-    begin();
-  });
-  socket.once('close', () => clearTimeout(timer));
 }
 
 /** The received data is not a usable answer. */
@@ -265,10 +205,6 @@ class UnusableAnswerError extends Error {
 
 class ConnectTimeoutError extends Error {
   override readonly name = 'ConnectTimeoutError';
-
-  constructor(withinMs: number) {
-    super(`no connection within ${withinMs} ms`);
-  }
 }
 
 const TOO_MANY_INTERIM = `more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`;

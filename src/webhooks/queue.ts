@@ -1,4 +1,4 @@
-/** The messages that relay, deliveries and replays exchange through the broker. */
+/** The messages that relay, deliveries and ranges exchange through the broker. */
 import { z } from 'zod';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import type { Message } from '../ports/messageBroker.js';
@@ -21,38 +21,44 @@ export type DeliveryJob = z.infer<typeof deliveryJob>;
 export type NamedDelivery = DeliveryJob & Required<Pick<DeliveryJob, 'webhookId' | 'orderId'>>;
 
 /** @param id of the message; needed where the queue may still hold one with the delivery's own id */
-export const deliveryMessage = (job: NamedDelivery, id: string = job.deliveryId): Message => ({
-  id,
-  body: job,
-});
+export const deliveryMessage = (job: NamedDelivery, id: string = job.deliveryId): Message => ({ id, body: job });
 
-/** Work on many deliveries of one webhook, done in steps. */
+/** Work on many deliveries of one tenant, in steps through a range of the log. */
 export const BACKFILL_QUEUE = 'webhook-backfills';
 
-/** Common to both kinds: the webhook, and the event in the log that requested the work. */
-const jobFields = { tenant: z.string(), webhookId: z.string(), eventId: z.string(), position: z.number() };
+/** `position` is the end of the range; what requested the work is there or before. */
+const range = { tenant: z.string(), position: z.number() };
+/** How far the work has come: the log is read up to `done`, and the last requested delivery is at `requested`, or 0. */
+const progress = { done: z.number(), requested: z.number() };
+const ofWebhook = { webhookId: z.string(), eventId: z.string() };
 
-/** How far a job has come: the log is read up to `done`, and the last requested delivery is at `requested`, or 0. */
-const progressFields = { done: z.number(), requested: z.number() };
+export const rangeJob = z.discriminatedUnion('task', [
+  /** The relay left these events of the tenant out, as they have too many deliveries. */
+  z.object({ task: z.literal('relay'), ...range, ...progress }),
+  /** The log lacks what was relayed: what it lacks is requested, and each open delivery is due. */
+  z.object({ task: z.literal('again'), ...range, ...progress }),
+  /**
+   * The webhook was enabled at the end of the range: open deliveries are due, and then what it missed is requested. Without
+   * progress until the first is done.
+   */
+  z.object({ task: z.literal('resume'), ...range, ...ofWebhook, ...z.object(progress).partial().shape }),
+  /** The range is sent to the webhook. */
+  z.object({
+    task: z.literal('backfill'),
+    ...range,
+    ...ofWebhook,
+    ...progress,
+    correlationId: z.string(),
+    backfillId: z.string(),
+    kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)),
+    from: z.string(),
+    to: z.string().optional(),
+  }),
+]);
+export type RangeJob = z.infer<typeof rangeJob>;
 
-/**
- * The webhook was enabled: open deliveries are due, and then what it missed is requested. Without progress until the first
- * is done.
- */
-const resumeJob = z.object({ task: z.literal('resume'), ...jobFields, ...z.object(progressFields).partial().shape });
-export type ResumeJob = z.infer<typeof resumeJob>;
-
-/** A range of the log is to be sent to the webhook. */
-const backfillJob = z.object({
-  task: z.literal('backfill'),
-  ...jobFields,
-  correlationId: z.string(),
-  backfillId: z.string(),
-  kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)),
-  from: z.string(),
-  to: z.string().optional(),
-  ...progressFields,
+/** @param id of the work; each of its steps has a message of its own */
+export const rangeMessage = (id: string, job: RangeJob): Message => ({
+  id: job.done === undefined || job.done === 0 ? id : `${id} ${job.done}`,
+  body: job,
 });
-export type BackfillJob = z.infer<typeof backfillJob>;
-
-export const replayJob = z.discriminatedUnion('task', [resumeJob, backfillJob]);

@@ -1,44 +1,35 @@
 /**
  * Turns events of the log into deliveries: one for each event, kind and subscribed webhook. Also publishes work that the
  * log requests: replays, and deliveries that waited for a webhook that was enabled again.
+ *
+ * The log is read once, slice by slice. Events of a tenant that have very many deliveries are left to a job (ranges.ts), so
+ * that no other tenant waits for them. Deliveries of an order keep their sequence all the same: each names the one before.
  */
 import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
-import { RELAYED_AT_ONCE } from '../domain/limits.js';
+import { RELAYED_OF_TENANT } from '../domain/limits.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEvent } from '../domain/webhook/events.js';
-import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import { acceptFound, findLog, NOWHERE } from '../ports/logAnchor.js';
+import type { EventPosition, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
+import { acceptFound, anchorAt, findLog } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { isTraced } from '../ports/tracedEvents.js';
 import { inSpans, startSpan, traceparentOf } from '../ports/tracing.js';
-import type { DeliveryCache } from './deliveryCache.js';
 import {
   appendRequests,
   type DeliveryRequest,
-  jobOf,
-  RequestSequence,
+  grouped,
   relayCaller,
   requestedMessage,
+  requestsFor,
   type Subscription,
   subscriptionOf,
 } from './deliveryRequests.js';
-import {
-  BACKFILL_QUEUE,
-  type BackfillJob,
-  DELIVERY_QUEUE,
-  deliveryMessage,
-  type NamedDelivery,
-  type ResumeJob,
-} from './queue.js';
-import { RelayCheckpoint, relayedAnchor } from './relayCheckpoint.js';
-import { RelayPartitions } from './relayPartitions.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, rangeMessage } from './queue.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
   readonly broker: MessageBroker;
-  readonly cache: DeliveryCache;
   /** Unset if tracing is off. */
   readonly tracer?: Tracer | undefined;
   /** Accepts a log other than the checkpoint's, and starts over on it. Default false: it is an error. */
@@ -49,100 +40,164 @@ export type RelayDeps = {
 
 /** Approvals hold whole orders, so a slice is small. With fewer events, the writes at its end would dominate. */
 const SLICE_EVENTS = 250;
+/** How long the stored checkpoint lags. What is relayed again after a crash has the same ids. */
+const STORE_AFTER_MS = 200;
+/** The name is from the time when the relay knew approvals only. */
+const CHECKPOINT = 'approval-relay';
 
-/** Orders that change at the same time, times their webhooks. */
-const REMEMBERED_ORDERS = 50_000;
+/** The relay's checkpoint; position 0 if it never ran. */
+export const relayedAnchor = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<LogAnchor> =>
+  broker.checkpoint(CHECKPOINT);
 
 /**
  * Runs until the signal ends it. Two relays may run side by side for a moment: their writes are the same.
  * @throws OtherLogError
  */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
-  const { eventStore } = deps.commands;
-  const checkpoint = new RelayCheckpoint(deps.broker, await eventStore.identity());
-  const partitions = new RelayPartitions(eventStore, checkpoint, signal);
-  try {
-    const kept = await relayedAnchor(deps.broker);
-    const found = await findLog(eventStore, kept);
-    acceptFound(found, 'The webhook jobs', deps.acceptLog ?? false);
-    let position: Position | undefined = kept.position;
-    if (found !== 'same') {
-      deps.onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
-      position = await startOver(deps, checkpoint, signal);
-    }
-    while (position !== undefined) position = await relayFrom(deps, position, partitions);
-  } finally {
-    await partitions.end();
-    checkpoint.stop();
+  const { commands, broker, acceptLog = false, onReset } = deps;
+  const { eventStore } = commands;
+  const log = await eventStore.identity();
+  const kept = await relayedAnchor(broker);
+  const found = await findLog(eventStore, kept);
+  acceptFound(found, 'The webhook jobs', acceptLog);
+  let { position } = kept;
+  if (found !== 'same') {
+    onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
+    position = await startOver(deps, log);
   }
-  partitions.throwIfFailed();
+  const checkpoint = new Checkpoint(broker, log);
+  try {
+    while (!signal.aborted) position = await relayFrom(deps, position, checkpoint, signal);
+  } finally {
+    await checkpoint.end();
+  }
+}
+
+/** Stores how far the log is relayed, a moment later: a write for each event would cost more than relaying it again. */
+class Checkpoint {
+  readonly #broker: MessageBroker;
+  readonly #log: string;
+  #place: EventPosition | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(broker: MessageBroker, log: string) {
+    this.#broker = broker;
+    this.#log = log;
+  }
+
+  /** Everything up to here is relayed. */
+  advance(place: EventPosition): void {
+    this.#place = place;
+    this.#timer ??= setTimeout(() => void this.#store(), STORE_AFTER_MS);
+  }
+
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#store();
+  }
+
+  /** An outage of the broker is reported by its other users. Resuming at an older checkpoint is harmless. */
+  async #store(): Promise<void> {
+    this.#timer = undefined;
+    if (this.#place === undefined) return;
+    const place = anchorAt(this.#log, this.#place);
+    this.#place = undefined;
+    await this.#broker.storeCheckpoint(CHECKPOINT, place).catch(() => undefined);
+  }
 }
 
 /**
- * Reads the log, and leaves what is to be relayed to the partitions, until other streams have to be read. Returns the
- * position to continue from with those; undefined if the partitions have ended.
+ * The log lacks events that were relayed: an older copy was put back, or another log was accepted. What it has is worked
+ * through once more by a job, and the relay continues at its end.
+ */
+async function startOver({ commands: { eventStore }, broker }: RelayDeps, log: string): Promise<Position> {
+  const position = await eventStore.head();
+  const job = rangeMessage(`again ${position}`, { task: 'again', tenant: '', position, done: 0, requested: 0 });
+  if (position > 0) await broker.publish(BACKFILL_QUEUE, [job]);
+  await broker.storeCheckpoint(CHECKPOINT, anchorAt(log, { position }));
+  return position;
+}
+
+/**
+ * Relays until the signal ends it, or other streams have to be read. Returns the position to continue from with those.
  *
  * Orders and tables are read only while some webhook subscribes to them, so that unwanted batches of a table cost
  * nothing. Nothing is missed: the subscriptions at `after` are known when the streams are chosen, and each later change
  * is in a `webhooks-` stream, which is always read. When a change needs other streams, its slice is read again with
  * those; events before that slice are older than the subscription.
  */
-async function relayFrom(deps: RelayDeps, after: Position, partitions: RelayPartitions): Promise<Position | undefined> {
+async function relayFrom(
+  deps: RelayDeps,
+  after: Position,
+  checkpoint: Checkpoint,
+  signal: AbortSignal,
+): Promise<Position> {
   const { eventStore, directory } = deps.commands;
-  const { signal } = partitions;
   await directory.waitFor(after);
   const streamPrefixes = wantedStreams(directory);
-  const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
-  partitions.begin(after, (events) => relayTurn(deps, events, sequence));
-  let position = after;
+  let done = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
-    const change = slice.events.findLast(isAboutWebhook);
+    const change = slice.events.findLast(({ stream }) => stream.startsWith(WEBHOOKS));
     if (change !== undefined) {
       // A webhook that was created before an event must be known here when the event is relayed.
       await directory.waitFor(change.position);
-      if (wantedStreams(directory).join() !== streamPrefixes.join()) return position;
+      if (wantedStreams(directory).join() !== streamPrefixes.join()) return done;
     }
-    await publishRequested(deps, slice.events);
-    partitions.add(
-      slice,
-      slice.events.filter((event) => kindsOf(event).length > 0),
-    );
-    position = slice.position;
+    await publishWork(deps.broker, slice.events.flatMap(replayMessages), slice.events.flatMap(taskMessages));
+    const wanted = slice.events.filter((event) => kindsOf(event).length > 0);
+    const tenants = [...grouped(wanted, ({ stream }) => parseStream(stream).tenant)];
+    await Promise.all(tenants.map(([tenant, events]) => relayTenant(deps, tenant, events, done)));
+    done = slice.position;
+    checkpoint.advance(slice);
   }
-  return undefined;
+  return done;
 }
 
-/** Work that events of the log request themselves. */
-async function publishRequested({ broker }: RelayDeps, events: readonly RecordedEvent[]): Promise<void> {
-  const replays = events.flatMap(replayMessages);
-  const tasks = events.flatMap(taskMessages);
-  if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
-  if (replays.length > 0) await broker.publish(DELIVERY_QUEUE, replays);
-}
-
-/** Relays the first of these events of one tenant. @returns how many */
-async function relayTurn(
-  { commands, broker, cache, tracer }: RelayDeps,
+/** @param after position before the slice of these events */
+async function relayTenant(
+  deps: RelayDeps,
+  tenant: string,
   events: readonly RecordedEvent[],
-  sequence: RequestSequence,
-): Promise<number> {
-  const turn = events.slice(0, eventsOfTurn(commands.directory, events));
-  const requests = await sequence.requests(turn, (event) => subscriptions(commands.directory, event));
-  for (const source of new Set(requests.map((request) => request.source))) cache.keepEvent(source);
-  // Crash safety rests on this order. First the deliveries are appended, then the messages that name them are published,
-  // so no message names a delivery that is missing, or one that waits for a missing one. The checkpoint moves after
-  // that. After a crash before it the events are relayed again, which repeats nothing: the ids are the same.
-  await traceRelay(tracer, requests, async (traceparent) => {
-    await appendRequests(commands, cache, requests, (source) => relayCaller(source, traceparent(source)));
-    if (requests.length > 0) await broker.publish(DELIVERY_QUEUE, requests.map(requestedMessage));
-  });
-  return turn.length;
+  after: Position,
+): Promise<void> {
+  const { directory, eventStore } = deps.commands;
+  const webhooks = [...(directory.tenant(tenant)?.webhooks.values() ?? [])];
+  const enabled = webhooks.filter(({ disabled }) => disabled === undefined).length;
+  const last = events.at(-1);
+  if (events.length > 1 && events.length * enabled > RELAYED_OF_TENANT && last !== undefined) {
+    const { position } = last;
+    const job = { task: 'relay', tenant, position, done: after, requested: 0 } as const;
+    await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(`relay ${tenant} ${position}`, job)]);
+  } else {
+    await relayRequests(deps, await requestsFor(eventStore, events, subscriptionsIn(directory)));
+  }
 }
 
-/** So many that about `RELAYED_AT_ONCE` deliveries follow from them. */
-function eventsOfTurn(directory: TenantDirectory, [event]: readonly RecordedEvent[]): number {
-  const { webhooks } = (event && directory.tenant(event.metadata.tenant)) ?? {};
-  return Math.max(1, Math.floor(RELAYED_AT_ONCE / Math.max(1, webhooks?.size ?? 0)));
+/**
+ * Crash safety rests on this order. First the deliveries are appended, then the messages that name them are published, so
+ * no message names a delivery that is missing, or one that waits for a missing one. The checkpoint moves after that. What a
+ * crash makes the relay do again repeats nothing: the ids are the same.
+ * @returns position of the last request; 0 if there is none
+ */
+export function relayRequests(
+  { commands, broker, tracer }: RelayDeps,
+  requests: readonly DeliveryRequest[],
+): Promise<Position> {
+  return traceRelay(tracer, requests, async (traceparent) => {
+    const last = await appendRequests(commands, requests, (source) => relayCaller(source, traceparent(source)));
+    await publishWork(broker, requests.map(requestedMessage));
+    return last;
+  });
+}
+
+/** @param deliveries that are due @param tasks on ranges of the log */
+export async function publishWork(
+  broker: Pick<MessageBroker, 'publish'>,
+  deliveries: readonly Message[],
+  tasks: readonly Message[] = [],
+): Promise<void> {
+  if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
+  if (deliveries.length > 0) await broker.publish(DELIVERY_QUEUE, deliveries);
 }
 
 /**
@@ -150,34 +205,29 @@ function eventsOfTurn(directory: TenantDirectory, [event]: readonly RecordedEven
  * event, first of all each attempt, is part of that span.
  * @param work is given a function that returns the `traceparent` of an event's span
  */
-export async function traceRelay(
+export async function traceRelay<Result>(
   tracer: Tracer | undefined,
   requests: readonly DeliveryRequest[],
-  work: (traceparent: (source: RecordedEvent) => string | undefined) => Promise<void>,
-): Promise<void> {
+  work: (traceparent: (source: RecordedEvent) => string | undefined) => Promise<Result>,
+): Promise<Result> {
   if (tracer === undefined) return work(() => undefined);
   const now = Date.now();
-  const deliveries = new Map<RecordedEvent, number>();
-  for (const { source } of requests) {
-    if (isTraced(source, now)) deliveries.set(source, (deliveries.get(source) ?? 0) + 1);
-  }
   const spans = new Map<RecordedEvent, Span>();
-  for (const [source, count] of deliveries) {
-    const attributes = { 'dynamic_assets.event.type': source.type, 'dynamic_assets.deliveries': count };
+  for (const [source, { length }] of grouped(requests, (request) => request.source)) {
+    if (!isTraced(source, now)) continue;
+    const attributes = { 'dynamic_assets.event.type': source.type, 'dynamic_assets.deliveries': length };
     const options = { kind: SpanKind.CONSUMER, attributes };
     spans.set(source, startSpan(tracer, source.metadata.traceparent, 'relay', options));
   }
-  await inSpans([...spans.values()], () => work((source) => traceparentOf(spans.get(source))));
+  return inSpans([...spans.values()], () => work((source) => traceparentOf(spans.get(source))));
 }
 
 // What events mean to the relay: which streams it reads, which webhooks want an event, and which messages follow.
 
 const WEBHOOKS = 'webhooks-';
 
-const isAboutWebhook = ({ stream }: RecordedEvent): boolean => stream.startsWith(WEBHOOKS);
-
 /** Streams that some webhook needs: without webhooks, reading the log costs nothing. */
-function wantedStreams(directory: TenantDirectory): readonly string[] {
+export function wantedStreams(directory: TenantDirectory): readonly string[] {
   const kinds = [...directory.tenants()].flatMap(({ webhooks }) =>
     [...webhooks.values()].flatMap(({ events }) => events),
   );
@@ -187,97 +237,41 @@ function wantedStreams(directory: TenantDirectory): readonly string[] {
   return prefixes;
 }
 
-/** What the event's deliveries go to: webhooks of its tenant, each with what it wants. */
-const subscriptions = (directory: TenantDirectory, { metadata: { tenant } }: RecordedEvent): readonly Subscription[] =>
-  [...(directory.tenant(tenant)?.webhooks.values() ?? [])].map(subscriptionOf);
+/** What an event's deliveries go to: webhooks of its tenant, each with what it wants. */
+export const subscriptionsIn =
+  (directory: TenantDirectory) =>
+  ({ metadata: { tenant } }: RecordedEvent): readonly Subscription[] =>
+    [...(directory.tenant(tenant)?.webhooks.values() ?? [])].map(subscriptionOf);
 
-/** The delivery that an event requests; undefined for all other events, and for one that names no webhook. */
-function requestedDelivery({ stream, type, data }: RecordedEvent) {
-  if (type !== 'DeliveryRequested') return undefined;
+/** The delivery that an event requests; none for all other events, and for one that names no webhook. */
+export function requestedDelivery({ stream, type, data }: RecordedEvent) {
+  if (type !== 'DeliveryRequested') return [];
   const { purpose, webhookId, orderId } = (data ?? {}) as DeliverySubject;
-  if (typeof webhookId !== 'string') return undefined;
+  if (typeof webhookId !== 'string') return [];
   const { tenant, rest: deliveryId } = parseStream(stream);
-  return { job: { tenant, deliveryId, webhookId, orderId }, purpose };
+  return [{ job: { tenant, deliveryId, webhookId, orderId }, purpose }];
 }
 
 /**
  * The message for a replay, which may have been requested by a process without a broker. The relay's own requests have no
  * purpose, so nothing is published twice.
  */
-function replayMessages(event: RecordedEvent): readonly Message[] {
-  const requested = requestedDelivery(event);
-  return requested?.purpose === undefined ? [] : [deliveryMessage(requested.job)];
-}
+const replayMessages = (event: RecordedEvent): readonly Message[] =>
+  requestedDelivery(event).flatMap(({ job, purpose }) => (purpose === undefined ? [] : [deliveryMessage(job)]));
 
-/** Work for the replays of this service that a webhook's event requests. */
-function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
+/** Work that a webhook's event requests. */
+export function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
   // An event that names no webhook parks its tenant in the directory. Other tenants continue.
   if (!recorded.stream.startsWith(WEBHOOKS) || !namesWebhook(recorded.data)) return [];
   const { tenant, correlationId } = metadata;
   const event = { type: recorded.type, data: recorded.data } as WebhookEvent;
-  const task = { tenant, webhookId: event.data.id, eventId, position };
-  if (event.type === 'WebhookEnabled') {
-    const body: ResumeJob = { task: 'resume', ...task };
-    return [{ id: eventId, body }];
-  }
-  if (event.type === 'WebhookBackfillRequested') {
-    const { backfillId, kinds, from, to } = event.data;
-    if (!Array.isArray(kinds)) return [];
-    const range = { backfillId, kinds: [...kinds], from, ...(to === undefined ? {} : { to }) };
-    const body: BackfillJob = { task: 'backfill', ...task, correlationId, ...range, done: 0, requested: 0 };
-    return [{ id: backfillId, body }];
-  }
-  return [];
+  const asked = { tenant, webhookId: event.data.id, eventId, position };
+  if (event.type === 'WebhookEnabled') return [rangeMessage(eventId, { task: 'resume', ...asked })];
+  if (event.type !== 'WebhookBackfillRequested' || !Array.isArray(event.data.kinds)) return [];
+  const { backfillId, kinds, from, to } = event.data;
+  const range = { backfillId, kinds: [...kinds], from, ...(to === undefined ? {} : { to }), done: 0, requested: 0 };
+  return [rangeMessage(backfillId, { task: 'backfill', ...asked, correlationId, ...range })];
 }
 
 const namesWebhook = (data: unknown): boolean =>
   typeof data === 'object' && data !== null && 'id' in data && typeof data.id === 'string';
-
-// A log that lacks events which were relayed.
-
-/**
- * Starts over on a log that lacks events which were relayed: an older copy was put back, or another log was accepted.
- * Processes it up to its present head. Meanwhile the stored checkpoint is a place that no log holds: after a crash all is
- * repeated, harmlessly.
- *
- * The log decides. A delivery that has ended there is left alone. One that is open there is published, since its job may
- * have been done after the copy was made. One that is wanted and was never requested there is requested; its id follows
- * from the event, so a receiver that had it before sees the id it knows.
- * @returns the position to continue from; undefined if the signal ended it
- */
-async function startOver(
-  { commands, broker, cache }: RelayDeps,
-  checkpoint: RelayCheckpoint,
-  signal: AbortSignal,
-): Promise<Position | undefined> {
-  const { eventStore, directory } = commands;
-  await checkpoint.store(NOWHERE);
-  const head = await eventStore.head();
-  await directory.waitFor(head);
-  const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);
-  // New message ids: the broker may hold a message with the delivery's id, dead or taken, and would ignore this one.
-  const message = (job: NamedDelivery): Message => deliveryMessage(job, `${job.deliveryId} anew ${head}`);
-  const options = { after: 0, streamPrefixes: wantedStreams(directory), maxCount: SLICE_EVENTS, signal };
-  for await (const slice of eventStore.subscribe(options)) {
-    const events = slice.events.filter(({ position }) => position <= head);
-    const wanted = await sequence.requests(events, (event) => subscriptions(directory, event));
-    const missing = await filtered(wanted, async (each) => (await loadDelivery(eventStore, each)) === undefined);
-    await appendRequests(commands, cache, missing, relayCaller);
-    const jobs = events.flatMap((event) => requestedDelivery(event)?.job ?? []);
-    const open = await filtered(jobs, async (job) => {
-      return (await loadDelivery(eventStore, job))?.delivery.outcome === 'open';
-    });
-    await broker.publish(DELIVERY_QUEUE, [...open, ...missing.map(jobOf)].map(message));
-    await broker.publish(BACKFILL_QUEUE, events.flatMap(taskMessages));
-    if (slice.position < head) continue;
-    // The slice may reach beyond `head`.
-    await checkpoint.store(slice.position === head ? slice : { position: head });
-    return head;
-  }
-  return undefined;
-}
-
-async function filtered<Each>(all: readonly Each[], keep: (each: Each) => Promise<boolean>): Promise<readonly Each[]> {
-  const kept = await Promise.all(all.map(keep));
-  return all.filter((_, index) => kept[index]);
-}

@@ -1,16 +1,14 @@
-/** The webhook path of one process: relay, deliveries and replays, each kept running. */
+/** The webhook path of one process: relay, ranges and deliveries, each kept running. */
 import type { Application } from '../commands/application.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import { type DeliveryParts, deliver } from './deliver.js';
-import { DeliveryCache } from './deliveryCache.js';
-import { Dispatcher } from './dispatcher.js';
-import { EndpointHealth } from './endpointHealth.js';
-import { OrderTurns } from './orderTurns.js';
+import { type CircuitThresholds, DEFAULT_THRESHOLDS, Gate } from './gate.js';
 import { DELIVERY_QUEUE } from './queue.js';
+import { runRanges } from './ranges.js';
+import { ReceiverHealth } from './receiverHealth.js';
 import { runRelay } from './relay.js';
-import { runReplays } from './replays.js';
+import { Payloads } from './webhookRequest.js';
 
 export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
   readonly commands: Application;
@@ -39,16 +37,16 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const { commands, broker, settings, logger, metrics, tracer, acceptLog = false } = deps;
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
-  // Monotonic: the wall clock may be set back.
-  const now = (): number => performance.now();
-  const dispatcher = new Dispatcher({ inFlight, slots, slotsPerEndpoint }, now, Math.random);
-  const turns = new OrderTurns(commands.eventStore);
-  const circuits = new CircuitBreakers(settings.circuit ?? DEFAULT_THRESHOLDS, now, (endpoint, isOpen) =>
-    metrics?.circuitChanged(endpoint, isOpen),
-  );
-  const health = new EndpointHealth(commands, logger, disableAfterHours);
-  const cache = new DeliveryCache(commands.eventStore);
-  const delivery: DeliveryParts = { ...deps, cache, dispatcher, turns, circuits, health };
+  const gate = new Gate({
+    limits: { inFlight, slots, slotsPerEndpoint },
+    thresholds: settings.circuit ?? DEFAULT_THRESHOLDS,
+    // Monotonic: the wall clock may be set back.
+    now: () => performance.now(),
+    random: Math.random,
+    onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
+  });
+  const health = new ReceiverHealth(commands, logger, disableAfterHours);
+  const delivery: DeliveryParts = { ...deps, payloads: new Payloads(commands), gate, health };
 
   const abort = new AbortController();
   const { signal } = abort;
@@ -62,15 +60,11 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
-  const onReset = (reason: string): void => logger.warn(reason);
+  const relay = { commands, broker, tracer, acceptLog, onReset: (reason: string) => logger.warn(reason) };
   const running = [
     // Each process that relays would publish all messages again, and append all requests.
-    keep('webhook relay', () =>
-      broker.lead('webhook-relay', signal, (leading) =>
-        runRelay({ commands, broker, cache, tracer, acceptLog, onReset }, leading),
-      ),
-    ),
-    keep('webhook replays', () => runReplays({ commands, broker, cache }, signal)),
+    keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(relay, leading))),
+    keep('webhook replays', () => runRanges({ commands, broker, tracer }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
     ),
@@ -78,8 +72,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   return {
     async stop() {
       abort.abort();
-      dispatcher.stop();
-      turns.stop();
+      gate.stop();
       await Promise.all(running);
     },
   };

@@ -4,19 +4,17 @@ import { streamPages } from '../commands/streamPages.js';
 import { type DeliveryKey, deliveryEvents } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { webhooksStream } from '../domain/streams.js';
-import type { CustomData, DeliveryEvent, WebhookEvent } from '../domain/webhook/events.js';
+import type { CustomData, DeliveryEvent, DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { DeliveryCache } from './deliveryCache.js';
-import type { Body } from './httpsTransport.js';
-import { payloadOf, sha256Of } from './webhookRequest.js';
+import { Payloads, sha256Of } from './webhookRequest.js';
 
 export type SentBody = {
   readonly startedAt: string;
   readonly url: string;
   /** Of what was sent, in hex; undefined if nothing was, and for attempts of earlier releases. */
   readonly sentSha256: string | undefined;
-  readonly body: Body;
+  readonly body: Buffer;
   /** Of `body`. Another one than `sentSha256` if records that the body names have changed since. */
   readonly madeSha256: string;
 };
@@ -33,23 +31,18 @@ export async function sentBody(
   attempt: number,
   cancellation: Cancellation,
 ): Promise<SentBody | undefined> {
-  const events = await deliveryEvents(commands.eventStore, key);
-  const typed = events.map(({ type, data, position, metadata }) => ({
-    event: { type, data } as DeliveryEvent,
-    position,
-    at: metadata.occurredAt,
-  }));
-  const subject = typed.flatMap(({ event }) => (event.type === 'DeliveryRequested' ? [event.data] : []))[0];
-  for (const { event, position, at } of typed) {
+  let subject: DeliverySubject | undefined;
+  for (const { type, data, position, metadata } of await deliveryEvents(commands.eventStore, key)) {
+    const event = { type, data } as DeliveryEvent;
+    if (event.type === 'DeliveryRequested') subject = event.data;
     if (subject === undefined || event.type !== 'DeliveryAttemptStarted' || event.data.attempt !== attempt) continue;
     const webhook = { tenant: tenant.name, id: subject.webhookId };
-    const versions = await customDataUntil(commands, webhook, position, cancellation);
-    const parts = { commands, cache: new DeliveryCache(commands.eventStore) };
+    const payloads = new Payloads(commands);
     const { url, bodySha256: sentSha256 } = event.data;
     let newest: SentBody | undefined;
-    for (const customData of versions) {
-      const body = await payloadOf(parts, tenant, { customData }, subject);
-      const sent = { startedAt: at, url, sentSha256, body, madeSha256: await sha256Of(body) };
+    for (const customData of await customDataUntil(commands, webhook, position, cancellation)) {
+      const body = await payloads.make(tenant, { customData }, subject);
+      const sent = { startedAt: metadata.occurredAt, url, sentSha256, body, madeSha256: sha256Of(body) };
       if (sent.madeSha256 === sentSha256) return sent;
       newest ??= sent;
     }

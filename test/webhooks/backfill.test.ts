@@ -38,7 +38,7 @@ describe('a backfill', () => {
     const id = await logged.webhook(['order.created']);
     await logged.projections();
     logged.relay();
-    logged.replays();
+    logged.ranges();
     await requestBackfill(logged.commands, caller, id, { from: at(0) });
     const ending = new Set<string>();
     let most = 0;
@@ -64,7 +64,7 @@ describe('a backfill', () => {
     await requestBackfill(logged.commands, caller, id, { from: at(0) });
     const [job] = await logged.taken(1, BACKFILL_QUEUE);
     if (job === undefined) throw new Error('no job');
-    logged.replays();
+    logged.ranges();
     // The same message twice, as after a crash between publishing the next step and the end of this one.
     await logged.broker.publish(BACKFILL_QUEUE, [job, { ...job, id: 'again' }]);
     const requests = await backfilled(151);

@@ -4,7 +4,7 @@ import { newId } from '#app/commands/clock.js';
 import { loadDelivery } from '#app/commands/webhooks/deliveryStream.js';
 import { createWebhook, disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream } from '#app/domain/streams.js';
-import { EndpointHealth } from '#app/webhooks/endpointHealth.js';
+import { ReceiverHealth } from '#app/webhooks/receiverHealth.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
 const caller = callerOf(TENANT);
@@ -40,11 +40,11 @@ async function madeHoursAgo(hours: number, outcome: 'DeliveryAttemptFailed' | 'D
 
 /** Failures in a row that a process sees at its attempts. */
 async function fail(deliveryId: string, times: number, disableAfterHours: number, commands = logged.commands) {
-  const health = new EndpointHealth(commands, pino({ level: 'silent' }), disableAfterHours);
+  const health = new ReceiverHealth(commands, pino({ level: 'silent' }), disableAfterHours);
   const loaded = await loadDelivery(logged.commands.eventStore, { tenant: TENANT, deliveryId });
   if (loaded === undefined) throw new Error('There is no delivery.');
   const failure = { ok: false, status: 500, reason: 'HTTP 500', durationMs: 1, responseBody: null } as const;
-  for (let n = 0; n < times; n++) await health.attempted(loaded, RECEIVER, failure);
+  for (let n = 1; n <= times; n++) await health.failed(loaded, RECEIVER, failure, n);
 }
 
 test('without a success for so many hours it is disabled, by more failures than a single delivery has', async () => {

@@ -18,10 +18,9 @@ import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
 import type { Progress } from '#app/projections/progress.js';
 import { openQueries } from '#app/queries/queries.js';
-import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
+import { runRanges } from '#app/webhooks/ranges.js';
 import { runRelay } from '#app/webhooks/relay.js';
-import { type ReplayDeps, runReplays } from '#app/webhooks/replays.js';
 import { followLog, openRows } from '../support/followedRows.js';
 
 export const TENANT = 'acme';
@@ -60,7 +59,6 @@ export const callerOf = (tenant: string): Caller => ({
 export class Logged {
   readonly commands: Application;
   readonly broker: MessageBroker;
-  readonly cache: DeliveryCache;
   readonly #directory: string;
   readonly #progress: Progress;
   readonly #tenants: Directory;
@@ -76,7 +74,6 @@ export class Logged {
     this.#progress = progress;
     this.#directory = directory;
     this.commands = commands;
-    this.cache = new DeliveryCache(commands.eventStore);
     this.#tenants = tenants;
     this.broker = broker;
   }
@@ -111,14 +108,11 @@ export class Logged {
     deps: { readonly eventStore?: EventStore; readonly broker?: MessageBroker; readonly acceptLog?: boolean } = {},
   ): void {
     const { eventStore = this.commands.eventStore, broker = this.broker, acceptLog = false } = deps;
-    const cache = new DeliveryCache(eventStore);
-    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker, cache, acceptLog }, signal));
+    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker, acceptLog }, signal));
   }
 
-  replays(deps: Partial<ReplayDeps> = {}): void {
-    this.run((signal) =>
-      runReplays({ commands: this.commands, broker: this.broker, cache: this.cache, ...deps }, signal),
-    );
+  ranges(): void {
+    this.run((signal) => runRanges({ commands: this.commands, broker: this.broker }, signal));
   }
 
   /** Makes rows from now on. Resolves when they are shown: those of tenants that were there before are filled first. */

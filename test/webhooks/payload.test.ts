@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { tenantOf } from '#app/commands/tables.js';
 import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue/catalogue.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
-import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
-import { piecesOf } from '#app/webhooks/httpsTransport.js';
-import { payloadOf } from '#app/webhooks/webhookRequest.js';
+import { Payloads } from '#app/webhooks/webhookRequest.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { errorsOf } from './schemaCheck.js';
 import { Story, webhook } from './story.js';
@@ -53,11 +51,8 @@ const subjectOf = (model: string, kind: WebhookEventKind): Promise<DeliverySubje
     : story.ofTable(kind, 'dyn_party', SOURCES[kind]);
 };
 
-async function textOf(subject: DeliverySubject, model = 'dyn_stock_order'): Promise<string> {
-  const { commands } = inside;
-  const parts = { commands, cache: new DeliveryCache(commands.eventStore) };
-  return Buffer.concat([...piecesOf(await payloadOf(parts, tenant(model), webhook, subject))]).toString('utf8');
-}
+const textOf = async (subject: DeliverySubject, model = 'dyn_stock_order'): Promise<string> =>
+  (await new Payloads(inside.commands).make(tenant(model), webhook, subject)).toString('utf8');
 
 const bodyOf = async (subject: DeliverySubject, model?: string) => JSON.parse(await textOf(subject, model));
 

@@ -1,8 +1,8 @@
 import { v5 } from 'uuid';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
-import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
-import { approved, batch, changed, cleanedUp, created, exportFailed, Logged, saved, TENANT } from './logged.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '#app/webhooks/queue.js';
+import { approved, batch, changed, cleanedUp, created, exportFailed, Logged, OTHER, saved, TENANT } from './logged.js';
 
 describe('the relay', () => {
   let logged: Logged;
@@ -125,5 +125,34 @@ describe('the relay', () => {
     const requests = await logged.requested(1);
     expect([message]).toEqual(messagesOf(requests));
     expect(requests).toHaveLength(1);
+  });
+
+  test('events of a tenant with very many deliveries are requested apart, and others do not wait for them', async () => {
+    const webhooks = Array.from({ length: 10 }, () => logged.webhook(['order.created', 'order.updated']));
+    await Promise.all(webhooks);
+    await logged.webhook(['order.created'], OTHER);
+    const order = logged.newOrder();
+    await logged.append(order, created, ...Array.from({ length: 149 }, () => changed));
+    const [theirs] = await logged.append(logged.newOrder(OTHER), created);
+    logged.relay();
+    const first = await logged.requested(1);
+    expect(first.map(({ sourceEventId }) => sourceEventId)).toEqual([theirs?.id]);
+    await logged.relayed();
+    // After a crash the same is left once more.
+    const [job] = await logged.taken(1, BACKFILL_QUEUE);
+    if (job === undefined) throw new Error('no job');
+    await logged.broker.publish(BACKFILL_QUEUE, [job, { ...job, id: 'again' }]);
+    logged.ranges();
+    const requests = (await logged.requested(1_501)).filter(({ orderId }) => orderId === parseStream(order).rest);
+    expect(new Set(requests.map(({ deliveryId }) => deliveryId)).size).toBe(1_500);
+    for (const webhook of webhooks) {
+      const id = await webhook;
+      const inTurn = new Map(requests.filter((each) => each.webhookId === id).map((each) => [each.after, each]));
+      let last: (typeof requests)[number] | undefined;
+      for (let revision = 0; revision < 150; revision++) {
+        last = inTurn.get(last?.deliveryId);
+        expect(last?.sourceRevision).toBe(revision);
+      }
+    }
   });
 });

@@ -2,7 +2,7 @@
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_OPERATOR_PAGE, MAX_TROUBLED_RECEIVERS } from '../../domain/limits.js';
 import type { DeliveryBacklog, WebhookHealth } from '../../queries/deliveries.js';
-import { endpointKey } from '../../webhooks/dispatcher.js';
+import { endpointKey } from '../../webhooks/gate.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';

@@ -17,7 +17,6 @@ import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import { piecesOf } from '../../webhooks/httpsTransport.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
 import { isDryRun } from '../changeOptions.js';
@@ -51,7 +50,7 @@ const bodyView = json.view<SentBody & { readonly attempt: number }>({
 /** The body is text in the answer, so that its bytes are kept. */
 const bodyAnswer = (attempt: number, sent: SentBody): string =>
   JSON.stringify({
-    data: { ...bodyView.show({ ...sent, attempt }), body: Buffer.concat([...piecesOf(sent.body)]).toString() },
+    data: { ...bodyView.show({ ...sent, attempt }), body: sent.body.toString() },
   });
 
 const wholeNumber = (most: number, message: string) =>

@@ -7,16 +7,6 @@ import type { ExportSnapshot } from '../../order/snapshot.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 
-/** The body of kinds `order.…` (spec §6.1), as JSON text in pieces. @param order the same; its pieces may be encoded */
-export function* orderBodyText<Piece>(
-  order: Iterable<Piece>,
-  customData: CustomData,
-): Generator<string | Piece, void, void> {
-  yield '{"validated_order":';
-  yield* order;
-  yield `,"custom_data":${JSON.stringify(customData)}}`;
-}
-
 type TableEvent = {
   readonly table: string;
   readonly revision: number;
@@ -24,19 +14,13 @@ type TableEvent = {
   readonly occurredAt: string;
 };
 
-/** The body of kinds `reference.…`. @param counts of created, updated, unchanged, or deleted records */
+/** The body of kinds `reference.…` before the custom data. @param counts of created, updated, unchanged, or deleted records */
 export const tableBody = (
   kind: WebhookEventKind,
   { table, revision, occurredAt }: TableEvent,
   batchId: string | null,
   counts: { readonly [what: string]: number },
-  customData: CustomData,
-) => ({
-  type: kind,
-  timestamp: occurredAt,
-  data: { table, batch_id: batchId, ...counts, revision },
-  custom_data: customData,
-});
+) => ({ type: kind, timestamp: occurredAt, data: { table, batch_id: batchId, ...counts, revision } });
 
 export type TenantTables = Pick<Tenant, 'orderModel' | 'assetTypes'>;
 
@@ -52,14 +36,19 @@ const FAILURES = [
 const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: EXAMPLE_TIME };
 const BATCH_ID = 'sync-2026-11-21';
 
-export function exampleBody(kind: WebhookEventKind, tenant: TenantTables, customData: CustomData): object {
+export const exampleBody = (kind: WebhookEventKind, tenant: TenantTables, customData: CustomData): object => ({
+  ...exampleOf(kind, tenant),
+  custom_data: customData,
+});
+
+function exampleOf(kind: WebhookEventKind, tenant: TenantTables): object {
   switch (kind) {
     case 'reference.batch_upserted':
-      return tableBody(kind, TABLE_EVENT, BATCH_ID, { created: 12, updated: 3, unchanged: 985 }, customData);
+      return tableBody(kind, TABLE_EVENT, BATCH_ID, { created: 12, updated: 3, unchanged: 985 });
     case 'reference.cleaned_up':
-      return tableBody(kind, TABLE_EVENT, BATCH_ID, { deleted: 7 }, customData);
+      return tableBody(kind, TABLE_EVENT, BATCH_ID, { deleted: 7 });
     default:
-      return JSON.parse([...orderBodyText(exampleOrder(kind, tenant), customData)].join(''));
+      return { validated_order: JSON.parse([...exampleOrder(kind, tenant)].join('')) };
   }
 }
 

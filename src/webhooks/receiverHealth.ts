@@ -2,6 +2,7 @@
  * Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: their deliveries wait. An export
  * has its five attempts first (spec §6.4): an answer of 410 disables only at a delivery's last attempt.
  */
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
@@ -16,14 +17,14 @@ const HOUR_MS = 3_600_000;
 const MIN_FAILURES = 6;
 /** How often the delivery log is queried about a failing webhook. */
 const CHECK_EVERY_MS = 60_000;
+const CHECKED_WEBHOOKS = 10_000;
 const CATCH_UP_MS = 2_000;
 
-export class EndpointHealth {
+export class ReceiverHealth {
   readonly #commands: Commands;
   readonly #logger: Logger;
   readonly #disableAfterMs: number;
-  /** By webhook: failed attempts in a row that this process saw. */
-  readonly #failing = new Map<string, { failures: number; checkAt: number }>();
+  readonly #checked = new LRUCache<string, true>({ max: CHECKED_WEBHOOKS, ttl: CHECK_EVERY_MS });
 
   /** @param disableAfterHours hours without a success; 0 for never */
   constructor(commands: Commands, logger: Logger, disableAfterHours: number) {
@@ -33,44 +34,23 @@ export class EndpointHealth {
   }
 
   /**
-   * Call it after an attempt's outcome was appended.
+   * Call it after the outcome of an attempt that failed was appended.
    * @param url of the attempt
+   * @param failures in a row that this process saw
    */
-  async attempted(loaded: LoadedDelivery, url: string, { ok, status }: AttemptResult): Promise<void> {
-    const { webhookId } = loaded.delivery.subject;
-    if (ok) {
-      this.#failing.delete(webhookId);
-      return;
-    }
-    const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId);
+  async failed(loaded: LoadedDelivery, url: string, { status }: AttemptResult, failures: number): Promise<void> {
+    const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(loaded.delivery.subject.webhookId);
     // If the URL has changed meanwhile, attempts at the new one are wanted.
     if (webhook === undefined || webhook.disabled !== undefined || webhook.url !== url) return;
     const isLast = loaded.delivery.started >= MAX_DELIVERY_ATTEMPTS;
     if (status === GONE && isLast) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
-    const since = await this.#failingTooLongSince(loaded);
-    if (since !== undefined) await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
-  }
-
-  /** Drops the memory of a removed webhook, which would otherwise stay for ever. */
-  forget(webhookId: string): void {
-    this.#failing.delete(webhookId);
-  }
-
-  /** ISO 8601; undefined if it is not too long. */
-  async #failingTooLongSince(loaded: LoadedDelivery): Promise<string | undefined> {
-    const { webhookId } = loaded.delivery.subject;
-    const now = Date.parse(this.#commands.now());
-    const failing = this.#failing.get(webhookId) ?? { failures: 0, checkAt: 0 };
-    this.#failing.set(webhookId, failing);
-    failing.failures += 1;
-    if (this.#disableAfterMs === 0 || failing.failures < MIN_FAILURES || now < failing.checkAt) return undefined;
-    failing.checkAt = now + CHECK_EVERY_MS;
+    if (this.#disableAfterMs === 0 || failures < MIN_FAILURES || this.#checked.has(webhook.id)) return;
+    this.#checked.set(webhook.id, true);
     const since = await this.#firstFailure(loaded);
-    const latest = now - this.#disableAfterMs;
-    if (since === undefined || Date.parse(since) > latest) return undefined;
     // Changing or enabling a webhook gives it the full time again.
-    const startedAt = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId)?.startedAt ?? since;
-    return Date.parse(startedAt) > latest ? undefined : since;
+    const latest = Date.parse(this.#commands.now()) - this.#disableAfterMs;
+    if (since === undefined || Date.parse(since) > latest || Date.parse(webhook.startedAt) > latest) return;
+    await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }
 
   /** The first failure since the last success that any process saw; undefined if that cannot be known now. */
@@ -82,7 +62,7 @@ export class EndpointHealth {
       const { failingSince } = await queries.deliveries.healthOf(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {
-      // Deliveries do not need the read models; this check can wait until they are back.
+      // Deliveries do not need the rows; this check can wait until they are back.
       if (error instanceof RowsUnavailableError) return undefined;
       throw error;
     }
