@@ -205,6 +205,8 @@ export const MAX_SORT_TERMS = 10;
 
 /** Percent of the slots for webhook attempts, and of messages in flight, that is reserved for tenants with few of their own. */
 export const RESERVED_DELIVERY_PERCENT = 10;
+/** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
+export const BEGINNING_DELIVERY_PERCENT = 20;
 /**
  * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
  * ahead.

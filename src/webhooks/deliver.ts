@@ -155,7 +155,7 @@ async function attempt(
   const target = targetOf(commands.directory, loaded);
   const waitMs = target.kind === 'enabled' && after !== undefined ? await turnMs(parts, loaded, target, after) : 0;
   if (waitMs > 0) return retryIn(waitMs);
-  const sent = await gate.inSlot(endpoint, () => send(parts, loaded));
+  const sent = await gate.inSlot(endpoint, (begun) => send(parts, loaded, begun));
   switch (sent.kind) {
     case 'attempted':
       return conclude(parts, sent, endpoint);
@@ -223,7 +223,11 @@ type Attempted = {
 type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
 
 /** In the slot: the webhook as it is now, and the attempt. */
-async function send(parts: DeliveryParts, loaded: LoadedDelivery): Promise<Attempted | Unsendable | Outdated> {
+async function send(
+  parts: DeliveryParts,
+  loaded: LoadedDelivery,
+  begun: () => void,
+): Promise<Attempted | Unsendable | Outdated> {
   const { commands, metrics, tracer } = parts;
   const target = targetOf(commands.directory, loaded);
   if (target.kind !== 'enabled') return target;
@@ -233,6 +237,7 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery): Promise<Attem
   // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
   const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, { url, bodySha256 }));
   if (!start.appended) return { kind: 'outdated', current: start.written };
+  begun();
   const result = await traceAttempt(tracer, loaded, target.webhook, post);
   metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
   return { kind: 'attempted', started: start.written, url, result };

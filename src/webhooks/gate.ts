@@ -6,10 +6,11 @@
  * another. Each receiver may use one and a half times what is free (dynamic thresholds, Choudhury and Hahne 1998): a single
  * one gets the greater part, two get a third each, and something is always free for the next. The last tenth is for tenants
  * that use less than what is left of it, however many webhooks another tenant has. Slots are given in turns: first by
- * tenant, then by webhook of the tenant.
+ * tenant, then by webhook of the tenant. Only some attempts may be starting (waiting for this process and the log) at once:
+ * otherwise a busy process would fill all slots with them, and slow receivers, which hold theirs for long, get hardly any.
  */
 import { LRUCache } from 'lru-cache';
-import { RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
+import { BEGINNING_DELIVERY_PERCENT, RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
 import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import { sleep } from '../supervision/waiting.js';
@@ -66,7 +67,7 @@ type TenantUse = {
 };
 
 /** Of one attempt, which began then (ms). */
-type Slot = { readonly since: number };
+type Slot = { readonly since: number; isStarting: boolean };
 
 type Receiver = {
   readonly tenant: TenantUse;
@@ -125,6 +126,8 @@ export class Gate {
   readonly #stopping = new AbortController();
   #inFlight = 0;
   #slots = 0;
+  /** Slots whose attempt is starting. */
+  #starting = 0;
 
   constructor(parts: GateParts) {
     this.#parts = parts;
@@ -177,11 +180,12 @@ export class Gate {
 
   /**
    * Makes an attempt in a slot, when its turn has come. Its result counts for the receiver's circuit.
+   * @param attempt calls `begun` once only the receiver is waited for
    * @returns what the attempt returns; when its message is to be redelivered, if none may be made now
    */
   async inSlot<Made extends { readonly kind: string; readonly result?: AttemptResult }>(
     endpoint: Endpoint,
-    attempt: () => Promise<Made>,
+    attempt: (begun: () => void) => Promise<Made>,
   ): Promise<Made | Outcome> {
     const receiver = this.#receiver(endpoint);
     const slot = await this.#turn(receiver);
@@ -189,14 +193,22 @@ export class Gate {
     try {
       // It may have opened since the message entered. A half-open one lets one attempt be made, the probe.
       const openMs = this.#openMs(receiver);
-      return openMs > 0 ? retryIn(openMs) : await this.#attempt(endpoint, receiver, attempt);
+      if (openMs > 0) return retryIn(openMs);
+      return await this.#attempt(endpoint, receiver, () => attempt(() => this.#begun(slot)));
     } finally {
       receiver.attemptMs += SMOOTHING * (this.#parts.now() - slot.since - receiver.attemptMs);
       receiver.slots.delete(slot);
       receiver.tenant.slots -= 1;
       this.#slots -= 1;
-      this.#fillSlots();
+      if (slot.isStarting) this.#begun(slot);
+      else this.#fillSlots();
     }
+  }
+
+  #begun(slot: Slot): void {
+    slot.isStarting = false;
+    this.#starting -= 1;
+    this.#fillSlots();
   }
 
   async #attempt<Made extends { readonly result?: AttemptResult }>(
@@ -297,10 +309,11 @@ export class Gate {
       const take = receiver.waiting.shift();
       moveToBack(tenant.waiting, receiver, receiver.waiting.length > 0);
       moveToBack(this.#waiting, tenant, tenant.waiting.size > 0);
-      const slot = { since: this.#parts.now() };
+      const slot = { since: this.#parts.now(), isStarting: true };
       receiver.slots.add(slot);
       tenant.slots += 1;
       this.#slots += 1;
+      this.#starting += 1;
       take?.(slot);
     }
   }
@@ -311,6 +324,7 @@ export class Gate {
    */
   #next(): Receiver | undefined {
     const { slots, slotsPerEndpoint } = this.#parts.limits;
+    if (this.#starting >= Math.ceil((slots * BEGINNING_DELIVERY_PERCENT) / 100)) return undefined;
     for (const tenant of this.#waiting) {
       for (const receiver of tenant.waiting) {
         if (hasRoom(slots, this.#slots, tenant.slots, receiver.slots.size, slotsPerEndpoint)) return receiver;

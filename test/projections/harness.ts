@@ -60,6 +60,7 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
     assetType: (tenant, table) => assetTypeOf(tenantOf({ directory }, tenant), table),
     async caughtUp() {
       const head = await eventStore.head();
+      while (progress.isTold && progress.filling().size > 0) await new Promise(setImmediate);
       for (const { name } of directory.tenants()) await progress.waitFor(name, head, 10_000);
     },
     async close() {
@@ -76,4 +77,6 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
 /** A tenant of the order model given. */
 export async function openTenant(inside: Inside, name: string, orderModel = 'dyn_stock_order'): Promise<void> {
   await createTenant(inside.commands, inside.caller(name), { orderModel });
+  // Its rows are made from the beginning if the log was not followed yet.
+  await inside.caughtUp();
 }

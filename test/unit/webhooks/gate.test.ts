@@ -35,8 +35,9 @@ describe('slots for attempts', () => {
     const ends: (() => void)[] = [];
     const state = { begun: 0, end: () => ends.shift()?.() };
     for (let i = 0; i < count; i++) {
-      void gate.inSlot(named(endpoint), async () => {
+      void gate.inSlot(named(endpoint), async (isBegun) => {
         state.begun += 1;
+        isBegun();
         await new Promise<void>((resolve) => ends.push(resolve));
         return { kind: 'made' };
       });
