@@ -228,5 +228,6 @@ function behindOf(by: 't' | 'f', direction: 'asc' | 'desc', [position, n]: reado
   return { $or: [{ [by]: { [beyond]: at } }, { [by]: at, n: { [beyond]: n } }] };
 }
 
+/** The space stays where each server looks for the beginning of an index. */
 const both = (filter: StateFilter, more: readonly StateFilter[]): StateFilter =>
-  more.length === 0 ? filter : { $and: [filter, ...more] };
+  more.length === 0 ? filter : { ...filter, $and: [...(filter.$and ?? []), ...more] };
