@@ -1,6 +1,6 @@
 /** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
 import type { Request } from 'express';
-import { isAccepted } from '../commands/keyedRequest.js';
+import { isUsed } from '../commands/idempotency.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
@@ -78,7 +78,7 @@ async function areAccepted(
   { table }: Growth,
   keys: readonly string[],
 ): Promise<boolean> {
-  for (const key of keys) if (!(await isAccepted(commands, context.caller(), { table, key }))) return false;
+  for (const key of keys) if (!(await isUsed(commands, context.caller(), { table, key }))) return false;
   return keys.length > 0;
 }
 

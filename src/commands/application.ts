@@ -1,5 +1,5 @@
 /** What commands use: the ports, and what one process keeps in memory for them. All of it may be lost at any time. */
-import { COSTLY_READS_AT_ONCE, COSTLY_READS_OF_TENANT, UNDOS_AT_ONCE } from '../domain/limits.js';
+import { UNDOS_AT_ONCE } from '../domain/limits.js';
 import { FairQueue } from '../supervision/fairQueue.js';
 import type { Commands } from './context.js';
 import { OrderReader } from './orders/loadOrder.js';
@@ -10,10 +10,6 @@ export type Application<Ports extends Commands = Commands> = Ports & {
   readonly orders: OrderReader;
   /** See `LogAccess`. */
   readonly streamChanges: FairQueue;
-  /** Requests with an Idempotency-Key in flight in this process, by id: a repetition waits for the outcome of the first. */
-  readonly keyedRequests: Map<string, Promise<void>>;
-  /** Searches of the log for what a repeated request has done: each may read thousands of events. */
-  readonly searches: FairQueue;
   /** Pieces of undos. */
   readonly undos: FairQueue;
 };
@@ -23,16 +19,10 @@ export const openApplication = <Ports extends Commands>(ports: Ports): Applicati
   ...ports,
   tables: new TableWriter(ports),
   orders: new OrderReader(ports.eventStore),
-  keyedRequests: new Map(),
   // Requests of a tenant are limited already, so the queues need no limit.
   streamChanges: new FairQueue({
     atOnce: Number.POSITIVE_INFINITY,
     ofGroup: 1,
-    waitingOfGroup: Number.POSITIVE_INFINITY,
-  }),
-  searches: new FairQueue({
-    atOnce: COSTLY_READS_AT_ONCE,
-    ofGroup: COSTLY_READS_OF_TENANT,
     waitingOfGroup: Number.POSITIVE_INFINITY,
   }),
   undos: new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY }),

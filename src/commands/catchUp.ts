@@ -3,6 +3,7 @@ import { tableStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
 import type { TableRef } from '../queries/records.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
+import { tenantEnd } from './tenantEnd.js';
 
 /** How long to wait for the rows, in milliseconds. */
 export const CATCH_UP_MS = 30_000;
@@ -16,6 +17,15 @@ export async function untilShown(
 ): Promise<void> {
   if (await progress.waitFor(caller.tenant, position, patience(caller, CATCH_UP_MS))) return;
   throw new TryAgainError(reason);
+}
+
+/** Waits until they show everything of the tenant that was written so far, by any process. @throws TryAgainError */
+export async function untilTenantIsShown(
+  commands: Pick<Commands, 'eventStore' | 'progress'>,
+  caller: Caller,
+): Promise<void> {
+  const end = await tenantEnd(commands, caller.tenant);
+  await untilShown(commands, caller, end, `The rows of ${caller.tenant} have not caught up yet.`);
 }
 
 /** Waits until they show everything written to the table so far, by any process. @throws TryAgainError */

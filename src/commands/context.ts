@@ -3,6 +3,7 @@
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { KnownTenant, Tenant } from '../domain/identity/directory.js';
+import type { EventKey } from '../domain/keyUse.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RowProgress } from '../ports/progress.js';
@@ -15,6 +16,8 @@ export type Caller = Pick<
   EventMetadata,
   'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent' | 'request'
 > & {
+  /** Of a request with an Idempotency-Key. `goesOn`: an earlier append of the same request has it already. */
+  readonly key?: EventKey & { readonly goesOn?: true };
   /** Unset for background work: nobody waits for it. */
   readonly deadline?: RequestDeadline;
 };

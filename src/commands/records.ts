@@ -1,34 +1,30 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then dispatches by the kind of table. */
 
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
-import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
-import type { KeyedRequest } from '../domain/keyedRequest.js';
 import { addPart, removePart as decideRemoval, unknownParent, updatePart } from '../domain/order/decide.js';
 import type { Order } from '../domain/order/order.js';
 import {
-  changedFields,
   type Decision,
   createRecord as decideCreation,
   updateRecord as decideUpdate,
   uniqueFieldOf,
   uniqueKeyOf,
 } from '../domain/referenceTable/decide.js';
-import { orderStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Application } from './application.js';
 import { checkedInput } from './body.js';
-import { CATCH_UP_MS, notCaughtUp, untilTableIsShown } from './catchUp.js';
-import { type Caller, NotFoundError, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
-import { carryOutOnce } from './keyedRequest.js';
+import { untilTableIsShown } from './catchUp.js';
+import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { once, recordAt, refuseChosenId } from './idempotency.js';
 import { takePartIds } from './orders/givenParts.js';
-import { checkedOrder, createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
+import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableState.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
-import { tenantEnd } from './tenantEnd.js';
 import { withDeadline } from './writeStream.js';
 
 type Create<Input> = (
@@ -214,21 +210,28 @@ export async function createRecord(
   body: unknown,
   key?: string,
 ): Promise<WrittenRecord> {
-  const create = (own: Application): Promise<WrittenRecord> =>
+  const { tenant } = caller;
+  const create = async (own: Caller): Promise<WrittenRecord> =>
     assetType.role === 'order'
-      ? createOrder(own, caller, assetType, body)
-      : creators[assetType.role](own, caller, assetType, checkedInput(assetType, 'create', body));
-  if (key === undefined) return create(commands);
-  // Checked before the key is bound to the body, so that an invalid body leaves the key free.
-  const { id, fields } =
-    assetType.role === 'order'
-      ? (await checkedOrder(commands, caller, assetType, body)).input
-      : checkedInput(assetType, 'create', body);
-  if (id !== undefined) throw new ValidationError({ id: [NO_ID_WITH_KEY] });
-  return createOnce(commands, caller, { assetType, key, body, fields }, create);
+      ? createOrder(commands, own, assetType, body)
+      : creators[assetType.role](commands, own, assetType, newInput(own, assetType, body));
+  return once<WrittenRecord>(commands, caller, { table: assetType.name, key, body }, create, async (use) => {
+    const { subject: id, position = 0 } = use;
+    if (id === undefined) return undefined;
+    if (assetType.role === 'order') {
+      const order = (await commands.orders.loadAt(tenant, id, 0, caller.deadline))?.state;
+      return order && { position, ...createdOrder(commands, caller, assetType, id, order, body) };
+    }
+    const record = await recordAt(commands, { tenant, table: assetType.name }, id, use.position);
+    return record && { position, id, record };
+  });
 }
 
-const NO_ID_WITH_KEY = 'With an Idempotency-Key the service chooses the id: leave out one of the two.';
+function newInput(caller: Caller, assetType: AssetType, body: unknown): RecordInput {
+  const input = checkedInput(assetType, 'create', body);
+  refuseChosenId(caller, input);
+  return input;
+}
 
 /**
  * @param body a JSON object of the fields to change; other fields stay
@@ -240,78 +243,3 @@ export const updateRecord: Update<unknown> = async (commands, caller, assetType,
   const input = checkedInput(assetType, 'update', body);
   return updaters[assetType.role](commands, caller, assetType, known, input, precondition);
 };
-
-type Creation = {
-  readonly assetType: AssetType;
-  readonly key: string;
-  readonly body: unknown;
-  /** The fields of the record that the body names. */
-  readonly fields: Fields;
-};
-
-/**
- * A create that is carried out once. The new record gets the id of the request, so a repetition after a crash, or a
- * concurrent one, finds it.
- * @param create uses the commands that it is given: their first new id becomes the record's id
- * @throws ValidationError when the key was used for another body; what `create` throws
- */
-async function createOnce(
-  commands: Application,
-  caller: Caller,
-  creation: Creation,
-  create: (commands: Application) => Promise<WrittenRecord>,
-): Promise<WrittenRecord> {
-  const { assetType, key, body } = creation;
-  const named = { table: assetType.name, key, body };
-  const done = await carryOutOnce<Omit<WrittenRecord, 'position'>>(commands, caller, named, {
-    find: (request) => alreadyMade(commands, caller, creation, request),
-    run: ({ id }) => create(withFirstId(commands, id)),
-    mayBeSecond: (error) => error instanceof ValidationError,
-  });
-  return { ...done, id: done.record.id };
-}
-
-/** Commands whose first new id is this one. */
-function withFirstId(commands: Application, id: string): Application {
-  let first: string | undefined = id;
-  const newId = (): string => {
-    const next = first ?? commands.newId();
-    first = undefined;
-    return next;
-  };
-  return { ...commands, newId };
-}
-
-/** The record that an earlier, unanswered run of the request created; undefined when there is none. @throws TryAgainError */
-async function alreadyMade(
-  commands: Application,
-  caller: Caller,
-  { assetType, body, fields }: Creation,
-  { id, at }: KeyedRequest,
-): Promise<WrittenRecord | undefined> {
-  const { eventStore, queries, progress } = commands;
-  const { tenant } = caller;
-  if (assetType.role === 'order') {
-    const created = await commands.orders.loadAt(tenant, id, 0, caller.deadline);
-    if (created === undefined) return undefined;
-    const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
-    return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };
-  }
-  const position = await withDeadline(caller, tenantEnd(commands, tenant));
-  if (!(await withDeadline(caller, progress.waitFor(tenant, position, patience(caller, CATCH_UP_MS))))) {
-    throw new TryAgainError(notCaughtUp(assetType.name));
-  }
-  const table = { tenant, table: assetType.name };
-  if (assetType.role === 'part') {
-    const found = await withDeadline(caller, queries.records.get(table, id));
-    return found === undefined ? undefined : { position, id, record: JSON.parse(found) };
-  }
-  // A key that comes back gets its former id, so the request's id does not find it (decision 0022).
-  const [found] = await withDeadline(
-    caller,
-    queries.records.find(table, uniqueFieldOf(assetType), [uniqueKeyOf(assetType, fields)]),
-  );
-  if (found === undefined) return undefined;
-  const isSame = found.createdAt >= at && Object.keys(changedFields(found.fields, fields)).length === 0;
-  return found.id === id || isSame ? { position, id: found.id, record: recordView(assetType, found) } : undefined;
-}

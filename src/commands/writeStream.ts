@@ -3,6 +3,7 @@
  * writer was first. Several changes of a stream may share the loading and the append.
  */
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
+import type { EventKey } from '../domain/keyUse.js';
 import {
   type AppendResult,
   AppendTooLargeError,
@@ -16,10 +17,13 @@ import {
 import { AnswerTooLargeError } from '../queries/rowText.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
+import { requireUnused } from './idempotency.js';
 import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
+  /** For requests with an Idempotency-Key. */
+  readonly rows?: Commands['rows'] | undefined;
   /**
    * Changes by stream, one at a time: of several at once, all but one would be decided again and again. Processes that
    * write seldom have none.
@@ -27,7 +31,8 @@ export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
   readonly streamChanges?: FairQueue | undefined;
 };
 
-export type DomainEvent = Pick<EventToAppend, 'type' | 'data'>;
+/** `counts`: of the first of a request's events, for its Idempotency-Key. */
+export type DomainEvent = Pick<EventToAppend, 'type' | 'data'> & Pick<EventKey, 'counts'>;
 
 /** A domain event with its id and metadata. */
 type Identified<Event extends DomainEvent> = Event & Pick<EventToAppend, 'id' | 'metadata'>;
@@ -234,6 +239,7 @@ async function decideEach<State, Event extends DomainEvent, Kind extends Change<
   const decided: Decided<State, Event, Kind>[] = [];
   for (const change of changes) {
     try {
+      await requireUnused(log, change.caller);
       const events = toAppend(log, change.caller, at, await change.decide(state, at));
       decided.push({ kind: 'accepted', change, state, events });
       if (changes.length > 1) state = target.after?.(change, state, events, at) ?? state;
@@ -313,17 +319,19 @@ async function append(
 /** Domain events as the log stores them. */
 export function toAppend<Event extends DomainEvent>(
   { newId }: Pick<LogAccess, 'newId'>,
-  { tenant, actor, correlationId, causationId, traceparent, request }: Caller,
+  { tenant, actor, correlationId, causationId, traceparent, request, key }: Caller,
   occurredAt: string,
   events: readonly Event[],
 ): readonly Identified<Event>[] {
   const always = { tenant, actor, correlationId, causationId, occurredAt };
   const traced = traceparent === undefined ? always : { ...always, traceparent };
   const metadata = request === undefined ? traced : { ...traced, request };
-  return events.map((event) => {
+  return events.map((event, index) => {
     const schemaVersion = currentVersion(eventTypes, event.type);
     if (schemaVersion === undefined) throw new Error(`${event.type} is missing in domain/eventTypes.ts.`);
-    return { ...event, id: newId(), metadata: { ...metadata, schemaVersion } };
+    const { counts } = event;
+    const keyed = key && index === 0 && { key: { id: key.id, body: key.body, ...(counts && { counts }) } };
+    return { ...event, id: newId(), metadata: { ...metadata, schemaVersion, ...keyed } };
   });
 }
 

@@ -10,10 +10,11 @@ import type { ErasureRecorded } from './erasure.js';
 import type { EventOf } from './eventTypes.js';
 import { ORDER_MODELS, type TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
+import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { Changes, OrderEvent, PartsChange } from './order/events.js';
 import { type ReferenceTableEvent, type ReplacedRecord, type Run, unpackIds } from './referenceTable/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
-import { DELIVERIES, SERVICE_SPACES, SYNCS } from './spaces.js';
+import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
 import { MAX_DELIVERY_ATTEMPTS } from './webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from './webhook/events.js';
@@ -86,6 +87,7 @@ export type ReadEvent = EventOf<string, unknown> & {
     readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
     readonly correlationId: string;
     readonly causationId: string;
+    readonly key?: EventKey | undefined;
   };
 };
 
@@ -101,7 +103,8 @@ type KnownOfTenant = {
  */
 export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
   try {
-    const rows = rowEffects(event, known);
+    const use = useOf(event);
+    const rows = [...rowEffects(event, known), ...(use === undefined ? [] : [created(KEYS.name, use)])];
     if (!rows.every(isWhole)) throw new TypeError('A value is not of its type.');
     return { rows, activity: activityOf(event, known.orderModel, countsOf(rows)) };
   } catch (error) {
@@ -122,6 +125,8 @@ function rowEffects(event: ReadEvent, known: KnownOfTenant): readonly RowEffect[
       return orderEffects(typed as OrderEvent, rest.toLowerCase(), known.orderModel);
     case 'delivery':
       return ofDelivery(typed as DeliveryEvent, rest.toLowerCase(), event);
+    case 'request':
+      return ofRequest(event, rest);
     case 'sync':
       return ofSync(typed as SyncEvent, rest, event);
     default:
@@ -344,6 +349,13 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
     case 'SyncCommitted':
       return [patch({ deleted: data.deleted, operation_id: data.operationId ?? null })];
   }
+}
+
+/** In streams of earlier releases: a key was bound to a body, then its request was answered. */
+function ofRequest(event: ReadEvent, hash: string): readonly RowEffect[] {
+  const id = keyIdOf(hash);
+  if (event.type === 'RequestAccepted') return [created(KEYS.name, { id, fields: acceptedUse(event) })];
+  return [{ kind: 'patch', space: KEYS.name, id, set: answeredUse(event) }];
 }
 
 /** Users have no rows; their names in the activity are replaced when it is read. */

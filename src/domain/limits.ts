@@ -182,10 +182,8 @@ export const MAX_LOGGED_PATH = 1_024;
 export const MAX_NOTED_PATH = 256;
 /** Characters of an Idempotency-Key. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
-/** Hours for which an Idempotency-Key is bound to its first body. */
+/** Hours for which an Idempotency-Key stands for the request that used it. */
 export const IDEMPOTENCY_KEY_HOURS = 24;
-/** Events of a table that are searched for what an unanswered request with a key, or an unanswered commit, has done. */
-export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
 /** Hours for which a sync session takes batches and can be committed. */
 export const SYNC_HOURS = 24;
 /** Keys of items in refused batches of a sync session that are remembered; with more of them it cannot be committed. */

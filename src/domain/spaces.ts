@@ -86,7 +86,22 @@ export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.',
   plainString('operation_id'),
 ]);
 
-export const SERVICE_SPACES: Tables = new Map([ACTIVITY, DELIVERIES, SYNCS].map((each) => [each.name, each]));
+/** A row for each Idempotency-Key, and for each clean-up of a sync session, by the session's id; kept for a day or two. */
+export const KEYS = space('keys', 'Keys', 'Requests with an Idempotency-Key.', [
+  /** Hash of the request's body. */
+  plainString('body'),
+  /** Id of the record that was created, or of the order. */
+  plainString('subject'),
+  /** Of the event, in its stream; unset where an earlier release kept the answer. */
+  integer('revision'),
+  /** Of the event. Unset: an earlier release has begun the request, and not ended it. */
+  integer('position'),
+  /** JSON text of what the answer counts. */
+  longText('counts'),
+  dateTime('used_at'),
+]);
+
+export const SERVICE_SPACES: Tables = new Map([ACTIVITY, DELIVERIES, SYNCS, KEYS].map((each) => [each.name, each]));
 
 /** Whether rows that are changed or deleted stay as versions. Names of tables begin with `dyn_`. */
 export const keepsPast = (name: string): boolean => !SERVICE_SPACES.has(name);

@@ -25,8 +25,6 @@ export const syncStream = (tenant: string, table: string): string => `sync-${ten
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
 /** One stream for each id that a client has chosen for a part, so that only one order has it. */
 export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;
-/** One stream for each Idempotency-Key; the hash is of client, table and key. */
-export const requestStream = (tenant: string, hash: string): string => `request-${tenant}.${hash}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
 export const STREAM_PREFIXES = {

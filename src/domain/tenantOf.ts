@@ -3,8 +3,8 @@
 import type { ErasureRecorded } from './erasure.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
 
-/** Streams of which no row is made: keys of requests, ids that are taken, and what is of no tenant. */
-const WITHOUT_ROWS: readonly string[] = ['request', 'part', 'log'];
+/** Streams of which no row is made: ids that are taken, and what is of no tenant. */
+const WITHOUT_ROWS: readonly string[] = ['part', 'log'];
 
 type Recorded = { readonly stream: string; readonly type: string; readonly data: unknown };
 

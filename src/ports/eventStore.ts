@@ -6,6 +6,7 @@
  */
 
 import type { Erasures } from '../domain/erasure.js';
+import type { EventKey } from '../domain/keyUse.js';
 
 /** An event's place in the order of all events; 0 is before the first one. */
 export type Position = number;
@@ -47,6 +48,8 @@ export type EventMetadata = {
   readonly request?: { readonly method: string; readonly path: string } | undefined;
   /** Where "migrate --erase" has removed values: the hash of the event's leaf in the tree as it was before, in base64. */
   readonly erasedLeaf?: string | undefined;
+  /** Set on the first event of what a request with an Idempotency-Key has appended. */
+  readonly key?: EventKey | undefined;
 };
 
 export type EventToAppend = {

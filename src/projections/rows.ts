@@ -4,16 +4,18 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
 import { dayOf } from '../domain/identity/events.js';
+import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { withoutNulls } from '../domain/referenceTable/decide.js';
 import { keyOf, type Row } from '../domain/row.js';
-import { ACTIVITY, DELIVERIES, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
+import { ACTIVITY, DELIVERIES, KEYS, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export type RowOptions = {
   /** Days for which a delivery is kept after its end. */
@@ -187,25 +189,29 @@ class Folding {
       const writes = effects.rows.flatMap((effect) => this.#write(effect, event));
       if (effects.activity !== undefined) writes.push(activityWrite(effects.activity, event));
       if (category === 'table') writes.push({ kind: 'end', space, revision, at: metadata.occurredAt });
-      return [...writes, ...this.#forgetDeliveries(metadata.occurredAt)];
+      return [...writes, ...this.#forget(metadata.occurredAt)];
     } catch (error) {
       throw new EventNotAppliedError(event, error);
     }
   }
 
-  /** Once a day (UTC), by the times of events and no clock, so that each copy made from the log has the same deliveries. */
-  #forgetDeliveries(at: string): readonly RowWrite[] {
+  /** Once a day (UTC), by the times of events and no clock, so that each copy made from the log has the same rows. */
+  #forget(at: string): readonly RowWrite[] {
     if (dayOf(at) <= dayOf(this.#forgottenAt)) return [];
     this.#forgottenAt = at;
-    const space = DELIVERIES.name;
-    const before = new Date(Date.parse(at) - this.#deliveryLogDays * DAY_MS).toISOString().replace('Z', '000Z');
-    const rows = this.#rowsOf(space);
-    for (const [id, { fields }] of rows) if (String(fields.ended_at ?? before) < before) rows.delete(id);
     return [
-      { kind: 'forget', space, field: 'ended_at', before },
+      this.#forgotten(DELIVERIES.name, 'ended_at', at, this.#deliveryLogDays * DAY_MS),
+      this.#forgotten(KEYS.name, 'used_at', at, IDEMPOTENCY_KEY_HOURS * HOUR_MS),
       // Notes when.
-      { kind: 'end', space, revision: -1, at },
+      { kind: 'end', space: DELIVERIES.name, revision: -1, at },
     ];
+  }
+
+  #forgotten(space: string, field: string, at: string, keptMs: number): RowWrite {
+    const before = new Date(Date.parse(at) - keptMs).toISOString().replace('Z', '000Z');
+    const rows = this.#rowsOf(space);
+    for (const [id, { fields }] of rows) if (String(ownValue(fields, field) ?? before) < before) rows.delete(id);
+    return { kind: 'forget', space, field, before };
   }
 
   #rowsOf(space: string): Map<string, Row> {
@@ -251,7 +257,8 @@ class Folding {
     rows: Map<string, Row>,
     { position, metadata: { occurredAt: at } }: RecordedEvent,
   ): RowWrite {
-    if (rows.has(id)) throw new Error(`The record ${id} of ${space} is created a second time.`);
+    // A key may be used again after its time.
+    if (rows.has(id) && space !== KEYS.name) throw new Error(`The record ${id} of ${space} is created a second time.`);
     const set = withoutNulls(fields);
     const row = { id, key: keyOf(assetType, set), from: position, created: at, updated: at, batch, fields: set };
     rows.set(id, row);

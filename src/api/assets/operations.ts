@@ -1,8 +1,8 @@
 /** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
 import { z } from 'zod';
 import { type Caller, NotSupportedError } from '../../commands/context.js';
-import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
-import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
+import { once } from '../../commands/idempotency.js';
+import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import {
@@ -169,9 +169,8 @@ export const undoHandler =
     const key = keyOfChange(req, dryRun);
     const options = { dryRun, hasLeft: disconnection(req.context) };
     const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
-    const named = { table: assetType.name, of: path.id, body };
-    const undone = key === undefined ? run(caller) : undoOnce(commands, caller, { ...named, key }, run);
-    return undoReply(await undone, dryRun);
+    const request = { table: assetType.name, key, body: ['undo', path.id, body ?? {}] };
+    return undoReply(await once(commands, caller, request, run, undoneBefore), dryRun);
   };
 
 /** @returns a function that says whether the client has disconnected */

@@ -1,6 +1,5 @@
 /** Synchronizes Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
-import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
@@ -70,10 +69,8 @@ export async function batchReply({ commands, metrics }: Api, call: TableCall): P
   const { req, caller, assetType, query, body } = call;
   const dryRun = isDryRun(query);
   const key = keyOfChange(req, dryRun);
-  const { position, counts, operationId, differences, isReplayed } =
-    key === undefined
-      ? await upsertBatch(commands, caller, assetType, body, { dryRun })
-      : await upsertBatchOnce(commands, caller, assetType, body, key);
+  const batch = await upsertBatch(commands, caller, assetType, body, { dryRun, key });
+  const { position, counts, operationId, differences, isReplayed } = batch;
   if (!dryRun) metrics.tenants.synchronized(caller.tenant);
   const items = counts.created + counts.updated + counts.unchanged;
   const message = dryRun
@@ -119,10 +116,7 @@ export const synchronization: Resource = {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
-        const cleaned =
-          key === undefined
-            ? await cleanUpTable(commands, caller, assetType, body, { dryRun, guard })
-            : await cleanUpTableOnce(commands, caller, assetType, body, key, { guard });
+        const cleaned = await cleanUpTable(commands, caller, assetType, body, { dryRun, guard, key });
         const { position, deleted, operationId, differences, isReplayed } = cleaned;
         if (!dryRun) metrics.tenants.synchronized(caller.tenant);
         const message = dryRun

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import type { ApprovedOrder } from '../../commands/context.js';
-import { approveOrder, approveOrderOnce } from '../../commands/orders/lifecycle.js';
+import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
@@ -69,9 +69,7 @@ export const approvals: Resource = {
         const { ids } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
         const approved = (id: string): Promise<ApprovedOrder> =>
-          key === undefined
-            ? approveOrder(commands, caller, id, user)
-            : approveOrderOnce(commands, caller, id, user, undefined, { key: keyOfOrder(key, id), body });
+          approveOrder(commands, caller, id, user, undefined, { key: key && keyOfOrder(key, id), body });
         let written = 0;
         let replayed = 0;
         let approvedNow = 0;

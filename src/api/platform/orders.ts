@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
-import { approveOrder, approveOrderOnce, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
+import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { exportSnapshot, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { recordId } from '../../commands/tables.js';
@@ -255,11 +255,15 @@ export const orders: Resource = {
       async handle({ commands }, { req, caller, path, body, ...call }) {
         const user = personOf(call.user);
         const { reason } = parseBody(approveBody, body);
-        const key = idempotencyKeyOf(req);
-        const { record, position, isReplayed, ...warned } =
-          key === undefined
-            ? await approveOrder(commands, caller, path.id, user, reason)
-            : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
+        const keyed = { key: idempotencyKeyOf(req), body };
+        const { record, position, isReplayed, ...warned } = await approveOrder(
+          commands,
+          caller,
+          path.id,
+          user,
+          reason,
+          keyed,
+        );
         const approved = JSON.stringify({ data: record, ...warningsOf(warned) });
         return { body: approved, written: position, isReplayed };
       },

@@ -1,7 +1,6 @@
 /** The states of an order (spec §3): people save, approve and reject it. */
 import { type Tenant, type Webhook, wantedAfter } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
-import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import {
   approvalWarnings,
   approveOrder as decideApproval,
@@ -13,12 +12,11 @@ import { evolve, type Order } from '../../domain/order/order.js';
 import { errorsOf, missingOf, type Problem, problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
-import { orderStream } from '../../domain/streams.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
-import { carryOutOnce, causedBy, ownAppend } from '../keyedRequest.js';
+import { type Keyed, once, recordAt } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
@@ -31,6 +29,7 @@ type SavedOrder = WrittenRecord & { readonly order: Order };
  * Approves an order that is `validated` or `failed`; its export follows. The result names earlier exports that webhooks
  * may already have.
  * @param reason why it is approved in spite of its problems
+ * @param keyed an Idempotency-Key, and the body that it stands for
  * @throws ConflictError in another state; ValidationError with its problems when no reason is given
  */
 export async function approveOrder(
@@ -39,19 +38,35 @@ export async function approveOrder(
   id: string,
   user: User,
   reason?: string,
+  { key, body }: Pick<Keyed, 'key' | 'body'> = { body: {} },
 ): Promise<ApprovedOrder> {
-  const { orderModel, assetTypes, webhooks } = tenantOf(commands, caller.tenant);
+  const { tenant } = caller;
+  const { orderModel, assetTypes, webhooks } = tenantOf(commands, tenant);
   const orderId = recordId(orderModel, id);
-  const written = await writeOrder(commands, caller, orderId, async (order, at) => {
-    const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
-    await checkDocument(snapshot, assetTypes);
-    const problems = problemsOf(snapshot, assetTypes);
-    const repeats = await earlierExports(commands, caller.tenant, order);
-    const warnings = approvalWarnings(webhooks.values());
-    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats, warnings });
+  const approved = (written: WrittenOrder): ApprovedOrder => {
+    const { repeats = [], warnings = [] } = written.order.lastApproval ?? {};
+    return { ...view(commands, caller, orderId, written), repeats, warnings };
+  };
+  const approve = (own: Caller): Promise<WrittenOrder> =>
+    writeOrder(commands, own, orderId, async (order, at) => {
+      const snapshot = await exportSnapshot(commands, tenant, orderId, order);
+      await checkDocument(snapshot, assetTypes);
+      const problems = problemsOf(snapshot, assetTypes);
+      const repeats = await earlierExports(commands, tenant, order);
+      const warnings = approvalWarnings(webhooks.values());
+      return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats, warnings });
+    });
+  const request = { table: orderModel, key, body: ['approve', orderId, body] };
+  const run = async (own: Caller) => approved(await approve(own));
+  return once<ApprovedOrder>(commands, caller, request, run, async ({ revision, position, counts }) => {
+    if (position === undefined) return undefined;
+    if (revision === undefined) {
+      const record = await recordAt(commands, { tenant, table: orderModel }, orderId, position);
+      return record && { position, id: orderId, record, repeats: [], warnings: [], ...counts };
+    }
+    const order = (await commands.orders.loadAt(tenant, orderId, revision, caller.deadline))?.state;
+    return order && approved({ position, order });
   });
-  const { repeats = [], warnings = [] } = written.order.lastApproval ?? {};
-  return { ...view(commands, caller, orderId, written), repeats, warnings };
 }
 
 /** @throws ConflictError when the order is too large to be exported */
@@ -126,43 +141,6 @@ function view(commands: Application, caller: Caller, id: string, written: Writte
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   return { position: written.position, id, record: orderView(assetType, id, written.order) };
-}
-
-/** `approveOrder`, once for each key. @param body that the key is bound to */
-export async function approveOrderOnce(
-  commands: Application,
-  caller: Caller,
-  id: string,
-  user: User,
-  reason: string | undefined,
-  { key, body }: { readonly key: string; readonly body: unknown },
-): Promise<ApprovedOrder> {
-  const { orderModel } = tenantOf(commands, caller.tenant);
-  const orderId = recordId(orderModel, id);
-  const named = { table: orderModel, key, body: ['approve', orderId, body] };
-  return carryOutOnce<Omit<ApprovedOrder, 'position'>>(commands, caller, named, {
-    find: (request) => approvedBy(commands, caller, orderId, request),
-    run: ({ id: causationId }) => approveOrder(commands, { ...caller, causationId }, orderId, user, reason),
-    mayBeSecond: (error) => error instanceof ConflictError,
-  });
-}
-
-/** The order as it was after the approval that the request caused; undefined when it caused none. */
-async function approvedBy(
-  commands: Application,
-  caller: Caller,
-  orderId: string,
-  request: KeyedRequest,
-): Promise<ApprovedOrder | undefined> {
-  const { tenant } = caller;
-  const stream = orderStream(tenant, orderId);
-  const [approval] = await ownAppend(commands, caller, { stream, after: -1, isOwn: causedBy(request.id) });
-  if (approval === undefined) return undefined;
-  const order = (await commands.orders.loadAt(tenant, orderId, approval.revision, caller.deadline))?.state;
-  if (order === undefined) return undefined;
-  const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
-  const { repeats = [], warnings = [] } = order.lastApproval ?? {};
-  return { position: approval.position, id: orderId, record, repeats, warnings };
 }
 
 const KIND = 'order.approved';

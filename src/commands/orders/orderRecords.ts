@@ -11,10 +11,11 @@ import { inPieces } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { checkedInput } from '../body.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
+import { refuseChosenId } from '../idempotency.js';
 import { type Precondition, requireTag } from '../preconditions.js';
 import { tenantOf } from '../tables.js';
 import { chosenId, givesParts, partLists, takePartIds, takeParts } from './givenParts.js';
-import { orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
+import { newOrderId, orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
 
 /** A checked body that creates an order, and the id that the order gets. */
 type CheckedOrder = {
@@ -25,18 +26,19 @@ type CheckedOrder = {
 };
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
-export async function checkedOrder(
+async function checkedOrder(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
 ): Promise<CheckedOrder> {
+  const newId = await newOrderId(commands, caller);
   if (!givesParts(assetType, body)) {
     const input = checkedInput(assetType, 'create', body);
-    return { id: input.id ?? commands.newId(), input };
+    return { id: input.id ?? newId, input };
   }
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const id = chosenId(body) ?? commands.newId();
+  const id = chosenId(body) ?? newId;
   const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
   const { input, decided } = await checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
   if (decided.chosen.length > 0 && input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
@@ -51,6 +53,7 @@ export async function createOrder(
   body: unknown,
 ): Promise<WrittenRecord> {
   const { id, input, decided } = await checkedOrder(commands, caller, assetType, body);
+  refuseChosenId(caller, input);
   if (decided !== undefined && decided.chosen.length > 0) await takePartIds(commands, caller, id, decided.chosen);
   const decision = decideCreation(assetType, input, decided?.change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);

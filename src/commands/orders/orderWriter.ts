@@ -17,9 +17,12 @@ import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Application } from '../application.js';
+import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { orderIdOf } from '../idempotency.js';
+import { eventAt } from '../streamPages.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
-import { type Appended, appendIfUnchanged, NO_STREAM, writeStream } from '../writeStream.js';
+import { type Appended, appendIfUnchanged, NO_STREAM, withDeadline, writeStream } from '../writeStream.js';
 import { orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
@@ -40,6 +43,8 @@ export async function writeOrder(
     load: async () => {
       const order = await commands.orders.load(caller.tenant, orderId);
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
+      // So that the rows have the key, if an event of the order has it.
+      if (caller.key !== undefined) await untilTenantIsShown(commands, caller);
       return order;
     },
     decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
@@ -80,7 +85,15 @@ export async function deliverExport(
   await writeOrder(commands, caller, orderId, (order) => decideDelivery(order, delivery));
 }
 
-/** @throws ValidationError when there is an order of this id */
+/** The id of an order that is created; that of a request with a key is found again. @throws KeyUsedError; ValidationError */
+export async function newOrderId(commands: Application, caller: Caller): Promise<string> {
+  const { tenant, key } = caller;
+  if (key === undefined) return commands.newId();
+  const firstEvent = (id: string) => eventAt(commands.eventStore, orderStream(tenant, id), 0);
+  return withDeadline(caller, orderIdOf(commands, key, firstEvent));
+}
+
+/** @throws ValidationError when there is an order of this id; KeyUsedError when the same request has created it meanwhile */
 export async function writeNewOrder(
   commands: Application,
   caller: Caller,
@@ -89,6 +102,7 @@ export async function writeNewOrder(
 ): Promise<WrittenOrder> {
   const stream = orderStream(caller.tenant, orderId);
   const appended = await appendIfUnchanged(commands, caller, stream, NO_STREAM, acceptedEvents(decision));
+  if (appended === undefined) await newOrderId(commands, caller);
   if (appended === undefined) throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
   return orderWith(appended, undefined);
 }

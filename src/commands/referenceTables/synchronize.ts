@@ -23,6 +23,7 @@ import {
   type Difference,
   firstDifferences,
 } from '../../domain/referenceTable/differences.js';
+import type { BatchUpserted } from '../../domain/referenceTable/events.js';
 import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -31,8 +32,9 @@ import { nextTurn, Pauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
+import { once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import { type Loaded, withDeadline } from '../writeStream.js';
+import { type DomainEvent, type Loaded, withDeadline } from '../writeStream.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
 import type { Wanted } from './tableState.js';
 
@@ -47,9 +49,6 @@ export type BatchResult = {
   readonly isReplayed?: boolean;
 };
 
-/** Whether the same request was carried out already; then nothing is written. Called while no other change is written. */
-export type IsDone = () => Promise<boolean>;
-
 /**
  * @param body `{ items: [{ …fields, _batch_id? }] }`, 1 to 1000 items
  * @throws ValidationError with every error of every item, keyed `items` or `items.<index>.<field>`
@@ -60,16 +59,24 @@ export async function upsertBatch(
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: { readonly dryRun?: boolean; readonly isDone?: IsDone } = {},
+  { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
   const given = itemsOf(body);
-  try {
-    return await writeBatch(commands, caller, assetType, given, options);
-  } catch (error) {
-    if (options.dryRun !== true) await failSyncOf(commands, caller, assetType, given, error);
-    throw error;
-  }
+  const write = async (own: Caller): Promise<BatchResult> => {
+    try {
+      return await writeBatch(commands, own, assetType, given, dryRun);
+    } catch (error) {
+      if (!dryRun) await failSyncOf(commands, caller, assetType, given, error);
+      throw error;
+    }
+  };
+  const request = { table: assetType.name, key, body: ['batch', ...given] };
+  return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
+    if (position === undefined) return undefined;
+    const { operationId = String(revision) } = counts as { readonly operationId?: string };
+    return { position, counts: counts as BatchCounts, operationId, differences: [] };
+  });
 }
 
 async function writeBatch(
@@ -77,7 +84,7 @@ async function writeBatch(
   caller: Caller,
   assetType: AssetType,
   given: readonly unknown[],
-  { dryRun = false, isDone }: { readonly dryRun?: boolean; readonly isDone?: IsDone },
+  dryRun: boolean,
 ): Promise<BatchResult> {
   const wanted = namedAsSent(assetType, given);
   const checking = nextTurn().then(() => checkItems(assetType, given));
@@ -87,7 +94,6 @@ async function writeBatch(
   const writing = commands.tables.write(caller, assetType, wanted, async (known) => {
     const items = await checking;
     requireNamed(assetType, items, wanted);
-    if (await isDone?.()) return [];
     const isKnown = ({ fields }: RecordInput): boolean => known.byKey(uniqueKeyOf(assetType, fields)) !== undefined;
     const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
     const pauses = new Pauses();
@@ -103,7 +109,8 @@ async function writeBatch(
     }
     // The append serialises the events next, which takes as long as the decision: yield before it.
     if (pauses.isDue()) await pauses.take();
-    return decision.events;
+    const isNothing = decision.events.length === 0 && caller.key !== undefined;
+    return counted(isNothing ? [NOTHING_CHANGED] : decision.events, counts);
   });
   // Awaited below; bad items are refused at once, even while the change waits for its turn.
   writing.catch(() => undefined);
@@ -112,6 +119,13 @@ async function writeBatch(
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
   return { position, counts, operationId, differences };
 }
+
+/** The events with what the answer counts, for a request with a key. */
+export const counted = <Event extends DomainEvent>(events: readonly Event[], counts: DomainEvent['counts']) =>
+  events.map((event, index) => (index === 0 ? { ...event, counts } : event));
+
+/** So that the key of a batch that changes nothing is known. */
+const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };
 
 export const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
 
@@ -132,6 +146,12 @@ export type CleanUpResult = {
   readonly isReplayed?: boolean;
 };
 
+type CleanUpOptions = {
+  readonly dryRun?: boolean;
+  readonly guard?: CleanUpGuard | undefined;
+  readonly key?: string | undefined;
+};
+
 /**
  * @param body `{ batch_id, confirm? }`
  * @param options.guard the tenant's; ignored by a dry run
@@ -143,7 +163,7 @@ export async function cleanUpTable(
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined; readonly isDone?: IsDone } = {},
+  options: CleanUpOptions = {},
 ): Promise<CleanUpResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
@@ -151,27 +171,28 @@ export async function cleanUpTable(
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
   const table = { tenant: caller.tenant, table: assetType.name };
-  const { position, revision, state } = await commands.tables.alone<CleanUpCounts & { isDone: boolean }>(
-    caller,
-    assetType,
-    async () => {
-      const counted = await countCleanUp(commands, table, batchId);
-      return { ...counted, state: { ...counted.state, isDone: (await options.isDone?.()) ?? false } };
-    },
-    ({ isDone, ...counts }) => {
-      if (isDone) return [];
+  const result = (position: Position, deleted: number, operation: unknown): CleanUpResult => {
+    return { position, deleted, operationId: deleted === 0 ? undefined : String(operation), differences: [] };
+  };
+  const run = async (own: Caller): Promise<CleanUpResult> => {
+    const read = () => countCleanUp(commands, table, batchId);
+    const { position, revision, state } = await commands.tables.alone<CleanUpCounts>(own, assetType, read, (counts) => {
       const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
       if (refusal !== undefined) throw new ValidationError(refusal);
-      return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];
-    },
-  );
-  const { deleted } = state;
-  if (!dryRun) {
-    const operationId = deleted === 0 ? undefined : String(revision);
-    return { position, deleted, operationId, differences: [] };
-  }
-  const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
-  return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
+      const { deleted } = counts;
+      const isNothing = deleted === 0 && own.key === undefined;
+      return isNothing || dryRun ? [] : [{ ...cleanUp(batchId, deleted), counts: { deleted } }];
+    });
+    if (!dryRun) return result(position, state.deleted, revision);
+    const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
+    return { position, deleted: state.deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
+  };
+  const request = { table: assetType.name, key: options.key, body: ['clean-up', body] };
+  return once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) => {
+    return position === undefined
+      ? undefined
+      : result(position, Number(counts.deleted), revision ?? counts.operationId);
+  });
 }
 
 /** Counted at the revision that the append then expects. */

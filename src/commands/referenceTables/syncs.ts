@@ -2,18 +2,24 @@
 
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
+import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
-import type { TableCleanedUp } from '../../domain/referenceTable/events.js';
-import { expiryOf, type Sync, type SyncCommitted, type SyncEvent, syncId } from '../../domain/referenceTable/sync.js';
+import {
+  expiryOf,
+  type Sync,
+  type SyncCommitted,
+  type SyncEvent,
+  syncId,
+  uuidOfSync,
+} from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Position, Revision } from '../../ports/eventStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
-import { ownAppend } from '../keyedRequest.js';
+import { useOfKey } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
 import { tenantEnd } from '../tenantEnd.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
@@ -186,7 +192,7 @@ async function endWithoutCleanUp(
   };
 }
 
-type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
+type Closed = { readonly id: string; readonly expiresAt: string };
 
 /**
  * Closes the session before anything is deleted. A batch asks for its session after it has read the table, so each batch is
@@ -213,30 +219,26 @@ async function close(
   const [closing] = events as readonly Extract<SyncEvent, { type: 'SyncClosed' }>[];
   const closed = closing?.data ?? state?.closed;
   if (closed === undefined || state === undefined) throw new Error(`${id} is not closed.`);
-  return { ...closed, expiresAt: expiryOf(state) };
+  return { id, expiresAt: expiryOf(state) };
 }
 
 type CleanUpArgs = { readonly deleted: number; readonly operationId: string };
 
-/** Cleans up once, however often it is called: the table's stream says whether it was done. */
+/** Cleans up once, however often it is called: the rows say whether it was done. */
 async function deleteUnseen(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
-  { id, after, expiresAt }: Closed,
+  { id, expiresAt }: Closed,
   check: Check,
 ): Promise<{ readonly done: CleanUpArgs; readonly position: Position }> {
   const table = { tenant: caller.tenant, table: assetType.name };
   type State = { readonly counts: CleanUpCounts; readonly before?: CleanUpArgs | undefined };
   const read = async (): Promise<Loaded<State>> => {
     const { state: counts, ...end } = await countCleanUp(commands, table, id);
-    return {
-      ...end,
-      state: {
-        counts,
-        before: await findCleanUp(commands, caller, tableStream(table.tenant, table.table), id, after),
-      },
-    };
+    const use = await useOfKey(commands, caller.tenant, uuidOfSync(id));
+    const before = use && { deleted: Number(use.counts.deleted), operationId: String(use.revision) };
+    return { ...end, state: { counts, before } };
   };
   const written = await commands.tables.alone<State>(caller, assetType, read, ({ counts, before }) => {
     if (before !== undefined) return [];
@@ -251,23 +253,4 @@ async function deleteUnseen(
     done,
     position: written.position || (await withDeadline(caller, tenantEnd(commands, caller.tenant))),
   };
-}
-
-/** @throws ConflictError when too many other events stand before it */
-async function findCleanUp(
-  commands: Application,
-  caller: Caller,
-  stream: string,
-  id: string,
-  after: Revision,
-): Promise<CleanUpArgs | undefined> {
-  const tooMany = `Too much was written to the table since ${id} was closed: look at it, and start another sync.`;
-  const [cleanUp] = await ownAppend(commands, caller, {
-    stream,
-    after,
-    isOwn: ({ type, data }) => type === 'TableCleanedUp' && (data as TableCleanedUp['data']).batchId === id,
-    limit: { events: MAX_EVENTS_LOOKED_THROUGH, error: () => new ConflictError(tooMany) },
-  });
-  const { deleted } = (cleanUp?.data ?? {}) as Partial<TableCleanedUp['data']>;
-  return cleanUp && { deleted: deleted ?? 0, operationId: String(cleanUp.revision) };
 }

@@ -25,8 +25,10 @@ import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import type { KeyUse } from '../idempotency.js';
 import { eventAt, streamPages } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
+import { counted } from './synchronize.js';
 import { beingCleanedUp, type DecisionRecords, loadTable } from './tableState.js';
 
 export const undoBody = z.strictObject({
@@ -61,6 +63,9 @@ export type UndoOptions = {
   readonly hasLeft?: () => boolean;
 };
 
+/** What the answer says of the rest. */
+export type Rest = Pick<UndoResult, 'unavailable' | 'remaining' | 'next'>;
+
 /** The undo of one request: counts what it has done, and decides whether it begins another piece. */
 export class Undo {
   readonly #until: number;
@@ -77,14 +82,20 @@ export class Undo {
 
   constructor(
     readonly commands: Application,
-    readonly caller: Caller,
+    readonly asker: Caller,
     readonly assetType: AssetType,
     { dryRun = false, hasLeft = () => false }: UndoOptions,
   ) {
     this.dryRun = dryRun;
     this.#hasLeft = hasLeft;
-    const leftMs = caller.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
+    const leftMs = asker.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
     this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
+  }
+
+  /** As whom the next piece is written. */
+  get caller(): Caller {
+    const { key } = this.asker;
+    return key === undefined || this.#position === 0 ? this.asker : { ...this.asker, key: { ...key, goesOn: true } };
   }
 
   /** Whether to begin another piece. */
@@ -94,7 +105,7 @@ export class Undo {
 
   #isShown(position: Position): Promise<boolean> {
     const longestMs = Math.min(CATCH_UP_MS, Math.max(0, this.#until - performance.now()));
-    return this.commands.progress.waitFor(this.caller.tenant, position, longestMs);
+    return this.commands.progress.waitFor(this.asker.tenant, position, longestMs);
   }
 
   /** Records that were looked at so far. */
@@ -107,7 +118,7 @@ export class Undo {
    * not shown yet, so that other changes are projected in between.
    */
   async piece(work: () => Promise<Piece>): Promise<void> {
-    const { caller } = this;
+    const { asker } = this;
     const run = async (): Promise<Piece> => {
       const before = this.#position;
       const piece = await work();
@@ -120,7 +131,7 @@ export class Undo {
       deleted = 0,
       unchanged,
       left,
-    } = await this.commands.undos.run(caller.tenant, run, caller.deadline);
+    } = await this.commands.undos.run(asker.tenant, run, asker.deadline);
     this.#position = Math.max(this.#position, position);
     this.#restored += restored;
     this.#deleted += deleted;
@@ -129,20 +140,31 @@ export class Undo {
     this.#left.push(...left.slice(0, MAX_UNDONE_RECORDS - this.#left.length));
   }
 
-  result(more: Pick<UndoResult, 'unavailable' | 'remaining' | 'next'>): UndoResult {
-    return {
-      position: this.#position,
-      restored: this.#restored,
-      deleted: this.#deleted,
-      unchanged: this.#unchanged,
-      left: this.#left,
-      leftInAll: this.#leftInAll,
-      ...more,
+  /** What the answer counts if it ends with this piece; kept for a key. */
+  countsWith({ restored, deleted = 0, unchanged, left }: Counted, rest: (done: number) => Rest) {
+    const counts = {
+      restored: this.#restored + restored,
+      deleted: this.#deleted + deleted,
+      unchanged: this.#unchanged + unchanged,
+      leftInAll: this.#leftInAll + left.length,
     };
+    return { ...counts, ...rest(this.done + restored + deleted + unchanged + left.length) };
+  }
+
+  result(rest: Rest): UndoResult {
+    const counts = this.countsWith({ restored: 0, unchanged: 0, left: [] }, () => rest);
+    return { position: this.#position, left: this.#left, ...counts };
   }
 }
 
-type Piece = Omit<UndoDecision, 'events'> & { readonly position: Position; readonly deleted?: number };
+/** The answer to a repeated request with a key. Records that were left alone are named in the first answer only. */
+export const undoneBefore = ({ position, counts }: KeyUse): UndoResult | undefined =>
+  position === undefined
+    ? undefined
+    : { restored: 0, deleted: 0, unchanged: 0, leftInAll: 0, ...counts, position, left: [] };
+
+type Counted = Omit<UndoDecision, 'events'> & { readonly deleted?: number };
+type Piece = Counted & { readonly position: Position };
 
 const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
 
@@ -167,27 +189,37 @@ export async function undoOperation(
   const event = revision < 0 ? undefined : await eventAt(commands.eventStore, stream, revision);
   const undo = new Undo(commands, caller, assetType, options);
   if (event?.type === 'TableCleanedUp') {
-    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after);
     const { deleted } = event.data as TableCleanedUp['data'];
-    const unavailable = after === undefined ? deleted - total : undefined;
-    return undo.result({ unavailable, remaining: total - undo.done, next });
+    const rest: RestOfCleanUp = (total, next, done) => {
+      const unavailable = after === undefined ? deleted - total : undefined;
+      return { unavailable, remaining: total - done, next };
+    };
+    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after, rest);
+    return undo.result(rest(total, next, undo.done));
   }
   if (event?.type === 'BatchUpserted') {
     if (after !== undefined)
       throw new ValidationError({ after: ['The undo of a batch is one request: leave it out.'] });
     const batch = await eventsOfBatch(commands, caller, stream, event as RecordedEvent & BatchUpserted);
-    await undo.piece(() => undoBatch(undo, batch));
-    return undo.result({ unavailable: 0, remaining: 0 });
+    const rest = { unavailable: 0, remaining: 0 };
+    await undo.piece(() => undoBatch(undo, batch, rest));
+    return undo.result(rest);
   }
   if (event === undefined) throw new NotFoundError(`There is no operation ${operationId} on ${assetType.name}.`);
   throw new ConflictError(`Only batches and clean-ups can be undone: ${operationId} on ${assetType.name} is neither.`);
 }
 
+/**
+ * @param total records that could be restored @param next where it continues @param done records that were looked at
+ */
+type RestOfCleanUp = (total: number, next: string | undefined, done: number) => Rest;
+
 /** @returns how many restorable records there were after `after`, and where the next request continues */
 export async function undoCleanUp(
   undo: Undo,
   { revision, position }: Pick<RecordedEvent, 'revision' | 'position'>,
-  after?: string,
+  after: string | undefined,
+  rest: RestOfCleanUp,
 ): Promise<{ readonly total: number; readonly next?: string | undefined }> {
   const { commands, caller, assetType } = undo;
   await untilShown(commands, caller, position, beingCleanedUp(assetType.name));
@@ -198,7 +230,7 @@ export async function undoCleanUp(
       const page = await pageOf(undo, position, next, total === undefined);
       total ??= page.total;
       next = page.next;
-      return bringBack(undo, revision, page.records);
+      return bringBack(undo, revision, page.records, (done) => rest(total ?? 0, next, done));
     });
   } while (next !== undefined && undo.goesOn);
   return { total: total ?? 0, next };
@@ -216,10 +248,12 @@ function pageOf(
 }
 
 async function bringBack(
-  { commands, caller, assetType, dryRun }: Undo,
+  undo: Undo,
   cleanUp: Revision,
   records: Parameters<typeof decideUndoOfCleanUp>[2],
+  rest: (done: number) => Rest,
 ): Promise<Piece> {
+  const { commands, caller, assetType, dryRun } = undo;
   const wanted = {
     keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
     ids: records.map(({ id }) => id),
@@ -227,7 +261,7 @@ async function bringBack(
   let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };
   const { position } = await commands.tables.write(caller, assetType, wanted, (known) => {
     undone = decideUndoOfCleanUp(assetType, cleanUp, records, known);
-    return dryRun || undone.restored === 0 ? [] : undone.events;
+    return dryRun || undone.restored === 0 ? [] : counted(undone.events, undo.countsWith(undone, rest));
   });
   return { ...undone, position };
 }
@@ -268,9 +302,11 @@ export async function eventsOfBatch(
 }
 
 export async function undoBatch(
-  { commands, caller, assetType, dryRun }: Undo,
+  undo: Undo,
   { revision, events }: Batch,
+  rest: Rest,
 ): Promise<BatchUndoDecision & { readonly position: Position }> {
+  const { commands, caller, assetType, dryRun } = undo;
   const ids = events.flatMap(idsOf);
   let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
   const { position } = await commands.tables.alone<DecisionRecords>(
@@ -279,7 +315,12 @@ export async function undoBatch(
     () => loadTable(commands, { tenant: caller.tenant, table: assetType.name }, assetType, { keys: [], ids }),
     (known) => {
       undone = decideUndoOfBatch(assetType, revision, events, known);
-      return dryRun ? [] : undone.events;
+      return dryRun
+        ? []
+        : counted(
+            undone.events,
+            undo.countsWith(undone, () => rest),
+          );
     },
   );
   return { ...undone, position };

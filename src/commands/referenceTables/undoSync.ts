@@ -15,7 +15,7 @@ import { parseBody } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { eventAt } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
-import { eventsOfBatch, Undo, type UndoOptions, type UndoResult, undoBatch, undoCleanUp } from './undo.js';
+import { eventsOfBatch, type Rest, Undo, type UndoOptions, type UndoResult, undoBatch, undoCleanUp } from './undo.js';
 
 const NEXT = 'must be the `next` of an answer.';
 
@@ -77,24 +77,29 @@ async function undoAll(undo: Undo, operations: readonly SyncOperation[], after?:
   let unavailable: number | undefined = after === undefined ? 0 : undefined;
   for (const [index, operation] of left.entries()) {
     // The first is begun in any case, so that each request makes progress.
-    if (index > 0 && !undo.goesOn) return ended(String(operation.revision), left.slice(index), unavailable);
+    if (index > 0 && !undo.goesOn) return undo.result(restFrom(index));
     const event = await eventOf(undo, operation.revision);
     if (operation.kind === 'batch') {
-      await undoBatchOf(undo, event as RecordedEvent & BatchUpserted);
+      await undoBatchOf(undo, event as RecordedEvent & BatchUpserted, restFrom(index + 1));
       continue;
     }
     const behind = index === 0 ? record : undefined;
     const before = undo.done;
-    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, behind);
-    if (behind === undefined) unavailable = operation.records - total;
-    if (next === undefined) continue;
-    const rest = { ...operation, records: total - (undo.done - before) };
-    return ended(`${operation.revision}.${next}`, [rest, ...left.slice(index + 1)], unavailable);
+    const rest = (total: number, next: string | undefined, done: number): Rest => {
+      if (behind === undefined) unavailable = operation.records - total;
+      const later = restFrom(index + 1);
+      if (next === undefined) return later;
+      return { ...later, next: `${operation.revision}.${next}`, remaining: later.remaining + total - (done - before) };
+    };
+    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, behind, rest);
+    const ofThis = rest(total, next, undo.done);
+    if (next !== undefined) return undo.result(ofThis);
   }
-  return ended(undefined, [], unavailable);
+  return undo.result(restFrom(left.length));
 
-  function ended(next: string | undefined, rest: readonly SyncOperation[], unavailable?: number): UndoResult {
-    return undo.result({ next, unavailable, remaining: rest.reduce((sum, { records }) => sum + records, 0) });
+  function restFrom(index: number) {
+    const next = left[index] && String(left[index].revision);
+    return { next, unavailable, remaining: left.slice(index).reduce((sum, { records }) => sum + records, 0) };
   }
 }
 
@@ -105,9 +110,9 @@ async function eventOf({ commands, caller, assetType }: Undo, revision: Revision
   return event;
 }
 
-async function undoBatchOf(undo: Undo, event: RecordedEvent & BatchUpserted): Promise<void> {
+async function undoBatchOf(undo: Undo, event: RecordedEvent & BatchUpserted, rest: Rest): Promise<void> {
   const { commands, caller, assetType } = undo;
   const stream = tableStream(caller.tenant, assetType.name);
   const batch = await eventsOfBatch(commands, caller, stream, event);
-  await undo.piece(() => undoBatch(undo, batch));
+  await undo.piece(() => undoBatch(undo, batch, rest));
 }

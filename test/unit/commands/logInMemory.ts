@@ -1,8 +1,10 @@
 /** A log in memory, whose process may die before or after an append is stored; and what decisions read of its tables. */
 import { type Application, openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
-import { tableEffects } from '#app/domain/effects.js';
+import { effectsOf, tableEffects } from '#app/domain/effects.js';
+import { standardTables } from '#app/domain/identity/tenantTables.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
+import { KEYS } from '#app/domain/spaces.js';
 import { tableStream } from '#app/domain/streams.js';
 import {
   type EventToAppend,
@@ -10,9 +12,12 @@ import {
   type SliceRange,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
+import type { RowsQuery, SpaceRef } from '#app/ports/rowStore.js';
 import type { TableRef } from '#app/queries/records.js';
 import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
+
+const KNOWN = { orderModel: 'dyn_stock_order', assetTypes: standardTables('dyn_stock_order') };
 
 export class LogInMemory {
   readonly #streams = new Map<string, RecordedEvent[]>();
@@ -55,6 +60,9 @@ export class LogInMemory {
               .records.filter((record) => record.batchId !== batchId)
               .slice(0, count),
         },
+      },
+      rows: {
+        rows: async (_: SpaceRef, { ids }: RowsQuery) => ({ rows: ids.flatMap((id) => this.#keyUse(id) ?? []) }),
       },
       progress: { isTold: true, waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
@@ -105,6 +113,16 @@ export class LogInMemory {
     for (const event of events) stored.push({ ...event, stream, revision: stored.length, position: ++this.#position });
     this.#streams.set(stream, stored);
     return { revision: stored.length - 1, position: this.#position };
+  }
+
+  /** The row of an Idempotency-Key; each use begins it again. */
+  #keyUse(id: string) {
+    const events = [...this.#streams.values()].flat().toSorted((a, b) => a.position - b.position);
+    let data: string | undefined;
+    for (const effect of events.flatMap((event) => effectsOf(event, KNOWN).rows))
+      if (effect.kind === 'create' && effect.space === KEYS.name && effect.id === id)
+        data = JSON.stringify(effect.fields);
+    return data === undefined ? undefined : { id, data };
   }
 
   #table({ tenant, table }: TableRef) {

@@ -16,6 +16,7 @@ const STREAMS = {
   sync: 'sync-acme.dyn_item',
   erasures: 'log-erasures',
   users: 'users-acme',
+  request: `request-acme.${TEA.replaceAll('-', '')}0123`,
 };
 const known = { orderModel: 'dyn_stock_order', assetTypes: new Map(stockModel.map((type) => [type.name, type])) };
 const item = stockModel.find(({ name }) => name === 'dyn_item');
@@ -275,10 +276,53 @@ const cases: readonly Case[] = [
     [{ kind: 'redact', space: 'dyn_item', id: TEA, fields: { name: 'erased' } }],
   ],
   ['ErasureRecorded', 'erasures', { tenant: 'acme', userId: 7 }, []],
+  [
+    'RequestAccepted',
+    'request',
+    { body: 'hash', id: MINT, after: 3 },
+    [created('keys', TEA, { body: 'hash', subject: MINT, used_at: AT })],
+  ],
+  [
+    'RequestAnswered',
+    'request',
+    { id: MINT, record: { id: MINT, name: 'Mint' }, lists: { lines: [] } },
+    [{ kind: 'patch', space: 'keys', id: TEA, set: { subject: MINT, position: 70, counts: '{}' } }],
+  ],
+  [
+    'RequestAnswered',
+    'request',
+    { counts: { created: 2 }, operationId: '4', differences: [] },
+    [
+      {
+        kind: 'patch',
+        space: 'keys',
+        id: TEA,
+        set: { position: 70, counts: '{"created":2,"operationId":"4","differences":[]}' },
+      },
+    ],
+  ],
 ];
 
 test.each(cases)('%s', (type, stream, data, rows) => {
   expect(rowsOf(stream, type, data)).toEqual(rows);
+});
+
+test.each([
+  ['item', 'RecordCreated', { id: MINT, fields: {} }, { subject: MINT, counts: '{}' }, {}],
+  ['order', 'OrderCreated', { table: 'dyn_stock_order', fields: {}, status: 'saved' }, { subject: ORDER }, {}],
+  ['order', 'OrderPartAdded', { ...part, status: stayed }, { subject: PART }, {}],
+  ['item', 'TableCleanedUp', { batchId: 'b', deleted: 2 }, { counts: '{"deleted":2}' }, { counts: { deleted: 2 } }],
+] as const)('an event of %s with an Idempotency-Key notes its use: %s', (stream, type, data, use, more) => {
+  const event = eventOf(stream, type, data);
+  const key = { id: TEA, body: 'hash', ...more };
+  const [noted] = effectsOf({ ...event, metadata: { ...event.metadata, key } }, known).rows.slice(-1);
+  const fields = { body: 'hash', subject: null, revision: 4, position: 70, counts: '{}', used_at: AT, ...use };
+  expect(noted).toEqual(created('keys', TEA, fields));
+});
+
+test('the clean-up of a sync session is noted by the session', () => {
+  const [, noted] = rowsOf('item', 'TableCleanedUp', { batchId: session, deleted: 2 });
+  expect(noted).toMatchObject({ kind: 'create', space: 'keys', id: TEA, fields: { counts: '{"deleted":2}' } });
 });
 
 test('a tenant begins with the tables of its model and the spaces of the service', () => {

@@ -91,7 +91,7 @@ test('a slice has about a thousand rows, or one append, and shows what the one b
 });
 
 test('an event that makes nothing moves the position all the same', async () => {
-  acme.append('request-acme.1', { type: 'RequestAccepted', data: {} });
+  acme.append('users-acme', { type: 'SomethingNew', data: {} });
   await acme.apply();
   expect((await acme.rows.progress('acme'))?.position).toBe(2);
 });

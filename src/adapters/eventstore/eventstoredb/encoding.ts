@@ -32,6 +32,13 @@ const ownMetadata = z.object({
   traceparent: z.string().optional(),
   request: z.object({ method: z.string(), path: z.string() }).optional(),
   erasedLeaf: z.string().optional(),
+  key: z
+    .object({
+      id: z.string(),
+      body: z.string(),
+      counts: z.record(z.string(), z.union([z.number(), z.string()])).optional(),
+    })
+    .optional(),
   part: part.optional(),
 });
 

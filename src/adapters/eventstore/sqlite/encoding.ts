@@ -1,3 +1,4 @@
+import type { EventKey } from '../../../domain/keyUse.js';
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../everyStore.js';
 
@@ -32,7 +33,8 @@ type PackedMetadata = readonly [
   occurredAt: string,
   traceparent?: string | null,
   request?: readonly [method: string, path: string] | null,
-  erasedLeaf?: string,
+  erasedLeaf?: string | null,
+  key?: EventKey,
 ];
 
 /**
@@ -60,10 +62,12 @@ function packed({
   traceparent,
   request,
   erasedLeaf,
+  key,
 }: EventMetadata): PackedMetadata {
   const always = [tenant, actor, correlationId, causationId, occurredAt] as const;
-  if (erasedLeaf !== undefined)
-    return [...always, traceparent ?? null, request === undefined ? null : [request.method, request.path], erasedLeaf];
+  const asked = request === undefined ? null : ([request.method, request.path] as const);
+  if (key !== undefined) return [...always, traceparent ?? null, asked, erasedLeaf ?? null, key];
+  if (erasedLeaf !== undefined) return [...always, traceparent ?? null, asked, erasedLeaf];
   if (request !== undefined) return [...always, traceparent ?? null, [request.method, request.path]];
   return traceparent === undefined ? always : [...always, traceparent];
 }
@@ -71,10 +75,11 @@ function packed({
 /** Decodes a row to the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
   const packedMetadata: PackedMetadata = JSON.parse(row.metadata);
-  const [tenant, actor, correlationId, causationId, occurredAt, traceparent, request, erasedLeaf] = packedMetadata;
+  const [tenant, actor, correlationId, causationId, occurredAt, traceparent, request, erasedLeaf, key] = packedMetadata;
   const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version };
   const traced = typeof traceparent === 'string' ? { ...always, traceparent } : always;
-  const erased = erasedLeaf === undefined ? traced : { ...traced, erasedLeaf };
+  const erased = typeof erasedLeaf === 'string' ? { ...traced, erasedLeaf } : traced;
+  const keyed = key === undefined ? erased : { ...erased, key };
   return {
     id: uuidText(row.id),
     stream: row.stream,
@@ -82,7 +87,7 @@ export function decodeEvent(row: EventRow): RecordedEvent {
     position: row.position,
     type: row.type,
     data: JSON.parse(row.data),
-    metadata: request == null ? erased : { ...erased, request: { method: request[0], path: request[1] } },
+    metadata: request == null ? keyed : { ...keyed, request: { method: request[0], path: request[1] } },
   };
 }
 

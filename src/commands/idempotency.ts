@@ -1,0 +1,175 @@
+/**
+ * A request with an Idempotency-Key is carried out once, however often it is sent. The key is in the metadata of the events
+ * that it caused; each decision looks for it in the rows, so two processes cannot both use it on one stream (decision 0027).
+ */
+import { createHash } from 'node:crypto';
+import { v5 } from 'uuid';
+import type { RecordView } from '../domain/assetTypes/assetType.js';
+import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
+import { type EventKey, keyIdOf } from '../domain/keyUse.js';
+import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
+import { KEYS } from '../domain/spaces.js';
+import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import { RecordQueries, type TableRef } from '../queries/records.js';
+import type { FairQueue } from '../supervision/fairQueue.js';
+import { Pauses } from '../supervision/waiting.js';
+import { type Caller, type Commands, ValidationError } from './context.js';
+
+/** A request that may have a key. A key belongs to its client and table. */
+export type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
+
+/** What a request with the key has done. */
+export type KeyUse = {
+  readonly body: string;
+  /** Id of the record that it created, or of the order. */
+  readonly subject?: string;
+  /** Of its first event; unset if an earlier release carried it out. */
+  readonly revision?: Revision;
+  /** Of that event. Unset: an earlier release has begun the request, and not ended it. */
+  readonly position?: Position;
+  /** Names of an answer with their values. */
+  readonly counts: { readonly [name: string]: unknown };
+};
+
+/** The request was carried out before: nothing is written, and the use says what to answer. */
+class KeyUsedError extends Error {
+  override readonly name = 'KeyUsedError';
+  constructor(readonly use: KeyUse) {
+    super('The Idempotency-Key was used by this request before.');
+  }
+}
+
+export type Once<Answer> = Answer & { readonly isReplayed?: boolean };
+
+/**
+ * @param run gets the caller with the key, and appends as that caller
+ * @param answerOf what was done before; undefined when it was nothing
+ * @throws ValidationError when the key was used for another body; what `run` throws, which leaves the key free
+ */
+export async function once<Answer extends object>(
+  commands: KeyReads & { readonly streamChanges: FairQueue },
+  caller: Caller,
+  { table, key, body }: Keyed,
+  run: (caller: Caller) => Promise<Answer>,
+  answerOf: (use: KeyUse) => Promise<Answer | undefined> | Answer | undefined,
+): Promise<Once<Answer>> {
+  if (key === undefined) return run(caller);
+  const keyed = { ...caller, key: { id: idOf(caller, table, key), body: await hashOf(body) } };
+  const answered = async (use: KeyUse): Promise<Once<Answer> | undefined> => {
+    const answer = await answerOf(use);
+    return answer && { ...answer, isReplayed: true };
+  };
+  const work = async (): Promise<Once<Answer>> => {
+    const use = await useOf(commands, keyed);
+    const before = use && (await answered(use));
+    if (before !== undefined) return before;
+    try {
+      return await run(keyed);
+    } catch (error) {
+      const meanwhile = error instanceof KeyUsedError ? await answered(error.use) : undefined;
+      if (meanwhile === undefined) throw error;
+      return meanwhile;
+    }
+  };
+  return commands.streamChanges.run(keyed.key.id, work, caller.deadline, caller.actor.id);
+}
+
+/** Whether a request with the key was carried out, so that a repetition has an answer. */
+export async function isUsed(commands: KeyReads, caller: Caller, { table, key }: { table: string; key: string }) {
+  return (await useOfKey(commands, caller.tenant, idOf(caller, table, key))) !== undefined;
+}
+
+/** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
+export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
+  if (caller.key === undefined || caller.key.goesOn === true) return;
+  const use = await useOf(commands, caller);
+  if (use?.position !== undefined) throw new KeyUsedError(use);
+}
+
+/**
+ * The id of the order that the key creates; each use of the key, a day after the one before, has its own.
+ * @param firstEvent of an order
+ * @throws KeyUsedError; ValidationError
+ */
+export async function orderIdOf(
+  { now }: Pick<Commands, 'now'>,
+  key: EventKey,
+  firstEvent: (orderId: string) => Promise<RecordedEvent | undefined>,
+): Promise<string> {
+  for (let generation = 0; ; generation += 1) {
+    const id = v5(String(generation), Buffer.from(key.id.replaceAll('-', ''), 'hex'));
+    const first = await firstEvent(id);
+    if (first === undefined) return id;
+    const { metadata, revision, position } = first;
+    if (isOver(metadata.occurredAt, now())) continue;
+    const use = { body: metadata.key?.body ?? '', subject: id, revision, position, counts: {} };
+    throw new KeyUsedError(sameBody(use, key));
+  }
+}
+
+/** A record as it was at a position, or as it is; undefined if there is none. */
+export async function recordAt(
+  { rows, directory }: Pick<Commands, 'rows' | 'directory'>,
+  table: TableRef,
+  id: string,
+  position: Position | undefined,
+): Promise<RecordView | undefined> {
+  const text = await new RecordQueries(rows, directory, position).get(table, id);
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+/** @throws ValidationError for a request that has a key and an id of its own choice: either is enough */
+export function refuseChosenId({ key }: Caller, { id }: Pick<RecordInput, 'id'>): void {
+  if (key === undefined || id === undefined) return;
+  const message = 'With an Idempotency-Key the service chooses the id: leave out one of the two.';
+  throw new ValidationError({ id: [message] });
+}
+
+type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };
+
+/** @throws ValidationError when the key was used for another body */
+async function useOf(commands: KeyReads, { tenant, key }: Caller): Promise<KeyUse | undefined> {
+  const use = key && (await useOfKey(commands, tenant, key.id));
+  return use && key && sameBody(use, key);
+}
+
+/** @param id of the key, or of a sync session whose clean-up is asked for */
+export async function useOfKey({ rows, now }: KeyReads, tenant: string, id: string): Promise<KeyUse | undefined> {
+  const [row] = (await rows?.rows({ tenant, space: KEYS.name }, { ids: [id], keys: [] }))?.rows ?? [];
+  if (row === undefined) return undefined;
+  const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
+  return isOver(usedAt, now()) ? undefined : { ...use, counts: JSON.parse(counts) };
+}
+
+function sameBody(use: KeyUse, key: EventKey): KeyUse {
+  if (use.body === key.body) return use;
+  const message = 'The key was sent with another body; a new request needs a new key.';
+  throw new ValidationError({ 'Idempotency-Key': [message] });
+}
+
+const HOUR_MS = 3_600_000;
+
+const isOver = (usedAt: string, now: string): boolean =>
+  Date.parse(now) - Date.parse(usedAt) >= IDEMPOTENCY_KEY_HOURS * HOUR_MS;
+
+function idOf({ actor }: Caller, table: string, key: string): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([actor.kind, actor.id, table, key]))
+    .digest('hex');
+  return keyIdOf(hash);
+}
+
+/** Bodies that differ only in the order of members have one hash. Yields to other requests while it works. */
+async function hashOf(body: unknown): Promise<string> {
+  const sorted = (_: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  const hash = createHash('sha256');
+  const pauses = new Pauses();
+  for (const part of Array.isArray(body) ? body : [body]) {
+    hash.update(JSON.stringify(part, sorted) ?? 'null');
+    if (pauses.isDue()) await pauses.take();
+  }
+  return hash.digest('base64url');
+}

@@ -1,0 +1,56 @@
+/** What the log says of requests with an Idempotency-Key, for rows of the space `keys` (decision 0027). */
+import type { Fields } from './assetTypes/fieldTypes.js';
+import { isSyncId, uuidOfSync } from './referenceTable/sync.js';
+import { parseStream } from './streams.js';
+
+/** A request with an Idempotency-Key, as its events name it. */
+export type EventKey = {
+  readonly id: string;
+  /** Hash of the request's body. */
+  readonly body: string;
+  /** What its answer counts, and where an undo goes on; unset where the event says it. */
+  readonly counts?: { readonly [name: string]: number | string | undefined } | undefined;
+};
+
+type KeyedEvent = {
+  readonly stream: string;
+  readonly type: string;
+  readonly data: unknown;
+  readonly revision: number;
+  readonly position: number;
+  readonly metadata: { readonly occurredAt: string; readonly key?: EventKey | undefined };
+};
+
+/** The id of a key: 128 bits of the hash of caller, table and key. @param hash in hex */
+export const keyIdOf = (hash: string): string =>
+  hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+/** The use of the event's key; that of a sync session's id where the event is the session's clean-up. */
+export function useOf(event: KeyedEvent): { readonly id: string; readonly fields: Fields } | undefined {
+  const { stream, type, revision, position, metadata } = event;
+  const data = event.data as { readonly id?: string; readonly batchId?: string; readonly deleted?: number };
+  const { batchId = '', deleted } = data;
+  const isCommit = type === 'TableCleanedUp' && isSyncId(batchId);
+  const key = isCommit ? { id: uuidOfSync(batchId), body: batchId, counts: { deleted } } : metadata.key;
+  if (key === undefined) return undefined;
+  const { category, rest } = parseStream(stream);
+  const subject = data.id ?? (category === 'order' ? rest : null);
+  const counts = JSON.stringify(key.counts ?? {});
+  return {
+    id: key.id,
+    fields: { body: key.body, subject, revision, position, counts, used_at: metadata.occurredAt },
+  };
+}
+
+/** Of `RequestAccepted`, which earlier releases wrote first: the record that it was to create. */
+export function acceptedUse({ data, metadata }: KeyedEvent): Fields {
+  const { body, id } = data as { readonly body: string; readonly id: string };
+  return { body, subject: id, used_at: metadata.occurredAt };
+}
+
+/** Of `RequestAnswered`, which has the answer. The record that it shows is read from the past of its table. */
+export function answeredUse({ data, position }: KeyedEvent): Fields {
+  const { id, record: _, lists: __, left: ___, counts, ...told } = data as { readonly [name: string]: unknown };
+  const set = { position, counts: JSON.stringify({ ...(counts as object | undefined), ...told }) };
+  return typeof id === 'string' ? { ...set, subject: id } : set;
+}
