@@ -1,6 +1,6 @@
 /** A subscription to `$all` without a filter: what is stored, then what is new. */
 import { once } from 'node:events';
-import { setImmediate as eventLoopTurn, setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import streams, { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerWritableStream } from '@grpc/grpc-js';
@@ -18,12 +18,9 @@ export class AllSubscription {
   readonly #cancelled: Promise<unknown>;
   /** Position from which on nothing has been sent. */
   #next: number;
-  readonly #delayMs: () => number;
 
-  /** @param delayMs how late new events are sent */
-  constructor(log: DoubleLog, call: ReadCall, options: ReadReq.Options, delayMs: () => number) {
+  constructor(log: DoubleLog, call: ReadCall, options: ReadReq.Options) {
     this.#log = log;
-    this.#delayMs = delayMs;
     this.#call = call;
     this.#next = firstPosition(log, options);
     this.#cancelled = once(call, 'cancelled');
@@ -45,7 +42,6 @@ export class AllSubscription {
       } else {
         live = true;
         await Promise.race([growth, this.#cancelled]);
-        if (this.#delayMs() > 0) await wait(this.#delayMs(), undefined, { ref: false });
       }
     }
     unsubscribe();

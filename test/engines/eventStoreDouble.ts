@@ -38,8 +38,6 @@ export class EventStoreDouble {
   #port = 0;
   #frozen = false;
   readonly appends: DoubleAppends;
-  /** Subscriptions send new events so many milliseconds late. */
-  feedDelayMs = 0;
 
   /** @param membership of a node of a cluster, whose nodes share one log */
   constructor(
@@ -134,7 +132,7 @@ export class EventStoreDouble {
     call.write(confirmation());
     if (refused)
       call.emit('error', failure(status.INVALID_ARGUMENT, '', {}, 'Trying to read from an invalid position.'));
-    else void new AllSubscription(this.log, call, options, () => this.feedDelayMs).run();
+    else void new AllSubscription(this.log, call, options).run();
   }
 
   #readStream(call: ReadCall, options: ReadReq.Options): void {

@@ -63,11 +63,15 @@ describe('a log that hangs', () => {
   let log: EventStoreDouble;
   beforeAll(async () => {
     log = await EventStoreDouble.start();
-    await start({ EVENTSTORE_URL: log.url });
+    await start({ EVENTSTORE_URL: log.url, LOG_LEVEL: 'info' });
   });
   afterAll(async () => {
     await service.dispose();
     await log.dispose();
+  });
+
+  it('the start says that several machines need MongoDB', () => {
+    expect(service.log).toMatch(/processes on several machines need MONGODB_URL as well/);
   });
 
   it('a create may have been written, a change that could not read its order was not, and reads go on', async () => {

@@ -141,7 +141,8 @@ export class Feed {
     const fail = (error?: Error): void => void subscription.destroy(error);
     const release = server.onReplaced(fail);
     const looking = setInterval(() => void this.#look(live).catch(fail), LOOK_MS);
-    closing.addEventListener('abort', () => fail(), { once: true });
+    const close = (): void => fail();
+    closing.addEventListener('abort', close);
     try {
       for await (const { event } of subscription) {
         const added = event && live.add(event);
@@ -154,6 +155,7 @@ export class Feed {
     } finally {
       release();
       clearInterval(looking);
+      closing.removeEventListener('abort', close);
       // Rejects for a subscription that was never made; nothing to end then.
       void subscription.unsubscribe().catch(() => undefined);
     }
