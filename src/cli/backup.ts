@@ -5,50 +5,49 @@
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Command } from 'commander';
 import { z } from 'zod';
 import { backUpSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
-import { type Config, readConfig, version } from '../config.js';
-import { LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
+import { readConfig, version } from '../config.js';
+import { KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
+import { command } from './command.js';
 import { CliError } from './errors.js';
 import { type LogProof, proofOf } from './logProof.js';
-import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
+import { columns, withProgressBar } from './terminal.js';
 
-export function backupCommand(): Command {
-  const definition = new Command('backup')
-    .description(
-      'Copy the event log and the keys into a directory that only you can read, while the service runs. With EVENTSTORE_URL the log is backed up on its server, and only the keys here.',
-    )
-    .argument('<directory>', 'made if it is missing; each backup needs its own');
-  return withJson(definition, 'DATA_DIR=data dynamic-assets backup backup/2026-11-22').action(backUp);
-}
-
-async function backUp(given: string, output: JsonOption): Promise<void> {
-  const config = readConfig(process.env);
-  const directory = resolve(given);
-  const isEmbedded = config.EVENTSTORE_URL === undefined;
-  if (isEmbedded && !existsSync(join(config.DATA_DIR, LOG_FILE)))
-    throw new CliError(`There is no ${join(config.DATA_DIR, LOG_FILE)}.`);
-  for (const name of [LOG_FILE, KEYS, DESCRIPTION])
-    if (existsSync(join(directory, name)))
-      throw new CliError(`${directory} holds ${name} already; name another directory.`);
-  const draft = join(directory, DRAFT);
-  await rm(draft, { recursive: true, force: true });
-  await mkdir(draft, { recursive: true, mode: 0o700 });
-  // The log first: the keys copied after it include every key that seals something in it.
-  const log = isEmbedded ? await copyLog(config, draft) : undefined;
-  const files = [...(isEmbedded ? [LOG_FILE] : []), ...(await copyKeysAndId(config.DATA_DIR, draft)), DESCRIPTION];
-  const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
-  await writePrivately(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
-  await putInPlace(draft, directory, files);
-  await noteBackup(config.DATA_DIR, description.made_at);
-  printResult(output, { directory, files, ...(log && { log }) }, [
+export const backup = command({
+  name: 'backup',
+  about:
+    'Copy the event log and the keys into a directory that only you can read, while the service runs. With EVENTSTORE_URL the log is backed up on its server, and only the keys here.',
+  example: 'DATA_DIR=data dynamic-assets backup backup/2026-11-22',
+  argument: ['<directory>', 'made if it is missing; each backup needs its own'],
+  async run(_, given) {
+    const { DATA_DIR, EVENTSTORE_URL } = readConfig(process.env);
+    const directory = resolve(given);
+    const original = EVENTSTORE_URL === undefined ? join(DATA_DIR, LOG_FILE) : undefined;
+    if (original !== undefined && !existsSync(original)) throw new CliError(`There is no ${original}.`);
+    for (const name of [LOG_FILE, KEYS, DESCRIPTION])
+      if (existsSync(join(directory, name)))
+        throw new CliError(`${directory} holds ${name} already; name another directory.`);
+    const draft = join(directory, DRAFT);
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { recursive: true, mode: 0o700 });
+    // The log first: the keys copied after it include every key that seals something in it.
+    if (original !== undefined) await backUpSqliteEventStore(original, join(draft, LOG_FILE));
+    const log = original === undefined ? undefined : await proofOfFile(draft);
+    const files = [...(log ? [LOG_FILE] : []), ...(await copyKeysAndId(DATA_DIR, draft)), DESCRIPTION];
+    const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
+    await writePrivately(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
+    await putInPlace(draft, directory, files);
+    await noteBackup(DATA_DIR, description.made_at);
+    return { directory, files, ...(log && { log }) };
+  },
+  lines: ({ directory, files, log }) => [
     ...files.map((file) => join(directory, file)),
     ...(log === undefined ? [NOT_HERE] : logLines(log)),
-    ...(config.SECRETS_KEY === undefined ? [] : ['SECRETS_KEY is not part of it: keep it as well.']),
-  ]);
-}
+    ...(process.env.SECRETS_KEY ? ['SECRETS_KEY is not part of it: keep it as well.'] : []),
+  ],
+});
 
 const NOT_HERE = 'The event log is on its own server, and is backed up there (docs/engines.md, "EventStoreDB").';
 
@@ -58,12 +57,6 @@ export const logLines = ({ events, appends, streams, sha256 }: LogProof): string
     ['events', `${events} of ${appends} appends in ${streams} streams`],
     ['SHA-256', sha256],
   ]);
-
-/** Copies the log as of one moment, and proves the copy. */
-async function copyLog(config: Pick<Config, 'DATA_DIR'>, draft: string): Promise<LogProof> {
-  await backUpSqliteEventStore(join(config.DATA_DIR, LOG_FILE), join(draft, LOG_FILE));
-  return proofOfFile(draft);
-}
 
 /** Proves the log in this directory. Its write-ahead log is merged into the file. */
 export async function proofOfFile(directory: string): Promise<LogProof> {
@@ -97,7 +90,6 @@ async function putInPlace(draft: string, directory: string, files: readonly stri
 }
 
 export const LOG_FILE = 'events.db';
-export const KEYS = 'keys';
 const DESCRIPTION = 'backup.json';
 /** Backup and restore prepare their files here. Remains of a killed run are replaced. */
 export const DRAFT = 'draft.part';

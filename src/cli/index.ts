@@ -1,26 +1,44 @@
 #!/usr/bin/env node
-/** The command line `dynamic-assets`: one file or folder for each command. */
+/** The command line `dynamic-assets`: a table of commands, and what comes before and after each. */
 import { Command } from 'commander';
 import { commit, version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
-import { auditCommand } from './audit.js';
-import { backupCommand } from './backup.js';
-import { clientCommand } from './client.js';
-import { configCommand } from './config.js';
-import { consoleCommand } from './console.js';
-import { doctorCommand } from './doctor/command.js';
+import { auditCommands } from './audit.js';
+import { backup } from './backup.js';
+import { doctor } from './doctor.js';
 import { loadEnvironmentFile, refuseUnknownSettings } from './environment.js';
-import { eraseCommand } from './erase.js';
+import { erase } from './erase.js';
 import { CliError, report, UsageError, unfitNode } from './errors.js';
-import { keysCommand } from './keys.js';
-import { migrateCommand } from './migrate.js';
-import { withExample } from './output.js';
-import { projectionsCommand } from './projections.js';
-import { restoreCommand } from './restore.js';
-import { startCommand } from './start.js';
-import { tenantCommand } from './tenant.js';
-import { userCommand } from './user.js';
-import { webhookCommand } from './webhook.js';
+import { installationCommands } from './installation.js';
+import { migrate } from './migrate.js';
+import { projectionCommands } from './projections.js';
+import { restore } from './restore.js';
+import { start } from './start.js';
+import { tenantCommands } from './tenants.js';
+
+const COMMANDS = [
+  start,
+  ...tenantCommands,
+  ...installationCommands,
+  ...projectionCommands,
+  backup,
+  restore,
+  migrate,
+  erase,
+  ...auditCommands,
+  doctor,
+];
+
+const GROUPS: { readonly [name: string]: string } = {
+  tenant: 'Make, list and delete tenants, and set their quotas and guards.',
+  client: 'Make API clients.',
+  user: 'Add users of the platform, and give them new passwords.',
+  webhook: 'Make webhooks; hold, resume and seal again those of the whole installation.',
+  keys: 'Rotate the keys that sign access tokens.',
+  projections:
+    'Show, verify and rebuild the rows of tenants, which all reads are answered from, and retry parked ones.',
+  audit: 'Evidence: checkpoints, the verification that the event log was not changed, and orders for a dispute.',
+};
 
 makeFilesPrivate();
 
@@ -51,25 +69,19 @@ function program(): Command {
     .version(build === undefined ? version() : `${version()} (${build})`)
     .addHelpText(
       'after',
-      '\nSettings are environment variables: see "dynamic-assets start --help" and "dynamic-assets config".',
+      '\nSettings are environment variables: see "dynamic-assets start --help" and "dynamic-assets config".\n\nExample:\n  $ dynamic-assets start',
     )
-    .hook('preAction', () => refuseUnknownSettings())
-    .addCommand(startCommand())
-    .addCommand(tenantCommand())
-    .addCommand(clientCommand())
-    .addCommand(userCommand())
-    .addCommand(webhookCommand())
-    .addCommand(keysCommand())
-    .addCommand(projectionsCommand())
-    .addCommand(backupCommand())
-    .addCommand(restoreCommand())
-    .addCommand(migrateCommand())
-    .addCommand(eraseCommand())
-    .addCommand(auditCommand())
-    .addCommand(doctorCommand())
-    .addCommand(configCommand())
-    .addCommand(consoleCommand());
-  return withExample(root, 'dynamic-assets start');
+    .hook('preAction', () => refuseUnknownSettings());
+  const groups = new Map<string, Command>();
+  for (const { name, definition } of COMMANDS) {
+    const [first = '', second] = name.split(' ');
+    if (second !== undefined && !groups.has(first)) {
+      groups.set(first, new Command(first).description(GROUPS[first] ?? ''));
+      root.addCommand(groups.get(first) ?? root);
+    }
+    (groups.get(first) ?? root).addCommand(definition);
+  }
+  return root;
 }
 
 /** Leaves exit codes to `report`. */

@@ -1,97 +1,92 @@
 /** The command `migrate`: copies one event log into another, append by append, in log order, with all ids. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
-import { zonedDateTime } from '../domain/assetTypes/valueSchemas.js';
-import { parseStream, tenantStream } from '../domain/streams.js';
-import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
+import { InvalidArgumentError } from 'commander';
+import { ErasedEvents, withoutErasedBytes } from '../audit/erasedEvents.js';
+import { newId, now } from '../commands/clock.js';
+import { toAppend } from '../commands/writeStream.js';
+import { ERASURES_STREAM, parseStream, tenantStream } from '../domain/streams.js';
+import { erasuresOf } from '../ports/erasures.js';
+import {
+  type AppendResult,
+  type EventStore,
+  type EventToAppend,
+  type RecordedEvent,
+  storeWith,
+} from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
 import { heldWebhooks, holdWebhooks } from '../service/webhooks.js';
-import { endedBefore } from './endedOrders.js';
-import { sealErased, withErasedRemoved } from './erasedCopy.js';
+import { command, flag, list, type Option, required } from './command.js';
 import { CliError, UsageError } from './errors.js';
 import { type Append, appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
-import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
-
-type MigrateOptions = JsonOption & {
-  readonly from: string;
-  readonly to: string;
-  readonly without?: readonly string[];
-  readonly before?: string;
-  readonly archive?: string;
-  readonly erase?: true;
-};
+import { operator } from './operator.js';
+import { withProgressBar } from './terminal.js';
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;
 
-export function migrateCommand(): Command {
-  const definition = new Command('migrate')
-    .description(
-      'Copy the event log to another engine, and prove that both are equal. Stop the service first. Start an interrupted run again to continue it.',
-    )
-    .requiredOption('--from <place>', PLACES, place)
-    .requiredOption('--to <place>', `${PLACES}; empty, or from an interrupted run`, place)
-    .option(
-      '--without <list>',
-      'comma-separated deleted tenants to leave out; only their names are copied',
-      commaSeparated,
-    )
-    .option(
-      '--before <time>',
-      'leave out orders that have ended before this time, with their deliveries; they go into the archive',
-    )
-    .option('--archive <directory>', 'data directory for what --before leaves out')
-    .option('--erase', 'leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy');
-  const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
-  return withJson(definition, example).action(migrate);
-}
+const place = (meaning = ''): Option<string> => ({
+  ...required(
+    '<place>',
+    `a data directory, the URL of an EventStoreDB, or env:<variable> with the URL, as for one with a password${meaning}`,
+  ),
+  parse(given) {
+    // All users of the machine could read it.
+    if (/^[^/@]*:\/\/[^/@]*:[^/@]*@/.test(given))
+      throw new InvalidArgumentError(
+        'Others can see a password on the command line. Set EVENTSTORE_URL to the URL, and write env:EVENTSTORE_URL here.',
+      );
+    if (!given.startsWith('env:')) return given;
+    const url = process.env[given.slice('env:'.length)] ?? '';
+    if (!isUrl(url)) throw new InvalidArgumentError('That variable holds no URL of an EventStoreDB.');
+    return url;
+  },
+});
 
-const PLACES =
-  'a data directory, the URL of an EventStoreDB, or env:<variable> with the URL, as for one with a password';
-
-/** @throws InvalidArgumentError for a password, which all users of the machine could read */
-function place(text: string): string {
-  if (/^[^/@]*:\/\/[^/@]*:[^/@]*@/.test(text))
-    throw new InvalidArgumentError(
-      'Others can see a password on the command line. Set EVENTSTORE_URL to the URL, and write env:EVENTSTORE_URL here.',
-    );
-  if (!text.startsWith('env:')) return text;
-  const url = process.env[text.slice('env:'.length)] ?? '';
-  if (!isUrl(url)) throw new InvalidArgumentError('That variable holds no URL of an EventStoreDB.');
-  return url;
-}
-
-async function migrate({ from, to, without = [], before, archive, erase, ...output }: MigrateOptions): Promise<void> {
-  if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
-  const time = archiveTime(before, archive, [from, to]);
-  if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
-  const uses: DirectoryUse[] = [];
-  let source: EventStore | undefined;
-  try {
-    // Concurrent writes of a service would be missing, or in the way.
-    for (const place of [from, to, ...(archive === undefined ? [] : [archive])].filter((each) => !isUrl(each)))
-      uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
-    source = await open(from);
-    if (erase) source = await withErasedRemoved(source, true);
-    const isCopied = await allBut(source, without);
-    keepHeld(from, to);
-    if (time === undefined || archive === undefined) {
-      const report = await copyInto(source, to, isCopied, erase);
-      printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
-    } else {
-      const parts = await copyInParts(source, { to, archive, time, isCopied, erase });
-      const lines = [...sentences(parts.archived, from, archive), ...sentences(parts.kept, from, to)];
-      const whole = `Together they are the ${parts.whole.events} events of the source, whose SHA-256 is ${parts.whole.sha256}`;
-      printResult(output, { from: shown(from), to: shown(to), archive, ...parts }, [...lines, whole]);
+export const migrate = command({
+  name: 'migrate',
+  about:
+    'Copy the event log to another engine, and prove that both are equal. Stop the service first. Start an interrupted run again to continue it.',
+  example: 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"',
+  options: {
+    from: place(),
+    to: place('; empty, or from an interrupted run'),
+    without: list('<list>', 'comma-separated deleted tenants to leave out; only their names are copied'),
+    erase: flag('leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy'),
+  },
+  async run({ from, to, without = [], erase }) {
+    if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
+    if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
+    const uses: DirectoryUse[] = [];
+    let source: EventStore | undefined;
+    try {
+      // Concurrent writes of a service would be missing, or in the way.
+      for (const each of [from, to].filter((each) => !isUrl(each)))
+        uses.push(await useDirectory(resolve(each), { what: 'dynamic-assets migrate', alone: true }));
+      source = await open(from);
+      if (erase) source = await withErasedRemoved(source);
+      const isCopied = await allBut(source, without);
+      keepHeld(from, to);
+      return { from: shown(from), to: shown(to), ...(await copyInto(source, to, isCopied, erase)) };
+    } finally {
+      await source?.close();
+      for (const use of uses) use.release();
     }
-  } finally {
-    await source?.close();
-    for (const use of uses) use.release();
-  }
-}
+  },
+  lines: ({ from, to, copied, events, appends, streams, sha256, erased }) => [
+    `${copied} events copied from ${from} to ${to}.`,
+    `Both hold ${events} events of ${appends} appends in ${streams} streams, in the same order.`,
+    `SHA-256 of both: ${sha256}`,
+    ...(erased === undefined
+      ? []
+      : [
+          `Both without erased values: ${erased} events of the copy have lost some. The hashes of their leaves stay, so checkpoints hold.`,
+          'The source, its backups and files of rows beside it still have the values: remove them.',
+        ]),
+  ],
+});
 
 /** A copy of a copy whose webhooks are held holds them as well. */
 function keepHeld(from: string, to: string): void {
@@ -100,49 +95,12 @@ function keepHeld(from: string, to: string): void {
   if (held !== undefined) holdWebhooks({ DATA_DIR: to }, held.why);
 }
 
-/** An Idempotency-Key may name an order for so long. */
-const MIN_AGE_MS = 48 * 3_600_000;
-
-/** @returns the time as the log writes it; undefined without an archive. @throws UsageError, CliError */
-function archiveTime(
-  before: string | undefined,
-  archive: string | undefined,
-  others: readonly string[],
-): string | undefined {
-  if ((before === undefined) !== (archive === undefined)) throw new UsageError('--before and --archive go together.');
-  if (before === undefined || archive === undefined) return undefined;
-  if (isUrl(archive)) throw new UsageError('--archive names a data directory.');
-  if (others.map(placeOf).includes(placeOf(archive))) throw new CliError('--archive names a place of its own.');
-  const time = zonedDateTime.safeParse(before);
-  if (!time.success) throw new UsageError('--before is a time with its zone, such as 2026-01-01T00:00:00Z.');
-  if (Date.now() - Date.parse(time.data) < MIN_AGE_MS) throw new UsageError('--before is at least two days ago.');
-  return time.data;
-}
-
-type Parting = {
-  readonly to: string;
-  readonly archive: string;
-  readonly time: string;
-  readonly isCopied: Selection;
-  readonly erase: true | undefined;
+type CopyReport = LogProof & {
+  /** Events that this run wrote; an earlier run may have written others. */
+  readonly copied: number;
+  /** Events of the copy that have lost values; undefined without --erase. */
+  readonly erased?: number;
 };
-
-/** @throws CliError if the parts are not the whole */
-async function copyInParts(source: EventStore, { to, archive, time, isCopied, erase }: Parting) {
-  const hasEnded = await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
-    endedBefore(source, time, (at, head) => onProgress(at, head, { step: 'find ended orders' })),
-  );
-  // Its log does not know what was erased, so what it has must not need to.
-  const toArchive = await withErasedRemoved(source, false);
-  const archived = await copyInto(toArchive, archive, (stream) => isCopied(stream) && hasEnded(stream));
-  const kept = await copyInto(source, to, (stream) => isCopied(stream) && !hasEnded(stream), erase);
-  const whole = await proofOf(source, () => undefined, isCopied);
-  const isWhole = (['events', 'appends', 'streams'] as const).every(
-    (each) => archived[each] + kept[each] === whole[each],
-  );
-  if (!isWhole) throw new CliError('The two parts are not the whole source. Do not use them.');
-  return { kept, archived, whole };
-}
 
 /** @param erase whether the source is read without what is erased, and the copy is sealed as it is then */
 async function copyInto(source: EventStore, to: string, isSelected: Selection, erase?: true): Promise<CopyReport> {
@@ -173,41 +131,22 @@ async function allBut(source: EventStore, without: readonly string[]): Promise<S
   };
 }
 
-const isUrl = (place: string): boolean => /^(esdb|kurrentdb)(\+discover)?:\/\//.test(place);
+const isUrl = (given: string): boolean => /^(esdb|kurrentdb)(\+discover)?:\/\//.test(given);
 
-const placeOf = (place: string): string => (isUrl(place) ? place : resolve(place));
+const placeOf = (given: string): string => (isUrl(given) ? given : resolve(given));
 
 /** Without user and password. */
-const shown = (place: string): string => (isUrl(place) ? place.replace(/^([^/]*\/\/)[^@]*@/, '$1') : place);
+const shown = (given: string): string => (isUrl(given) ? given.replace(/^([^/]*\/\/)[^@]*@/, '$1') : given);
 
-async function open(place: string): Promise<EventStore> {
-  const config = { DATA_DIR: resolve(place), DURABILITY: 'full' } as const;
-  if (isUrl(place)) return openStoredLog({ ...config, EVENTSTORE_URL: place });
+async function open(given: string): Promise<EventStore> {
+  const config = { DATA_DIR: resolve(given), DURABILITY: 'full' } as const;
+  if (isUrl(given)) return openStoredLog({ ...config, EVENTSTORE_URL: given });
   await prepareDataDirectory(config);
   return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
 }
 
-const sentences = ({ copied, events, appends, streams, sha256, erased }: CopyReport, from: string, to: string) => [
-  `${copied} events copied from ${shown(from)} to ${shown(to)}.`,
-  `Both hold ${events} events of ${appends} appends in ${streams} streams, in the same order.`,
-  `SHA-256 of both: ${sha256}`,
-  ...(erased === undefined
-    ? []
-    : [
-        `Both without erased values: ${erased} events of the copy have lost some. The hashes of their leaves stay, so checkpoints hold.`,
-        'The source, its backups and files of rows beside it still have the values: remove them.',
-      ]),
-];
-
 type Step = 'compare' | 'copy' | 'prove source' | 'prove copy' | 'seal';
-type OnProgress = (step: Step, position: Position, head: Position) => void;
-
-type CopyReport = LogProof & {
-  /** Events that this run wrote; an earlier run may have written others. */
-  readonly copied: number;
-  /** Events of the copy that have lost values; undefined without --erase. */
-  readonly erased?: number;
-};
+type OnProgress = (step: Step, position: number, head: number) => void;
 
 type CopyTarget = {
   readonly log: EventStore;
@@ -292,7 +231,7 @@ class Writer {
 
   async write({ stream, events }: Append): Promise<void> {
     const last = this.revisions.get(stream);
-    const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
+    const sent = this.#target.log.append(stream, events.map(copyOf), last ?? 'no-stream');
     this.revisions.set(stream, (last ?? -1) + events.length);
     // The error is thrown at `finish`; until then it must not end the process.
     sent.catch(() => undefined);
@@ -307,7 +246,7 @@ class Writer {
   }
 }
 
-const toAppend = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
+const copyOf = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
 
 async function prove(
   source: EventStore,
@@ -329,4 +268,40 @@ async function prove(
     );
   }
   return copy;
+}
+
+/** The log, read without what is erased in it. Types of events that have erased values have one version alone. */
+export async function withErasedRemoved(log: EventStore): Promise<EventStore> {
+  const { erasures } = await erasuresOf(log);
+  const removed = (event: RecordedEvent): RecordedEvent => withoutErasedBytes(erasures, event);
+  return storeWith(log, {
+    async *subscribe(options) {
+      for await (const slice of log.subscribe(options)) yield { ...slice, events: slice.events.map(removed) };
+    },
+  });
+}
+
+/** @returns how many events of the log have lost values */
+export async function sealErased(
+  log: EventStore,
+  onProgress: (position: number, head: number) => void,
+): Promise<number> {
+  const { erasures } = await erasuresOf(log);
+  const erased = new ErasedEvents(erasures);
+  const head = await log.head();
+  const ending = new AbortController();
+  let index = 0;
+  if (head > 0)
+    for await (const { events, position } of log.subscribe({ after: 0, signal: ending.signal })) {
+      for (const event of events) erased.add(event, index++);
+      onProgress(Math.min(position, head), head);
+      if (position >= head) break;
+    }
+  ending.abort();
+  const data = erased.seal();
+  if (data !== undefined) {
+    const [event] = toAppend({ newId }, operator(''), now(), [{ type: 'ErasedBytesRemoved', data }]);
+    if (event !== undefined) await log.append(ERASURES_STREAM, [event], 'any');
+  }
+  return erased.found().events;
 }

@@ -1,127 +1,108 @@
-/** The commands `projections`: list, verify, rebuild and retry the rows of tenants. */
-import { Command } from 'commander';
-import { readConfig } from '../config.js';
-import { isGood, type JobReport, type JobRequest, type RowDifference } from '../ports/rowJobs.js';
+/** The rows of tenants, which all reads are answered from: how far they are, and work on them. */
+import type { Config } from '../config.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { tenantOf } from '../domain/tenantOf.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import { isGood, type JobReport, type JobRequest } from '../ports/rowJobs.js';
+import type { RowReads, TenantProgress } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
-import { openRowReads } from '../service/engines.js';
-import { EXIT_FAILURE, interruptible } from './errors.js';
-import { refuseMissingLog, withTenant, withTenants } from './operator.js';
-import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
-import { rowsNow } from './rowsNow.js';
+import { keptCheckpoint, openRowReads } from '../service/engines.js';
+import { command, required, text } from './command.js';
+import { interruptible } from './errors.js';
+import { requireTenant, type Tools, withLog } from './operator.js';
 import { withRowJobs } from './rowWork.js';
+import { columns, withProgressBar } from './terminal.js';
 
-export function projectionsCommand(): Command {
-  return new Command('projections')
-    .description(
-      'Show, verify and rebuild the rows of tenants, which all reads are answered from, and retry parked ones.',
-    )
-    .addCommand(listCommand())
-    .addCommand(
-      jobCommand(
-        'verify',
-        'Apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
-      ),
-    )
-    .addCommand(
-      jobCommand(
-        'rebuild',
-        'Fill a copy of the rows from the event log beside the live ones, then swap it in. No webhook is sent again.',
-      ),
-    )
-    .addCommand(retryCommand());
-}
+const list = command({
+  name: 'projections list',
+  about: 'Show how far the rows of each tenant are, and which tenants are parked or being filled.',
+  example: 'dynamic-assets projections list',
+  run: () => withLog(rowsNow),
+  lines: ({ head, position, behind, tenants }) => [
+    `The log is at position ${head}, and the rows are at ${position}: ${behind} behind.`,
+    '',
+    ...columns([
+      ['TENANT', 'STATE', 'POSITION', 'ROWS', 'LACKS EVENTS SINCE'],
+      ...tenants.map((each) => [
+        each.tenant,
+        each.state,
+        String(each.position),
+        String(each.rows),
+        each.lacksSince ?? '-',
+      ]),
+    ]),
+    ...tenants.flatMap(({ tenant, parked }) =>
+      parked === undefined
+        ? []
+        : ['', parkedSentence({ tenant, ...parked }), `  ${parked.error}`, `  ${afterFix(tenant)}`],
+    ),
+  ],
+});
 
-function listCommand(): Command {
-  const definition = new Command('list').description(
-    'Show how far the rows of each tenant are, and which tenants are parked or being filled.',
-  );
-  return withJson(definition, 'dynamic-assets projections list').action(list);
-}
+type Outcome = { readonly ok: boolean; readonly rows: number; readonly reports: readonly JobReport[] };
 
-async function list(options: JsonOption): Promise<void> {
-  const config = readConfig(process.env);
-  const found = await withTenants(async (all, { commands: { eventStore } }) => {
-    const rows = await openRowReads({ ...config, READER_THREADS: 1 });
-    try {
-      return await rowsNow(
-        config,
-        { eventStore, rows },
-        all.map(({ name }) => name),
+const failure = ({ ok }: Outcome): string | undefined => (ok ? undefined : '');
+
+const OF_ONE = text('<name>', 'only what belongs to this tenant');
+const NO_TENANT = 'There is no tenant.';
+
+const verify = command({
+  name: 'projections verify',
+  about:
+    'Apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
+  example: 'dynamic-assets projections verify --tenant acme',
+  options: { tenant: OF_ONE },
+  run: ({ tenant }) => workOn({ kind: 'verify', tenant }),
+  lines: ({ reports }) => linesOf(reports, NO_TENANT),
+  failure,
+});
+
+const rebuild = command({
+  name: 'projections rebuild',
+  about: 'Fill a copy of the rows from the event log beside the live ones, then swap it in. No webhook is sent again.',
+  example: 'dynamic-assets projections rebuild --tenant acme',
+  options: { tenant: OF_ONE },
+  run: ({ tenant }) => workOn({ kind: 'rebuild', tenant }),
+  lines: ({ reports }) => linesOf(reports, NO_TENANT),
+  failure,
+});
+
+const retry = command({
+  name: 'projections retry',
+  about: 'Retry a tenant that is parked at an event that could not be applied.',
+  example: 'dynamic-assets projections retry --tenant acme',
+  options: { tenant: required('<name>', 'the tenant') },
+  run: ({ tenant }) => workOn({ kind: 'retry', tenant }),
+  lines: ({ reports }) => linesOf(reports, 'Nothing is parked there.'),
+  failure,
+});
+
+export const projectionCommands = [list, verify, rebuild, retry];
+
+const workOn = (request: JobRequest): Promise<Outcome> =>
+  withLog(async (tools) => {
+    if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
+    const reports: JobReport[] = [];
+    const onReport = (report: JobReport): void => void reports.push(report);
+    const work = (signal: AbortSignal) =>
+      withRowJobs(tools, signal, (run) =>
+        withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) => {
+          const told = {
+            onReport,
+            onProgress: ({ done, of, tenant }: { done: number; of: number; tenant: string }) =>
+              onProgress(done, of, { tenant }),
+          };
+          return run(request, told, signal);
+        }),
       );
-    } finally {
-      await rows.close();
-    }
-  }, config);
-  const { head, position: shown, behind, tenants } = found;
-  const lines = tenants.map(({ tenant, position, state, rows, lacksSince = '-' }) => [
-    tenant,
-    state,
-    ...[position, rows].map(String),
-    lacksSince,
-  ]);
-  const parked = tenants.flatMap(({ tenant, parked: why }) =>
-    why === undefined ? [] : ['', parkedSentence({ tenant, ...why }), `  ${why.error}`, `  ${afterFix(tenant)}`],
-  );
-  const table = columns([['TENANT', 'STATE', 'POSITION', 'ROWS', 'LACKS EVENTS SINCE'], ...lines]);
-  const place = `The log is at position ${head}, and the rows are at ${shown}: ${behind} behind.`;
-  printResult(options, found, [place, '', ...table, ...parked]);
-}
+    await interruptible(work, () => 'What is not reported is as it was. The next one can begin at once.');
+    return { ok: reports.every(isGood), rows: reports.reduce((sum, { rows }) => sum + rows, 0), reports };
+  });
 
-type ScopeOptions = JsonOption & { readonly tenant?: string };
+const linesOf = (reports: readonly JobReport[], nothingDone: string): readonly string[] =>
+  reports.length === 0 ? [nothingDone] : reports.flatMap(linesOfReport);
 
-function jobCommand(kind: 'verify' | 'rebuild', description: string): Command {
-  const definition = new Command(kind)
-    .description(description)
-    .option('--tenant <name>', 'only what belongs to this tenant');
-  return withJson(definition, `dynamic-assets projections ${kind} --tenant acme`).action((options: ScopeOptions) =>
-    workOn({ kind, ...(options.tenant === undefined ? {} : { tenant: options.tenant }) }, options),
-  );
-}
-
-type RetryOptions = JsonOption & { readonly tenant: string };
-
-function retryCommand(): Command {
-  const definition = new Command('retry')
-    .description('Retry a tenant that is parked at an event that could not be applied.')
-    .requiredOption('--tenant <name>', 'the tenant');
-  return withJson(definition, 'dynamic-assets projections retry --tenant acme').action((options: RetryOptions) =>
-    workOn({ kind: 'retry', tenant: options.tenant }, options),
-  );
-}
-
-const NOTHING_DONE = {
-  retry: 'Nothing is parked there.',
-  verify: 'There is no tenant.',
-  rebuild: 'There is no tenant.',
-};
-
-async function workOn(request: JobRequest, options: JsonOption): Promise<void> {
-  const config = readConfig(process.env);
-  refuseMissingLog(config);
-  if (request.tenant !== undefined) await withTenant(request.tenant, async () => undefined);
-  const reports: JobReport[] = [];
-  const work = (signal: AbortSignal) =>
-    withRowJobs(config, signal, (run) =>
-      withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
-        run(
-          request,
-          {
-            onProgress: ({ done, of, tenant }) => onProgress(done, of, { tenant }),
-            onReport: (report) => void reports.push(report),
-          },
-          signal,
-        ),
-      ),
-    );
-  await interruptible(work, () => 'What is not reported is as it was. The next one can begin at once.');
-  const isWhole = reports.every(isGood);
-  const rows = reports.reduce((sum, report) => sum + report.rows, 0);
-  const lines = reports.length === 0 ? [NOTHING_DONE[request.kind]] : reports.flatMap(linesOf);
-  printResult(options, { ok: isWhole, rows, reports }, lines);
-  if (!isWhole) process.exitCode = EXIT_FAILURE;
-}
-
-function linesOf(report: JobReport): readonly string[] {
+function linesOfReport(report: JobReport): readonly string[] {
   const { tenant, outcome, position, rows, seconds, differences, more, error = '' } = report;
   const size = `${rows} rows, ${seconds.toFixed(1)} s`;
   switch (outcome) {
@@ -132,7 +113,7 @@ function linesOf(report: JobReport): readonly string[] {
     case 'different':
       return [
         `${tenant}: ${differences.length + more} differences from the log at position ${position}; ${size}.`,
-        ...differences.map(differenceText),
+        ...differences.map(({ space, kind, id, is }) => `  ${space}, ${kind} ${id}: ${is}`),
         ...(more === 0 ? [] : [`  and ${more} more`]),
       ];
     case 'goes_on':
@@ -144,4 +125,74 @@ function linesOf(report: JobReport): readonly string[] {
   }
 }
 
-const differenceText = ({ space, kind, id, is }: RowDifference): string => `  ${space}, ${kind} ${id}: ${is}`;
+type TenantNow = TenantProgress & {
+  readonly tenant: string;
+  /** When its first event was written that the rows lack (ISO 8601); undefined: they lack none, or are parked. */
+  readonly lacksSince?: string;
+};
+
+export type RowsNow = {
+  readonly head: Position;
+  /** The rows of all tenants show the log up to here, but those of parked ones. */
+  readonly position: Position;
+  readonly behind: number;
+  readonly tenants: readonly TenantNow[];
+};
+
+const NO_ROWS: TenantProgress = { position: 0, state: 'filling', rows: 0 };
+
+type Sources = {
+  readonly eventStore: Pick<EventStore, 'head' | 'subscribe'>;
+  readonly rows: Pick<RowReads, 'progress'>;
+};
+
+/** How far the rows are, by what is stored with them: the same beside a running service and without one. */
+export async function rowsNow({ config, eventStore, tenants: known }: Tools): Promise<RowsNow> {
+  const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+  try {
+    return await rowsOf(config, { eventStore, rows }, (await known()).all);
+  } finally {
+    await rows.close();
+  }
+}
+
+async function rowsOf(config: Config, { eventStore, rows }: Sources, names: readonly Tenant[]): Promise<RowsNow> {
+  const head = await eventStore.head();
+  // Before the progress of tenants: they are there by then.
+  const applied = Math.min((await keptCheckpoint(config))?.position ?? 0, head);
+  const found = new Map<string, TenantProgress>();
+  for (const { name } of names) found.set(name, (await rows.progress(name)) ?? NO_ROWS);
+  const lacking = await firstLacking(eventStore, found, applied, head);
+  const firsts = [...lacking.values()].map(({ position }) => position - 1);
+  const position = Math.min(head, ...firsts);
+  const tenants = [...found].map(([tenant, progress]): TenantNow => {
+    const first = lacking.get(tenant);
+    return { tenant, ...progress, ...(first === undefined ? {} : { lacksSince: first.since }) };
+  });
+  return { head, position, behind: head - position, tenants };
+}
+
+type Lacking = { readonly position: Position; readonly since: string };
+
+/** Of each tenant that is not parked, the first event up to `head` that its rows lack. */
+async function firstLacking(
+  eventStore: Sources['eventStore'],
+  tenants: ReadonlyMap<string, TenantProgress>,
+  after: Position,
+  head: Position,
+): Promise<ReadonlyMap<string, Lacking>> {
+  const lacking = new Map<string, Lacking>();
+  const reading = new AbortController();
+  if (after >= head) return lacking;
+  for await (const { events, position: readTo } of eventStore.subscribe({ after, signal: reading.signal })) {
+    for (const event of events) {
+      const tenant = tenantOf(event) ?? '';
+      const { state, position } = tenants.get(tenant) ?? { state: 'parked', position: 0 };
+      if (state === 'parked' || event.position <= position || event.position > head || lacking.has(tenant)) continue;
+      lacking.set(tenant, { position: event.position, since: event.metadata.occurredAt });
+    }
+    if (readTo >= head) break;
+  }
+  reading.abort();
+  return lacking;
+}

@@ -3,37 +3,34 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { signingKeysNow } from '../commands/identity/signingKeys.js';
-import type { Config } from '../config.js';
-import { signerOf } from '../domain/identity/signingKeys.js';
-import type { EventStore } from '../ports/eventStore.js';
 import { JOB_OUTCOMES, type JobRequest, type RunRowJob } from '../ports/rowJobs.js';
 import { Progress } from '../projections/progress.js';
 import { useDirectory, usersOf } from '../service/directoryUse.js';
 import { openRowReads } from '../service/engines.js';
 import { startRowsThread } from '../service/rowsThread.js';
-import { tokensOfCommand } from '../service/tokens.js';
 import { CliError } from './errors.js';
-import { type OperatorTools, operator, withEventStore, withToolsOn } from './operator.js';
+import { operatorLink } from './installation.js';
+import type { Tools } from './operator.js';
 
 const LOOK_MS = 100;
 
 /** Runs `work` with what does jobs on rows. @throws CliError where the running service cannot be asked; errors of the work */
 export async function withRowJobs<T>(
-  config: Config,
+  tools: Tools,
   signal: AbortSignal,
   work: (run: RunRowJob) => Promise<T>,
 ): Promise<T> {
-  const users = await usersOf(config.DATA_DIR);
+  const { DATA_DIR } = tools.config;
+  const users = await usersOf(DATA_DIR);
   const address = users.find((user) => user.address !== undefined)?.address;
   if (address !== undefined) {
-    const session = await withToolsOn(config, (tools) => signedIn(config, address, tools));
+    const session = await signedIn(tools, address);
     return work((...asked) => askService(session, ...asked));
   }
   if (users.length > 0) throw new CliError(`${users.map(({ shown }) => shown).join(' and ')} uses the data directory.`);
-  const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections', alone: true });
+  const use = await useDirectory(DATA_DIR, { what: 'dynamic-assets projections', alone: true });
   try {
-    return await withEventStore(config, (eventStore) => withOwnThread(config, { eventStore, signal }, work));
+    return await withOwnThread(tools, signal, work);
   } finally {
     use.release();
   }
@@ -41,15 +38,15 @@ export async function withRowJobs<T>(
 
 /** Follows the log here, up to its end as it is now. @throws the reason of the signal */
 async function withOwnThread<T>(
-  config: Config,
-  { eventStore, signal }: { readonly eventStore: EventStore; readonly signal: AbortSignal },
+  { config, eventStore }: Tools,
+  signal: AbortSignal,
   work: (run: RunRowJob) => Promise<T>,
 ): Promise<T> {
   const rows = await openRowReads({ ...config, READER_THREADS: 1 });
   const progress = new Progress(rows, { isTold: true });
   const log = pino({ level: 'silent' });
-  const onNews: Parameters<typeof startRowsThread>[1]['onNews'] = (news) => progress.tell(news);
-  const thread = startRowsThread({ ...config, acceptLog: false }, { eventStore, log, tracer: undefined, onNews });
+  const around = { eventStore, log, tracer: undefined, onNews: progress.tell.bind(progress) };
+  const thread = startRowsThread({ ...config, acceptLog: false }, around);
   try {
     const head = await eventStore.head();
     while (progress.position < head || progress.filling().size > 0) {
@@ -70,15 +67,11 @@ async function withOwnThread<T>(
 
 type Session = { readonly address: string; readonly host: string; readonly token: string };
 
-async function signedIn(config: Config, address: string, { commands }: OperatorTools): Promise<Session> {
-  const stored = await signingKeysNow(commands);
-  if (signerOf(stored) === undefined) throw new CliError('There is no key yet that signs in: start the service once.');
-  const link = await tokensOfCommand(config, stored, commands.secretBox).issueOperatorLink(operator('').actor.id);
-  const service = { address, host: `${config.OPERATOR_HOST}:${new URL(address).port}`, token: '' };
-  const { token } = z
-    .object({ token: z.string() })
-    .parse(await ask(service, 'POST', '/sessions', { token: link.token }));
-  return { ...service, token };
+async function signedIn(tools: Tools, address: string): Promise<Session> {
+  const link = await operatorLink(tools);
+  const service = { address, host: `${tools.config.OPERATOR_HOST}:${new URL(address).port}`, token: '' };
+  const opened = await ask(service, 'POST', '/sessions', { token: link.token });
+  return { ...service, ...z.object({ token: z.string() }).parse(opened) };
 }
 
 const report = z.object({

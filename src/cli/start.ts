@@ -1,64 +1,58 @@
+/** The command `start`. */
 import { once } from 'node:events';
-import { Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import { ConflictError } from '../commands/context.js';
 import { type Config, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
-import { settingsHelp } from './config.js';
-import { commaSeparated, printLines, withExample } from './output.js';
-import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
-import type { OpenedTenant } from './tenant.js';
+import { command, commaSeparated, flag, parsed } from './command.js';
+import { DEMO_TENANT, openDemoTenant } from './demo.js';
+import { settingsHelp } from './installation.js';
+import type { OpenedTenant } from './tenants.js';
+import { printLines } from './terminal.js';
 
-export function startCommand(): Command {
-  const definition = new Command('start')
-    .description('Start the service. SIGINT or SIGTERM stops it after the requests in flight.')
-    .option(
-      '--role <list>',
-      `roles of this process, separated by commas: ${ROLES.join(', ')} (default: all)`,
-      rolesOption,
-    )
-    .option(
-      '--accept-log',
+export const start = command({
+  name: 'start',
+  about: 'Start the service. SIGINT or SIGTERM stops it after the requests in flight.',
+  example: 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start',
+  options: {
+    role: parsed('<list>', `roles of this process, separated by commas: ${ROLES.join(', ')} (default: all)`, rolesIn),
+    acceptLog: flag(
       'accept a different event log than before: rows are made again from it, and its open webhook deliveries are sent',
-    )
-    .option(
-      '--demo',
+    ),
+    demo: flag(
       `make a tenant "${DEMO_TENANT}" with sample data if the embedded event log is empty, and print its credentials`,
-    )
-    .addHelpText('after', `\n${settingsHelp()}`);
-  return withExample(definition, 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start').action(start);
-}
+    ),
+  },
+  notes: `\n${settingsHelp()}\n`,
+  async run({ role: roles = new Set(ROLES), acceptLog, demo: isDemo }) {
+    const config = readConfig(process.env);
+    const log = pino(
+      { level: config.LOG_LEVEL, timestamp: stdTimeFunctions.isoTime },
+      destination({ dest: 2, sync: true }),
+    );
+    // Loaded only here, so that other commands start fast.
+    const { startService } = await import('../main.js');
+    // A bare localhost means the sample tenant if it exists; otherwise such requests stay 404.
+    const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
+    const service = await startService(settings, log, roles, acceptLog);
+    const signal = nextSignal();
+    const address = shownAddress(service.address);
+    const demo = isDemo ? await openDemoTenantOnce(service, config) : undefined;
+    printLines(`Listening on ${address}`);
+    if (demo !== undefined) printLines(...welcome(address, demo));
+    else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
+    log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
+    await stopOrGiveUp(service, log);
+  },
+});
 
-function rolesOption(text: string): ReadonlySet<Role> {
-  const names = commaSeparated(text);
+function rolesIn(given: string): ReadonlySet<Role> {
+  const names = commaSeparated(given);
   const roles = ROLES.filter((role) => names.includes(role));
-  if (names.length === 0 || names.some((name) => !roles.some((role) => role === name))) {
+  if (names.length === 0 || names.some((name) => !roles.some((role) => role === name)))
     throw new InvalidArgumentError(`It must be one or more of ${ROLES.join(', ')}.`);
-  }
   return new Set(roles);
-}
-
-type StartOptions = { readonly role?: ReadonlySet<Role>; readonly acceptLog?: boolean; readonly demo?: boolean };
-
-async function start({ role: roles = new Set(ROLES), acceptLog, demo: isDemo = false }: StartOptions): Promise<void> {
-  const config = readConfig(process.env);
-  const log = pino(
-    { level: config.LOG_LEVEL, timestamp: stdTimeFunctions.isoTime },
-    destination({ dest: 2, sync: true }),
-  );
-  // Loaded only here, so that other commands start fast.
-  const { startService } = await import('../main.js');
-  // A bare localhost means the sample tenant if it exists; otherwise such requests stay 404.
-  const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
-  const service = await startService(settings, log, roles, acceptLog);
-  const signal = nextSignal();
-  const address = shownAddress(service.address);
-  const demo = isDemo ? await openDemoTenantOnce(service, config) : undefined;
-  printLines(`Listening on ${address}`);
-  if (demo !== undefined) printLines(...welcome(address, demo));
-  else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
-  log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
-  await stopOrGiveUp(service, log);
 }
 
 const NO_TENANT =

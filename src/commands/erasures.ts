@@ -79,7 +79,7 @@ export async function eraseUser(
   if (!state.isKnown) throw new NotFoundError(`There never was a user ${userId}.`);
   if (state.isThere)
     throw new ConflictError(
-      `The user ${userId} can still sign in: remove the user first ("dynamic-assets user remove").`,
+      `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
   await noteErasure(commands, caller, { type: 'DataErased', data: { userId, fields: USER_FIELDS, reason } });
   await recordErasure(commands, caller, { tenant: caller.tenant, userId });

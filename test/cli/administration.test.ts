@@ -1,6 +1,4 @@
 /** Tenants, API clients, users and webhooks on the command line, beside a running service: what is made can be used at once. */
-import { createHmac } from 'node:crypto';
-import { z } from 'zod';
 import { Receiver } from '../acceptance/receiver.js';
 import { ApiClient, at, textAt } from './apiClient.js';
 import { type RunningCli, Workplace } from './cli.js';
@@ -11,7 +9,6 @@ const NAMES = ['--first-name', 'Eva', '--last-name', 'Smit'];
 const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
 const SESSION = '/api/v1/platform/session';
 const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'];
-const UNKNOWN = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
 
 let workplace: Workplace;
 let receiver: Receiver;
@@ -76,7 +73,7 @@ describe('tenant', () => {
 });
 
 describe('client', () => {
-  it('create gives the scopes asked for, list shows no secret, remove ends the tokens at once', async () => {
+  it('create gives the scopes asked for, and a token at once', async () => {
     const made = await json('client', 'create', ...OF, '--name', 'ERP', '--scopes', 'read:reference_data');
     const scopes = ['read:reference_data'];
     expect(made).toEqual({ client_id: expect.any(String), client_secret: expect.any(String), scopes });
@@ -84,18 +81,11 @@ describe('client', () => {
     const api = apiOf();
     await api.useClientCredentials({ clientId: id, clientSecret });
     await api.request('GET', ITEMS);
-    const listed = await json('client', 'list', ...OF);
-    expect(listed).toContainEqual({ client_id: id, name: 'ERP', scopes, created_at: expect.stringMatching(/Z$/) });
-    const { stdout } = await run('client', 'list', ...OF);
-    expect(stdout).toMatch(new RegExp(`^${id} +ERP +.*read:reference_data$`, 'm'));
-    expect(`${JSON.stringify(listed)}${stdout}`).not.toMatch(/secret|das_/i);
-    expect(await json('client', 'remove', ...OF, '--id', id)).toEqual({ client_id: id, removed: true });
-    await expect(api.request('GET', ITEMS)).rejects.toThrow('was answered 401');
   });
 });
 
 describe('user', () => {
-  it('create, set-password and remove: old passwords and sessions end at once', async () => {
+  it('create and set-password: old passwords and sessions end at once', async () => {
     const made = await json('user', 'create', ...OF, ...EVA, ...NAMES, '--roles', 'validator,auditor');
     const shown = { id: 2, email: 'eva@acme.example', roles: ['validator', 'auditor'] };
     expect(made).toEqual({ ...shown, password: expect.any(String) });
@@ -106,12 +96,7 @@ describe('user', () => {
     expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 0, answer: { changed: true } });
     await expect(session.request('GET', SESSION)).rejects.toThrow('was answered 401');
     await expect(signedIn('eva@acme.example', textAt(made, 'password'))).rejects.toThrow('was answered 401');
-    const other = await signedIn('eva@acme.example', chosen);
-    const listed = { ...shown, first_name: 'Eva', last_name: 'Smit', locale: 'en' };
-    expect(await json('user', 'list', ...OF)).toContainEqual(listed);
-    expect(await json('user', 'remove', ...OF, ...EVA)).toMatchObject({ removed: true });
-    await expect(other.request('GET', SESSION)).rejects.toThrow('was answered 401');
-    expect((await run('user', 'list', ...OF)).stdout).not.toContain('eva@');
+    await signedIn('eva@acme.example', chosen);
   });
 
   it.each([
@@ -126,48 +111,11 @@ describe('user', () => {
   });
 });
 
-describe('webhook', () => {
-  const SECRET = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  let hook: { readonly id: string; readonly secret: string };
-  const ofHook = (command: string, ...more: string[]) => ['webhook', command, ...OF, '--id', hook.id, ...more];
-  const shown = async () => (await json('webhook', 'list', ...OF)) as readonly object[];
-
-  beforeAll(async () => {
-    const custom = ['--events', 'order.approved', '--custom-data', '{"warehouse":"north"}'];
-    const made = await json(...createWebhook(receiver.url('/orders?key=hidden')), '--name', 'Real', ...custom);
-    hook = z.strictObject({ id: z.string(), secret: z.string() }).parse(made);
-    expect(hook.secret).toEqual(SECRET);
-  });
-
-  it('list shows no secret; rotate shows a new one, promote makes it the only one', async () => {
-    const one = { id: hook.id, name: 'Real', events: ['order.approved'], enabled: true, disabled: null };
-    expect(await shown()).toMatchObject([{ ...one, rotating: false }]);
-    const { stdout } = await run('webhook', 'list', ...OF);
-    expect(stdout).toMatch(new RegExp(`^ID +STATE +NAME +URL\n${hook.id} +enabled +Real +https:`));
-    expect(stdout).not.toMatch(/whsec|v1\./);
-    expect(await json(...ofHook('rotate'))).toEqual({ id: hook.id, secret: SECRET });
-    expect(await shown()).toMatchObject([{ rotating: true }]);
-    expect(await run(...ofHook('rotate'))).toMatchObject({ code: 1, stderr: expect.stringContaining('is under way') });
-    expect(await json(...ofHook('promote'))).toEqual({ id: hook.id, rotating: false });
-    const { secret } = Object(await json(...ofHook('rotate')));
-    expect((await run(...ofHook('promote'))).stdout).toBe('The new secret is the only one now.\n');
-    hook = { ...hook, secret };
-  });
-
-  it('test sends a signed example once, and says what came of it', async () => {
-    receiver.reply('/orders?key=hidden', (nth) => ({ status: nth === 1 ? 204 : 503, body: nth === 1 ? '' : 'down' }));
-    const { code, stdout } = await run(...ofHook('test'));
-    expect(stdout).toMatch(/^webhook +Real, 127\.0\.0\.1:\d+\nstatus +204\ntook +\d+ ms\n$/);
-    expect(code).toBe(0);
-    const [call] = await receiver.received('/orders?key=hidden', 1);
-    const signature = createHmac('sha256', hook.secret).update(String(call?.body)).digest('hex');
-    expect(call?.headers).toMatchObject({ signature, 'webhook-replay': 'test', 'webhook-event': 'order.approved' });
-    const failed = await run(...ofHook('test', '--event', 'order.created', '--json'));
-    const outcome = { ok: false, status: 503, reason: 'HTTP 503', response_body: 'down' };
-    expect(JSON.parse(failed.stdout)).toMatchObject({ id: hook.id, event: 'order.created', ...outcome });
-    expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not accept it: HTTP 503\n' });
-    for (const each of [stdout, failed.stdout, failed.stderr]) expect(each).not.toMatch(/hidden|whsec/);
-  });
+it('webhook create shows the secret that signs', async () => {
+  const custom = ['--events', 'order.approved', '--custom-data', '{"warehouse":"north"}'];
+  const made = await json(...createWebhook(receiver.url('/orders')), '--name', 'Real', ...custom);
+  const secret = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(made).toEqual({ id: expect.any(String), secret });
 });
 
 it.each<[number, readonly string[], string | RegExp]>([
@@ -178,16 +126,8 @@ it.each<[number, readonly string[], string | RegExp]>([
   [1, createWebhook('http://erp.example/'), /^The url field .*HTTPS.*\n$/],
   [1, createWebhook('https://10.0.0.1/'), /^The url field must lead to a public address on an allowed port\..*\n$/],
   [1, [...createWebhook('https://127.0.0.1/'), '--custom-data', '{"a":["\\ud800"]}'], 'well-formed Unicode text'],
-  [1, ['webhook', 'promote', ...OF, '--id', UNKNOWN], /^There is no webhook .*\n$/],
-  [1, ['webhook', 'test', ...OF, '--id', UNKNOWN], /^There is no webhook .*\n$/],
-  [1, ['user', 'remove', ...OF, '--email', 'admin@acme.example'], 'This is the last admin'],
-  [2, ['webhook', 'enable', ...OF], "'--id <id>'"],
-  [2, ['webhook', 'deliveries', ...OF, '--state', 'lost'], 'Allowed choices are'],
-  [2, ['webhook', 'deliveries', ...OF, '--limit', '0'], '--limit'],
-  [2, ['client', 'list', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
-  [2, ['webhook', 'list', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
-  [2, ['client', 'remove', ...OF, '--id', 'x'], /^There is no API client x\. There is: [0-9a-f-]{36}.*\n$/],
-  [2, ['user', 'remove', ...OF, '--email', 'x@y.example'], 'There is: admin@acme.example'],
+  [2, ['client', 'create', '--name', 'E', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
+  [2, ['user', 'set-password', ...OF, '--email', 'x@y.example'], 'There is: admin@acme.example'],
 ])('what cannot be done ends with %i, a message and no output: %j', async (expected, command, message) => {
   const { code, stdout, stderr } = await run(...command);
   expect(stderr).toEqual(

@@ -51,13 +51,6 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   expect(changed.stdout).toContain('the first 2 are those that were signed (0 of 1 checkpoints hold)');
 });
 
-test('an event has a proof: the first one that is asked for signs a checkpoint', async () => {
-  const id = change('');
-  expect(await workplace.json(['audit', 'proof', id])).toMatchObject({
-    data: { leaf: expect.stringContaining(id), proof: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\nindex 2\n/) },
-  });
-});
-
 test.each([
   ['a checkpoint that was changed', (note: string) => note.replace(/\n(\d+)\n/, '\n1$1\n'), 'was changed'],
   ['no checkpoint', () => 'nothing', 'This is no signed note.'],

@@ -1,4 +1,4 @@
-/** The story of an order, and its export for a dispute, as an operator, an auditor and a third party use them. */
+/** The export of an order for a dispute, as an operator, an auditor and a third party use them. */
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -72,24 +72,6 @@ async function howToCheck(directory: string, beginning: string): Promise<string>
 
 const run = (directory: string, commands: string) =>
   spawnSync('sh', ['-c', commands], { cwd: directory, encoding: 'utf8' });
-
-it('audit order prints all that happened, and nothing that a terminal obeys', async () => {
-  const { code, stdout, stderr } = await workplace.run(['audit', 'order', order, '--tenant', 'acme']);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(
-    /0 {2}\d{4}-.*OrderCreatedWithParts by First API client \(client\): new → pending_validation\n/,
-  );
-  expect(stdout).toContain('problem, by the records of now: lines.1.quantity: The quantity must be more than 0.');
-  expect(stdout).toContain(
-    'OrderStatusChanged by First API client (client): pending_validation → submit_failed (reported)',
-  );
-  for (const hidden of HIDDEN) expect(stdout).not.toContain(hidden);
-  expect(await workplace.json(['audit', 'order', order, '--tenant', 'acme'])).toMatchObject({
-    data: [{ event: 'OrderCreatedWithParts' }, { event: 'OrderStatusChanged', is_report: true }],
-  });
-  const unknown = await workplace.run(['audit', 'order', order.replace(/^./, 'f'), '--tenant', 'acme']);
-  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('The tenant acme has no order') });
-});
 
 describe('an export', () => {
   let directory: string;

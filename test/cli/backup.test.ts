@@ -55,7 +55,7 @@ it('is put in the place of what is there only when told, and while nobody uses i
   });
   expect(await workplace.run(['restore', 'one', '--replace'])).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/\.db is in use\. Stop the service first\.\n$/),
+    stderr: expect.stringMatching(/is in use by a service with all roles .*: stop it first/),
   });
   await place.withApi(service, (api) => place.create(api, 0));
   await service.stop();

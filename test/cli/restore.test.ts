@@ -46,8 +46,8 @@ test('a copy made by hand with its write-ahead log is put back as well', async (
     await copyFile(within('data', name), within('by-hand', name));
   await service.stop();
   await workplace.json(['restore', 'by-hand'], { DATA_DIR: 'elsewhere' });
-  expect(await readFile(within('elsewhere', 'log-id'), 'utf8')).toBe(await readFile(within('data', 'log-id'), 'utf8'));
   expect(await place.total(await workplace.start({ DATA_DIR: 'elsewhere' }))).toBe(1);
+  expect(await readFile(within('elsewhere', 'log-id'), 'utf8')).toBe(await readFile(within('data', 'log-id'), 'utf8'));
 });
 
 test('with EVENTSTORE_URL: keys and the id of the log; what fits no such installation is refused', async () => {

@@ -106,7 +106,7 @@ describe('a name that is no setting', () => {
 
 it.each([
   ['tenant list', 'There is no event log in '],
-  ['client list --tenant acme', 'There is no event log in '],
+  ['client create --name ERP --tenant acme', 'There is no event log in '],
   ['projections rebuild', 'There is no event log in '],
   ['doctor', ''],
   ['tenant create Acme! --order-model dyn_stock_order', 'The name must be 1 to 40 lower-case letters'],

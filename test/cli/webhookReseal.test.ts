@@ -2,7 +2,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { newId, now } from '#app/commands/clock.js';
 import type { SecretBox } from '#app/commands/context.js';
+import { stageWebhookSecret } from '#app/commands/webhooks/secrets.js';
 import { Directory } from '#app/directory/directory.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
@@ -40,8 +42,20 @@ async function makeWebhook(tenant: string, environment: Environment): Promise<Sh
 }
 
 async function rotate(tenant: string, id: string, environment: Environment): Promise<string> {
-  const staged = await workplace.json(['webhook', 'rotate', '--tenant', tenant, '--id', id], environment);
-  return shown.parse(staged).secret;
+  const eventStore = await openSqliteEventStore({ file: join(workplace.directory, 'data', 'events.db') });
+  try {
+    const secretBox = createSecretBox(Buffer.from(environment.SECRETS_KEY?.split(',')[0] ?? '', 'base64'));
+    const commands = { eventStore, directory: { waitFor: async () => undefined }, now, newId, secretBox };
+    const caller = {
+      tenant,
+      actor: { kind: 'operator', id: 'test' },
+      correlationId: newId(),
+      causationId: newId(),
+    } as const;
+    return (await stageWebhookSecret(commands, caller, id)).secret;
+  } finally {
+    await eventStore.close();
+  }
 }
 
 /** Of tenant acme two webhooks, one in rotation, and of tenant other one; under these keys. */
@@ -92,7 +106,6 @@ it.each([['without a service'], ['beside a service']])('%s: all secrets stay, un
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No key of this process opens the key/) });
   const lost = await workplace.json(['keys', 'rotate', '--lost-secrets-key'], withKeys(LOST));
   expect(lost).toMatchObject({ revoked: [expect.any(String)] });
-  expect(await workplace.json(['keys', 'list'])).toMatchObject([{ signs: true, verifies_until: null }]);
 });
 
 it('a secret that no key opens is named, with exit code 1; all others are sealed again, and none is shown', async () => {

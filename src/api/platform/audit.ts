@@ -31,7 +31,7 @@ export const audit: Resource = {
       id: 'platformGetEventProof',
       summary: 'Proves that an event is in the log, as a signed checkpoint says',
       description:
-        'Programs in docs/snippets check the answer without this service, with the key that the operator gives: `dynamic-assets audit keys`. Events of users, API clients and webhooks hold secrets: only the operator can prove them. 503 while the service makes the tree.',
+        'Programs in docs/snippets check the answer without this service, with the key that the operator gives: `dynamic-assets audit keys`. Events of users, API clients and webhooks hold secrets: no proof of them is given out. 503 while the service makes the tree.',
       allow: 'adminsAndAuditors',
       work: 'costly',
       query: parametersIn(proofQuery),

@@ -7,7 +7,7 @@ import { createRecord } from '../commands/records.js';
 import { upsertBatch } from '../commands/referenceTables/synchronize.js';
 import { assetTypeOf, tenantOf } from '../commands/tables.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type OpenedTenant, openTenant, placeholderEmail } from './tenant.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from './tenants.js';
 
 export const DEMO_TENANT = 'demo';
 

@@ -1,9 +1,42 @@
-/** Reads secrets from the terminal or a pipe. They are never arguments, which all users of the system could see. */
+/** What commands exchange with a terminal: lines of text, progress, and secrets, which are never arguments that all users of the system could see. */
 import { isUtf8 } from 'node:buffer';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { SingleBar } from 'cli-progress';
 import { MAX_PASSWORD_LENGTH } from '../domain/limits.js';
 import { CliError } from './errors.js';
+
+export function printLines(...lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Pads all columns but the last to their widest cell. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Runs `work` with a progress bar, which is shown if standard error is a terminal. */
+export async function withProgressBar<T>(
+  format: string,
+  work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
+): Promise<T> {
+  const bar = new SingleBar({ format, clearOnComplete: true });
+  bar.start(0, 0, { step: '', tenant: '' });
+  try {
+    return await work((done, total, values) => {
+      bar.setTotal(total);
+      bar.update(done, values);
+    });
+  } finally {
+    bar.stop();
+  }
+}
 
 /** UTF-8 has at most 4 bytes a character. */
 const MAX_BYTES = 4 * (MAX_PASSWORD_LENGTH + 1);
@@ -20,19 +53,20 @@ export async function readPassword(): Promise<string> {
 }
 
 async function typedTwice(): Promise<string> {
-  const first = await typed('New password: ');
-  if (first !== (await typed('Again: '))) throw new CliError('The two passwords are not the same.');
+  const first = await typed('New password: ', false);
+  if (first !== (await typed('Again: ', false))) throw new CliError('The two passwords are not the same.');
   return first;
 }
 
-/** Reads a line without echo. */
-function typed(prompt: string): Promise<string> {
+/** Reads a line. @param isShown whether it is echoed */
+export function typed(prompt: string, isShown: boolean): Promise<string> {
   process.stderr.write(prompt);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  const output = isShown ? process.stderr : nowhere;
+  const lines = createInterface({ input: process.stdin, output, terminal: true });
   return new Promise((resolve, reject) => {
     const end = (): void => {
-      process.stderr.write('\n');
+      if (!isShown) process.stderr.write('\n');
       lines.close();
     };
     lines.once('line', (line) => {

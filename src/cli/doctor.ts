@@ -1,24 +1,98 @@
-/** Checks the engines: the log is complete and readable, the rows are current, and the broker's queue moves. */
+/** The command `doctor`: whether settings, files, keys, disk, event log, rows and broker are as they should be. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.js';
-import { newId, now } from '../../commands/clock.js';
-import { opens, signingKeysNow } from '../../commands/identity/signingKeys.js';
-import type { Config } from '../../config.js';
-import type { Tenant } from '../../domain/identity/directory.js';
-import { signerOf } from '../../domain/identity/signingKeys.js';
-import { AppendTooLargeError, WrongExpectedRevisionError } from '../../ports/eventStore.js';
-import type { ParkedTenant } from '../../ports/progress.js';
-import { afterFix, parkedSentence } from '../../projections/tenantTexts.js';
-import { type Finding, type Looked, shown } from '../../service/checks.js';
-import { openBroker, openRowReads } from '../../service/engines.js';
-import { LogUsage } from '../../service/logUsage.js';
-import { OtherSecretsKeyError } from '../../service/signingKeys.js';
-import { withTimeout } from '../../supervision/waiting.js';
-import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
-import { type OperatorTools, operator } from '../operator.js';
-import { type RowsNow, rowsNow } from '../rowsNow.js';
+import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
+import { newId, now } from '../commands/clock.js';
+import { opens, signingKeysNow } from '../commands/identity/signingKeys.js';
+import { type Config, readConfig } from '../config.js';
+import { signerOf } from '../domain/identity/signingKeys.js';
+import { AppendTooLargeError, WrongExpectedRevisionError } from '../ports/eventStore.js';
+import type { ParkedTenant } from '../ports/progress.js';
+import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
+import {
+  type Checked,
+  checked,
+  type Finding,
+  LOOK,
+  type Looked,
+  machineChecks,
+  settingsCheck,
+  shown,
+} from '../service/checks.js';
+import { prepareDataDirectory } from '../service/dataDirectory.js';
+import { usersOf } from '../service/directoryUse.js';
+import { openBroker } from '../service/engines.js';
+import { LogUsage } from '../service/logUsage.js';
+import { OtherSecretsKeyError } from '../service/signingKeys.js';
+import { withTimeout } from '../supervision/waiting.js';
+import { DELIVERY_QUEUE } from '../webhooks/queue.js';
+import { command } from './command.js';
+import { operator, type Tools, withLog } from './operator.js';
+import { type RowsNow, rowsNow } from './projections.js';
+
+export const doctor = command({
+  name: 'doctor',
+  about:
+    'Check settings, files, keys, disk, event log, rows and broker, and give a remedy for each problem. Works with or without a running service. Exits with 1 if there is a problem.',
+  example: 'dynamic-assets doctor',
+  async run() {
+    const config = readConfig(process.env);
+    const checks = [...(await ofMachine(config)), ...(await ofEngines(config))];
+    return { ok: checks.every(({ findings }) => findings.length === 0), checks };
+  },
+  lines: ({ checks }) =>
+    checks.flatMap(({ check, detail, findings }) =>
+      findings.length === 0
+        ? [`ok       ${check}: ${detail}`]
+        : findings.flatMap(({ problem, remedy }) => [`PROBLEM  ${check}: ${problem}`, `         ${remedy}`]),
+    ),
+  failure: ({ ok }) => (ok ? undefined : ''),
+});
+
+/** What is missing is not made: it may be looked for at the wrong place. */
+const ofMachine = async (config: Config): Promise<Checked[]> => [
+  await settingsCheck(config),
+  ...(existsSync(config.DATA_DIR)
+    ? [await checked('files', LOOK, () => files(config)), ...(await machineChecks(config))]
+    : []),
+];
+
+const AWAY = 'Check that the engine runs and that its URL is right (docs/engines.md).';
+
+/** A missing or damaged log is not opened: that would create a new one. */
+async function ofEngines(config: Config): Promise<Checked[]> {
+  const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
+  const jobs = await checked('broker', AWAY, () => broker(config));
+  const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
+  if (!canBeRead || log.findings.length > 0) return [log, jobs];
+  const look = (check: string, of: (tools: Tools) => Promise<Looked>) => checked(check, AWAY, () => withLog(of));
+  const types = await look('event types and secrets', directory);
+  // A log that could not be opened is reported once.
+  if (types.detail === '') return [log, types, jobs];
+  const ofServer = config.EVENTSTORE_URL === undefined ? [] : [await look('append size', appendSize)];
+  return [log, types, ...ofServer, await look('quotas', quotas), await look('rows', rows), jobs];
+}
+
+async function files(config: Config): Promise<Looked> {
+  const { mended, open } = await prepareDataDirectory(config);
+  const users = await usersOf(config.DATA_DIR);
+  const used =
+    users.length === 0 ? 'nobody uses it' : `in use by ${users.map(({ shown: user }) => user).join(' and ')}`;
+  return {
+    detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
+    findings: [
+      ...mended.map((path) => ({
+        problem: `${path} could be read or written by others.`,
+        remedy: 'They can no longer. Find out who has had access.',
+      })),
+      ...open.map((path) => ({
+        problem: `Others can read or write ${path}.`,
+        remedy: 'Make the user of the service its owner, with mode 0700 for directories and 0600 for files.',
+      })),
+    ],
+  };
+}
 
 const ANSWER_WITHIN_MS = 10_000;
 /** A follower commits several times a second. */
@@ -29,7 +103,7 @@ const MAX_NAMED = 10;
 const LONGEST_READY_MS = 60_000;
 
 /** Checks the embedded log; a server checks its own files. */
-export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
+async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
   if (EVENTSTORE_URL !== undefined)
     return { detail: 'the event log is on its own server, which checks it', findings: [] };
   const file = join(DATA_DIR, 'events.db');
@@ -47,12 +121,8 @@ const PROBE_BYTES = 900_000;
 const LARGEST_APPEND = 16_000_000;
 
 /** Whether the server takes an append as large as a body. Its expected revision refuses it then, so nothing is written. */
-export async function appendSize(
-  { BODY_LIMIT_BYTES }: Config,
-  _: readonly Tenant[],
-  { commands: { eventStore } }: OperatorTools,
-): Promise<Looked> {
-  const wanted = Math.min(BODY_LIMIT_BYTES, LARGEST_APPEND);
+async function appendSize({ config, eventStore }: Tools): Promise<Looked> {
+  const wanted = Math.min(config.BODY_LIMIT_BYTES, LARGEST_APPEND);
   const metadata = { ...operator(''), occurredAt: now(), schemaVersion: 1 };
   const events = Array.from({ length: Math.ceil(wanted / PROBE_BYTES) }, () => {
     return { id: newId(), type: 'LogCreated', data: 'x'.repeat(PROBE_BYTES - 2), metadata };
@@ -70,17 +140,14 @@ export async function appendSize(
 }
 
 /** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
-export async function directory(
-  tenants: readonly Tenant[],
-  { commands }: OperatorTools,
-  parked: readonly ParkedTenant[],
-): Promise<Looked> {
+async function directory({ commands, tenants }: Tools): Promise<Looked> {
+  const { all, parked } = await tenants();
   const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
   const signer = signerOf(await signingKeysNow(commands));
   if (signer !== undefined && !opens(commands.secretBox, signer.sealedKey))
     findings.push({ problem: new OtherSecretsKeyError('the key that signs tokens').message, remedy: NO_START });
   let secrets = 0;
-  for (const { name, webhooks } of tenants) {
+  for (const { name, webhooks } of all) {
     for (const { id, sealedSecret, stagedSecret } of webhooks.values()) {
       for (const sealed of [sealedSecret, ...(stagedSecret === undefined ? [] : [stagedSecret])]) {
         secrets += 1;
@@ -90,7 +157,7 @@ export async function directory(
       }
     }
   }
-  return { detail: `${tenants.length} tenants, ${secrets} signing secrets that open`, findings };
+  return { detail: `${all.length} tenants, ${secrets} signing secrets that open`, findings };
 }
 
 const NO_START = 'Until then no process starts with this key, and nothing is sealed under it.';
@@ -99,9 +166,9 @@ const NO_START = 'Until then no process starts with this key, and nothing is sea
 const NEARLY_USED = 0.9;
 
 /** Tenants whose quota of the log is nearly used up. */
-export async function quotas(config: Config, tenants: readonly Tenant[], { commands }: OperatorTools): Promise<Looked> {
-  const tally = await LogUsage.now(commands.eventStore, config);
-  const uses = tenants.map(({ name, quotas: own }) => {
+async function quotas({ config, eventStore, tenants }: Tools): Promise<Looked> {
+  const tally = await LogUsage.now(eventStore, config);
+  const uses = (await tenants()).all.map(({ name, quotas: own }) => {
     const limit = own?.logBytes ?? config.QUOTA_LOG_BYTES;
     return { name, limit, used: tally.of(name).bytes };
   });
@@ -121,33 +188,17 @@ const NEEDS_RELEASE =
   'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
 /** Rows are behind only if they make no progress. */
-export async function rows(
-  config: Config,
-  tenants: readonly Tenant[],
-  { commands: { eventStore } }: OperatorTools,
-): Promise<Looked> {
-  const stored = await openRowReads({ ...config, READER_THREADS: 1 });
-  const look = () => {
-    const names = tenants.map(({ name }) => name);
-    return withTimeout(
-      ANSWER_WITHIN_MS,
-      'The rows do not answer.',
-      rowsNow(config, { eventStore, rows: stored }, names),
-    );
-  };
-  try {
-    const first = await look();
-    if (first.behind > 0) await wait(MOVES_WITHIN_MS);
-    const now = first.behind > 0 ? await look() : first;
-    const standing = now.behind > 0 && now.position === first.position ? [standsStill(now)] : [];
-    const parked = now.tenants.flatMap(({ tenant, parked: why }) =>
-      why === undefined ? [] : [isParked({ tenant, ...why })],
-    );
-    const detail = first.behind === 0 ? 'they show the whole log' : 'they are catching up with the log';
-    return { detail, findings: [...standing, ...parked] };
-  } finally {
-    await stored.close();
-  }
+async function rows(tools: Tools): Promise<Looked> {
+  const look = () => withTimeout(ANSWER_WITHIN_MS, 'The rows do not answer.', rowsNow(tools));
+  const first = await look();
+  if (first.behind > 0) await wait(MOVES_WITHIN_MS);
+  const now = first.behind > 0 ? await look() : first;
+  const standing = now.behind > 0 && now.position === first.position ? [standsStill(now)] : [];
+  const parked = now.tenants.flatMap(({ tenant, parked: why }) =>
+    why === undefined ? [] : [isParked({ tenant, ...why })],
+  );
+  const detail = first.behind === 0 ? 'they show the whole log' : 'they are catching up with the log';
+  return { detail, findings: [...standing, ...parked] };
 }
 
 const standsStill = ({ position, behind, tenants }: RowsNow): Finding => {
@@ -168,7 +219,7 @@ const isParked = (parked: ParkedTenant): Finding => ({
   remedy: afterFix(parked.tenant),
 });
 
-export async function broker(config: Config): Promise<Looked> {
+async function broker(config: Config): Promise<Looked> {
   if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
     return { detail: 'not used yet', findings: [] };
   const opened = await openBroker(config, () => undefined);

@@ -1,0 +1,120 @@
+/** The command line as a table: what a command is, how its options are parsed, and how its result is printed. */
+import { Command as Definition, InvalidArgumentError, Option as OptionDefinition } from 'commander';
+import { EXIT_FAILURE } from './errors.js';
+import { printLines } from './terminal.js';
+
+/** An option `--like-this <value>`, whose key in the table is `likeThis`. */
+export type Option<Value> = {
+  /** `<value>` as the help shows it; empty for a switch. */
+  readonly value: string;
+  readonly meaning: string;
+  readonly isRequired?: boolean;
+  readonly choices?: readonly string[];
+  readonly initial?: Value;
+  /** @param before of an option that may be given several times @throws InvalidArgumentError */
+  parse(text: string, before: Value): Value;
+};
+
+type Options = { readonly [name: string]: Option<unknown> };
+type Given<Of extends Options> = {
+  readonly [name in keyof Of]: Of[name] extends { parse(text: string, before: never): infer Value } ? Value : never;
+};
+
+export type Spec<Of extends Options, Result> = {
+  /** With the name of its group: `tenant create`. */
+  readonly name: string;
+  readonly about: string;
+  /** As typed, with settings before the command. */
+  readonly example: string;
+  readonly argument?: readonly [name: string, meaning: string];
+  readonly options?: Of;
+  /** More help. */
+  readonly notes?: string;
+  /** @returns what `--json` prints */
+  run(given: Given<Of>, argument: string): Promise<Result> | Result;
+  /** The result for people; if unset, nothing is printed. */
+  lines?(result: Result, given: Given<Of>, argument: string): readonly string[];
+  /** Why the command ends with 1 all the same; empty if the result says it. */
+  failure?(result: Result): string | undefined;
+};
+
+export type Command = { readonly name: string; readonly definition: Definition };
+
+export function command<Result, Of extends Options = object & Options>(spec: Spec<Of, Result>): Command {
+  const { name, about, example, argument, options = {}, notes = '', run, lines, failure } = spec;
+  const definition = new Definition(name.split(' ').at(-1)).description(about);
+  if (argument !== undefined) definition.argument(...argument);
+  for (const [key, option] of Object.entries<Option<unknown>>(options)) definition.addOption(definitionOf(key, option));
+  if (lines !== undefined) definition.option('--json', 'print one line of JSON');
+  definition.addHelpText('after', `${notes}\nExample:\n  $ ${example}`);
+  definition.action(async () => {
+    const { json, ...given } = definition.opts<Given<Of> & { readonly json?: true }>();
+    const values: Given<Of> = Object.assign(given);
+    const first = definition.args[0] ?? '';
+    const result = await run(values, first);
+    if (lines !== undefined) printLines(...(json ? [JSON.stringify(result)] : lines(result, values, first)));
+    const failed = failure?.(result);
+    if (failed === undefined) return;
+    if (failed !== '') process.stderr.write(`${failed}\n`);
+    process.exitCode = EXIT_FAILURE;
+  });
+  return { name, definition };
+}
+
+function definitionOf(key: string, option: Option<unknown>): OptionDefinition {
+  const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const definition = new OptionDefinition(`${flag} ${option.value}`.trimEnd(), option.meaning);
+  if (option.choices !== undefined) definition.choices(option.choices);
+  else if (option.value !== '') definition.argParser((text, before) => option.parse(text, before));
+  if (option.isRequired) definition.makeOptionMandatory();
+  return option.initial === undefined ? definition : definition.default(option.initial);
+}
+
+export const text = (value: string, meaning: string): Option<string | undefined> => parsed(value, meaning, String);
+
+export const parsed = <Value>(
+  value: string,
+  meaning: string,
+  parse: (text: string) => Value,
+): Option<Value | undefined> => ({
+  value,
+  meaning,
+  parse,
+});
+
+export const required = (value: string, meaning: string): Option<string> => ({
+  value,
+  meaning,
+  isRequired: true,
+  parse: (given) => given,
+});
+
+export const oneOf = (choices: readonly string[], value: string, meaning: string): Option<string> => ({
+  ...required(value, meaning),
+  choices,
+});
+
+export const list = <Initial extends string[] | undefined>(
+  value: string,
+  meaning: string,
+  initial?: Initial,
+): Option<string[] | Initial> => ({
+  value,
+  meaning,
+  ...(initial === undefined ? {} : { initial }),
+  parse: commaSeparated,
+});
+
+export const flag = (meaning: string): Option<true | undefined> => ({ value: '', meaning, parse: () => true });
+
+/** @throws InvalidArgumentError */
+export function wholeNumber(given: string): number {
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+export const commaSeparated = (given: string): string[] =>
+  given
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');

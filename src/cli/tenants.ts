@@ -1,0 +1,290 @@
+/** Tenants with their first API clients and users. What their admins do themselves is on the platform and in its API. */
+import { InvalidArgumentError } from 'commander';
+import { parseBody } from '../commands/body.js';
+import type { Caller } from '../commands/context.js';
+import { createClient } from '../commands/identity/clients.js';
+import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
+import { newPassword } from '../commands/identity/secrets.js';
+import {
+  changeCleanUpGuard,
+  changeQuotas,
+  checkTenantName,
+  createTenant,
+  deleteTenant,
+} from '../commands/identity/tenants.js';
+import { addUser, changeUser, newUserBody } from '../commands/identity/users.js';
+import { ORDER_MODELS } from '../domain/identity/events.js';
+import { ROLES, type Scope } from '../domain/identity/scopes.js';
+import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
+import { usersStream } from '../domain/streams.js';
+import { command, flag, list, oneOf, parsed, required, text, wholeNumber } from './command.js';
+import { UnknownNameError, UsageError } from './errors.js';
+import { operator, withFirstLog, withLog, withTenant } from './operator.js';
+import { columns, readPassword, typed } from './terminal.js';
+
+const NAME = ['<name>', 'the tenant'] as const;
+
+const create = command({
+  name: 'tenant create',
+  about: 'Make a tenant with a first admin user and an API client with all scopes.',
+  example: 'dynamic-assets tenant create acme --order-model dyn_stock_order',
+  argument: ['<name>', 'first label of its host name: lower-case letters, digits, single hyphens; at most 40'],
+  options: {
+    orderModel: oneOf(ORDER_MODELS, '<table>', 'table of its orders'),
+    displayName: text('<text>', 'display name (default: the name)'),
+    adminEmail: text('<address>', 'of the first admin (default: admin@<name>.example)'),
+  },
+  async run({ orderModel, displayName = '', adminEmail = '' }, name) {
+    const input = { orderModel, displayName: displayName || name, adminEmail: adminEmail || placeholderEmail(name) };
+    // Before the log is made.
+    checkNewTenant(name, input);
+    const made = await withFirstLog(({ commands }) => openTenant(commands, operator(name), input));
+    return { tenant: name, ...made };
+  },
+  lines: ({ tenant, admin, client }) => [
+    `Tenant ${tenant} was made. The password and the secret are shown only now:`,
+    ...columns([
+      ['  admin e-mail', admin.email],
+      ['  admin password', admin.password],
+      ['  client id', client.client_id],
+      ['  client secret', client.client_secret],
+      ['  scopes', client.scopes.join(' ')],
+    ]),
+  ],
+});
+
+const listAll = command({
+  name: 'tenant list',
+  about: 'List the tenants.',
+  example: 'dynamic-assets tenant list',
+  async run() {
+    const { all } = await withLog(({ tenants }) => tenants());
+    return all.map((each) => ({ tenant: each.name, display_name: each.displayName, order_model: each.orderModel }));
+  },
+  lines: (all) =>
+    all.length === 0
+      ? ['There is no tenant yet. Make one with "dynamic-assets tenant create".']
+      : columns([
+          ['TENANT', 'ORDER MODEL', 'DISPLAY NAME'],
+          ...all.map((each) => [each.tenant, each.order_model, each.display_name]),
+        ]),
+});
+
+const DEFAULT = 'default';
+
+function quotaValue(given: string): number | typeof DEFAULT {
+  if (given === DEFAULT) return DEFAULT;
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  throw new InvalidArgumentError('It must be a whole number, or "default".');
+}
+
+const quotas = command({
+  name: 'tenant quotas',
+  about:
+    'Set quotas of one tenant, instead of the settings QUOTA_… of the installation. Those that are not named stay. A running service knows them at once.',
+  example: 'dynamic-assets tenant quotas acme --records 50000000 --log-bytes default',
+  argument: NAME,
+  options: Object.fromEntries(
+    QUOTA_NAMES.map((quota) => [
+      quota,
+      parsed('<number>', `${QUOTAS[quota].counts}; 0 for no limit, or "default"`, quotaValue),
+    ]),
+  ),
+  async run(given, tenant) {
+    const set = QUOTA_NAMES.flatMap((quota) => {
+      const value = given[quota];
+      return value === undefined ? [] : [[quota, value === DEFAULT ? null : value] as const];
+    });
+    if (set.length === 0) throw new UsageError('Name at least one quota, such as --records 50000000.');
+    await withTenant(tenant, ({ commands }) => changeQuotas(commands, operator(tenant), Object.fromEntries(set)));
+    return { tenant, quotas: Object.fromEntries(set.map(([quota, value]) => [QUOTAS[quota].name, value])) };
+  },
+  lines: ({ tenant, quotas: set }) => [
+    `Quotas of ${tenant} are set:`,
+    ...columns(Object.entries(set).map(([quota, value]) => [`  ${quota}`, String(value ?? "the installation's")])),
+  ],
+});
+
+const percent = (given: string): number => {
+  if (wholeNumber(given) <= 100) return Number(given);
+  throw new InvalidArgumentError('It must be 0 to 100.');
+};
+
+const cleanUpGuard = command({
+  name: 'tenant clean-up-guard',
+  about:
+    'Guard the clean-ups of one tenant: those of more than this share of a table, or of a batch id that no record has, need the confirmation of their number. A new tenant has no guard.',
+  example: 'dynamic-assets tenant clean-up-guard acme --max-percent 50 --min-records 100',
+  argument: NAME,
+  options: {
+    maxPercent: parsed('<number>', 'share of a table, 0 to 100', percent),
+    minRecords: {
+      value: '<number>',
+      meaning: 'clean-ups of so many records are never refused',
+      initial: 0,
+      parse: wholeNumber,
+    },
+    off: flag('no guard'),
+  },
+  async run({ maxPercent, minRecords, off }, tenant) {
+    if ((maxPercent === undefined) !== (off === true)) throw new UsageError('Name one of --max-percent and --off.');
+    const guard = maxPercent === undefined ? undefined : { maxPercent, minRecords };
+    await withTenant(tenant, ({ commands }) => changeCleanUpGuard(commands, operator(tenant), guard));
+    return { tenant, clean_up_guard: guard ? { max_percent: guard.maxPercent, min_records: minRecords } : null };
+  },
+  lines: ({ tenant, clean_up_guard: guard }) => [
+    guard === null
+      ? `Clean-ups of ${tenant} are not guarded.`
+      : `Clean-ups of ${tenant} are confirmed beyond more than ${guard.max_percent} percent of a table and more than ${guard.min_records} records.`,
+  ],
+});
+
+const remove = command({
+  name: 'tenant delete',
+  about:
+    'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its rows are removed. Its events stay in the log, and its name cannot be used again.',
+  example: 'dynamic-assets tenant delete acme --confirm acme',
+  argument: NAME,
+  options: { confirm: text('<name>', 'the name again, for scripts (default: asked for)') },
+  async run({ confirm }, tenant) {
+    await withTenant(tenant, async ({ commands }) => {
+      if (confirm === undefined && !process.stdin.isTTY) throw new UsageError(`Confirm the name: --confirm ${tenant}`);
+      const question = `Everything of ${tenant} will be deleted. Type its name again: `;
+      if ((confirm ?? (await typed(question, true))) !== tenant)
+        throw new UsageError(`Nothing was deleted: that is not the name ${tenant}.`);
+      await deleteTenant(commands, operator(tenant));
+    });
+    return { tenant, deleted: true };
+  },
+  lines: ({ tenant }) => [
+    `Tenant ${tenant} is deleted. A running service ends its tokens, sessions and webhooks now, and removes its rows;`,
+    'one that is not running does so when it starts.',
+    `Its events stay in the log. "dynamic-assets migrate --without ${tenant}" copies the log without them; backups that were`,
+    'made before have them as well (docs/operations.md, "Delete a tenant").',
+  ],
+});
+
+const clientCreate = command({
+  name: 'client create',
+  about: 'Make an API client. Its secret is shown only now.',
+  example: 'dynamic-assets client create --tenant acme --name ERP --scopes read:reference_data,write:reference_data',
+  options: {
+    tenant: required('<name>', 'tenant it belongs to'),
+    name: required('<text>', 'what it is for'),
+    scopes: list('<list>', 'comma-separated scopes (default: all four)'),
+  },
+  async run({ tenant, name, scopes }) {
+    const body = scopes === undefined ? { name } : { name, scopes };
+    const made = await withTenant(tenant, ({ commands }) => createClient(commands, operator(tenant), body));
+    return { client_id: made.clientId, client_secret: made.clientSecret, scopes: made.scopes };
+  },
+  lines: (made) =>
+    columns([
+      ['client id', made.client_id],
+      ['client secret', made.client_secret],
+      ['scopes', made.scopes.join(' ')],
+    ]),
+});
+
+const userCreate = command({
+  name: 'user create',
+  about: 'Add a user of the platform.',
+  example:
+    'dynamic-assets user create --tenant acme --email eva@acme.example --first-name Eva --last-name Smit --roles validator',
+  options: {
+    tenant: required('<name>', 'tenant the user belongs to'),
+    email: required('<address>', 'e-mail address, used to sign in'),
+    firstName: required('<name>', 'first name'),
+    lastName: required('<name>', 'last name'),
+    roles: list('<list>', `comma-separated: ${ROLES.join(', ')}`, ['validator']),
+    locale: { ...required('<locale>', 'language, such as en or nl_NL'), isRequired: false, initial: 'en' },
+    askPassword: flag('ask for the password, or read it from standard input (default: one is made and shown once)'),
+  },
+  async run({ tenant, email, firstName, lastName, roles, locale, askPassword }) {
+    const made = askPassword ? undefined : newPassword();
+    const password = made ?? (await readPassword());
+    const body = { email, password, first_name: firstName, last_name: lastName, locale, roles };
+    const { id } = await withTenant(tenant, ({ commands }) => addUser(commands, operator(tenant), body));
+    return { id, email, password: made, roles };
+  },
+  lines: ({ id, email, password, roles }) =>
+    columns([
+      ['user id', String(id)],
+      ['e-mail', email],
+      ...(password === undefined ? [] : [['password', password]]),
+      ['roles', roles.join(', ')],
+    ]),
+});
+
+const userSetPassword = command({
+  name: 'user set-password',
+  about:
+    'Give a user a new password, which is asked for, or read from standard input. All sessions of the user end at once.',
+  example: 'dynamic-assets user set-password --tenant acme --email eva@acme.example',
+  options: {
+    tenant: required('<name>', 'tenant the user belongs to'),
+    email: required('<address>', 'e-mail address of the user'),
+  },
+  run: ({ tenant, email }) =>
+    withTenant(tenant, async ({ commands }) => {
+      const users = [...(await tenantNow(commands, tenant, usersStream(tenant))).users.values()];
+      const user = users.find((each) => each.email === email.toLowerCase());
+      const known = users.map((each) => each.email);
+      if (user === undefined) throw new UnknownNameError(`user ${email} in ${tenant}`, known, `${tenant} has none.`);
+      await changeUser(commands, operator(tenant), user.id, { password: await readPassword() });
+      return { id: user.id, email, changed: true };
+    }),
+  lines: () => ['The password is changed, and all sessions have ended.'],
+});
+
+export const tenantCommands = [
+  create,
+  listAll,
+  quotas,
+  cleanUpGuard,
+  remove,
+  clientCreate,
+  userCreate,
+  userSetPassword,
+];
+
+export type OpenedTenant = {
+  readonly admin: { readonly email: string; readonly password: string };
+  readonly client: { readonly client_id: string; readonly client_secret: string; readonly scopes: readonly Scope[] };
+};
+
+/** The default address of the first admin. The domain is reserved (RFC 2606), so it never belongs to anybody. */
+export const placeholderEmail = (tenant: string): string => `admin@${tenant}.example`;
+
+type NewTenant = { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string };
+
+const adminOf = ({ adminEmail, displayName }: NewTenant) => ({
+  email: adminEmail.toLowerCase(),
+  password: newPassword(),
+  first_name: 'Admin',
+  last_name: displayName,
+  roles: ['admin', 'validator'],
+});
+
+/** @throws ValidationError (name, e-mail address) */
+function checkNewTenant(name: string, input: NewTenant): void {
+  checkTenantName(name);
+  parseBody(newUserBody, adminOf(input));
+}
+
+/**
+ * Creates a tenant, its first admin, and an API client with all scopes.
+ * @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); then nothing was created
+ */
+export async function openTenant(commands: DirectoryCommands, caller: Caller, input: NewTenant): Promise<OpenedTenant> {
+  const admin = adminOf(input);
+  // A wrong address must not leave a tenant without an admin.
+  checkNewTenant(caller.tenant, input);
+  await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
+  await addUser(commands, caller, admin);
+  const client = await createClient(commands, caller, { name: 'First API client' });
+  return {
+    admin: { email: admin.email, password: admin.password },
+    client: { client_id: client.clientId, client_secret: client.clientSecret, scopes: client.scopes },
+  };
+}
