@@ -86,28 +86,18 @@ function requireMetricsAccess(config: MetricsAccess, req: Request): void {
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-/** Listens until the service is ready: at the start, and after a restart on a replaced event log. @param reason for callers */
-function livenessOnly(reason: () => string): RequestListener {
-  return (req, res) => {
-    const path = req.url?.split('?')[0];
-    const isLive = path === '/health/live';
-    const detail = reason();
-    const readiness = { ready: false, checks: { event_store: { ok: false, detail } } };
-    const refusal = { message: 'Temporarily unavailable; try again.', error: detail };
-    const body = isLive ? { status: 'live' } : path === '/health/ready' ? readiness : refusal;
-    res.writeHead(isLive ? 200 : 503, {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Cache-Control': 'no-store',
-      ...(isLive ? {} : { 'Retry-After': '1' }),
-    });
-    res.end(JSON.stringify(body));
-  };
-}
-
-/** @param howFar see `StartProgress.text` */
-export const whileStarting = (howFar: () => string) => ({
-  starting: livenessOnly(() => `The service starts.${howFar()}`),
-  startingAnew: livenessOnly(
-    () => `The event log was put back to an older copy, or is another one: the service starts again on it.${howFar()}`,
-  ),
-});
+/** Listens until the service is open. */
+export const whileStarting: RequestListener = (req, res) => {
+  const path = req.url?.split('?')[0];
+  const isLive = path === '/health/live';
+  const detail = 'The service starts.';
+  const readiness = { ready: false, checks: { event_store: { ok: false, detail } } };
+  const refusal = { message: 'Temporarily unavailable; try again.', error: detail };
+  const body = isLive ? { status: 'live' } : path === '/health/ready' ? readiness : refusal;
+  res.writeHead(isLive ? 200 : 503, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+    ...(isLive ? {} : { 'Retry-After': '1' }),
+  });
+  res.end(JSON.stringify(body));
+};

@@ -45,7 +45,7 @@ async function withOwnThread<T>(
   const rows = await openRowReads({ ...config, READER_THREADS: 1 });
   const progress = new Progress(rows, { isTold: true });
   const log = pino({ level: 'silent' });
-  const around = { eventStore, log, tracer: undefined, onNews: progress.tell.bind(progress) };
+  const around = { log, tracer: undefined, onNews: progress.tell.bind(progress) };
   const thread = startRowsThread({ ...config, acceptLog: false }, around);
   try {
     const head = await eventStore.head();

@@ -35,13 +35,19 @@ export const start = command({
     const { startService } = await import('../main.js');
     // A bare localhost means the sample tenant if it exists; otherwise such requests stay 404.
     const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
-    const service = await startService(settings, log, roles, acceptLog);
+    let service = await startService(settings, log, roles, acceptLog);
     const signal = nextSignal();
     const address = shownAddress(service.address);
     const demo = isDemo ? await openDemoTenantOnce(service, config) : undefined;
     printLines(`Listening on ${address}`);
     if (demo !== undefined) printLines(...welcome(address, demo));
     else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
+    const again = { ...settings, PORT: Number(new URL(service.address).port || config.PORT) };
+    // Nothing of the former log is left in memory.
+    while ((await Promise.race([signal, service.replaced])) === undefined) {
+      await service.stop();
+      service = await startService(again, log, roles);
+    }
     log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
     await stopOrGiveUp(service, log);
   },

@@ -1,13 +1,14 @@
 /** The tree over the log, kept by a thread of its own: hashing large events would hold up requests. */
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { threadLimits } from '../adapters/threadLimits.js';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Config } from '../config.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
+import { figure } from './figures.js';
 
 /** What the thread is asked, and what it answers. */
 type Asked = {
@@ -143,22 +144,11 @@ export class AuditTree {
   }
 
   #register(registry: Registry, head: () => Promise<number>): void {
-    const gauge = (name: string, help: string, value: () => Promise<number | undefined> | number | undefined) =>
-      new Gauge({
-        registers: [registry],
-        name,
-        help,
-        async collect() {
-          const now = await value();
-          if (now === undefined) this.remove();
-          else this.set(now);
-        },
-      });
+    const gauge = figure.bind(undefined, registry);
     gauge('audit_tree_events', 'Events in the Merkle tree over the log.', () => this.#moved?.size);
     gauge('audit_tree_lag', 'Positions of the log that the Merkle tree has not reached yet.', async () => {
       const position = this.#moved?.position;
-      const last = await head().catch(() => undefined);
-      return position === undefined || last === undefined ? undefined : Math.max(0, last - position);
+      return position === undefined ? undefined : Math.max(0, (await head()) - position);
     });
     gauge('audit_checkpoint_age_seconds', 'Age of the last checkpoint that this process signed.', () =>
       this.#checkpointAt === undefined ? undefined : (Date.now() - this.#checkpointAt) / 1000,

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
-import { freeBytes } from './diskReserve.js';
+import { freeBytes } from './disk.js';
 import { knownInstallationKeys } from './secretBox.js';
 import { earlierKeys } from './signingKeys.js';
 import { treeDirectory } from './treeFiles.js';

@@ -14,8 +14,8 @@ export const LAST_BACKUP_FILE = 'last-backup';
 export const HELD_WEBHOOKS = 'webhooks-held';
 /** What each tenant has in the log (`logUsage.ts`). */
 export const USAGE_FILE = 'usage.json';
-/** Earlier releases made copies of tables here. */
-const PAST_TABLES = 'past-tables';
+/** Earlier releases kept rows here. */
+const EARLIER = ['past-tables', 'readmodels.db', 'readmodels.db-wal', 'readmodels.db-shm'];
 /** Databases, and what is kept beside them: files of SQLite, and locks. */
 const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
 export const KEYS = 'keys';
@@ -53,7 +53,7 @@ type DataDirectoryCheck = {
 /** Creates the directory if needed, and removes the access of others to it and to our files in it. */
 export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DataDirectoryCheck> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
-  await rm(join(DATA_DIR, PAST_TABLES), { recursive: true, force: true });
+  for (const name of EARLIER) await rm(join(DATA_DIR, name), { recursive: true, force: true });
   const mended: string[] = [];
   const open: string[] = [];
   for (const path of await ownPaths(DATA_DIR)) {

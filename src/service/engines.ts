@@ -3,9 +3,12 @@
  * when used, because each thread would hold them in memory.
  */
 import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
+import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/damagedFiles.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
+import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
@@ -13,13 +16,15 @@ import {
   openRowWriter as openSqliteRowWriter,
 } from '../adapters/rows/sqlite/writer.js';
 import type { Config } from '../config.js';
+import { Directory } from '../directory/directory.js';
 import { TENANTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
-import type { EventStore } from '../ports/eventStore.js';
+import { EventLogDamagedError, type EventStore, LogReplacedError } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
 import { ROWS } from './dataDirectory.js';
+import { usersOf } from './directoryUse.js';
 
 export type EngineConfig = Pick<
   Config,
@@ -63,8 +68,62 @@ export async function openStoredLog(
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
   openDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
 
+const LOG_REPLACED =
+  'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it';
+
+/**
+ * Starts the directory of tenants, and logs its interruptions.
+ * @param onReplaced called if the log is not the one from before. Every process has a directory, so this notices first
+ * @throws what the event store throws
+ */
+export function openDirectory(
+  config: Config,
+  eventStore: EventStore,
+  log: Logger,
+  onReplaced: () => void,
+): Promise<Directory> {
+  let lastMessage = '';
+  const onInterruption = (error: unknown): void => {
+    const message = error instanceof Error ? error.message : '';
+    // Met at each retry: until the process begins once more, or a person restores a backup.
+    const isKnown = error instanceof EventLogDamagedError || error instanceof LogReplacedError;
+    if (isKnown && message === lastMessage) return;
+    lastMessage = message;
+    if (error instanceof LogReplacedError) {
+      log.error({ places: error.places }, LOG_REPLACED);
+      onReplaced();
+    } else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
+  };
+  const keeping = {
+    store: openStoredDirectory(config),
+    onError: (error: unknown) =>
+      log.warn({ err: error }, 'the directory of tenants cannot be stored; the next start takes longer'),
+  };
+  return Directory.start(eventStore, onInterruption, keeping, (parked) =>
+    log.error(parked, 'an event of a tenant cannot be applied: the tenant is not served'),
+  );
+}
+
+/**
+ * Checks the embedded engines' files before they are opened. A damaged queue is derived from the log, so it is set aside, to
+ * be filled again. @returns how many files were @throws EventLogDamagedError
+ */
+export async function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): Promise<number> {
+  const { DATA_DIR, DURABILITY, EVENTSTORE_URL, RABBITMQ_URL } = config;
+  if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), DURABILITY);
+  // Another process would go on with the jobs in a file that is set aside.
+  if (!hasJobs || RABBITMQ_URL !== undefined || (await usersOf(DATA_DIR)).length > 1) return 0;
+  const file = join(DATA_DIR, 'broker.db');
+  const damage = damageOf(file);
+  if (damage === undefined && !isMarkedDamaged(file)) return 0;
+  markDamaged(file);
+  const aside = setAside(file);
+  log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
+  return 1;
+}
+
 /** The directory of embedded rows: a file a tenant. */
-export const rowsDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, ROWS);
+const rowsDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, ROWS);
 
 /** The server of the rows need not be reachable. */
 export async function openRowReads(config: EngineConfig): Promise<RowReads> {

@@ -11,7 +11,6 @@ import { giveWay, sendable } from '../supervision/threads.js';
 import { openRowWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { AskedOfRows, RowsThreadData, ToldOfRows } from './rowsThread.js';
-import { followFeed } from './sharedFeed.js';
 
 // No write waits for the threads of others.
 giveWay();
@@ -106,8 +105,7 @@ function onNews(news: FollowerNews): void {
 
 const { writer, share, close } = await openRowWriter(config, config.owner);
 // The main thread has already accepted or refused the log.
-const ownLog = await openOwnLog(config, { acceptLog: false });
-const eventStore = config.feed === undefined ? ownLog : followFeed(ownLog, config.feed);
+const eventStore = await openOwnLog(config, { acceptLog: false });
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
   await share(stopping.signal, async (signal, isOwn) => {

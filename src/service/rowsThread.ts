@@ -1,15 +1,13 @@
 /** Starts the thread that follows the log and writes rows, and keeps it running, with restarts while an engine is away. */
 import { randomUUID } from 'node:crypto';
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { threadLimits } from '../adapters/threadLimits.js';
 import type { Config } from '../config.js';
-import type { EventStore } from '../ports/eventStore.js';
 import type { JobProgress, JobReport, JobRequest, RunRowJob } from '../ports/rowJobs.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { FollowerNews } from '../projections/progress.js';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { serveFeed } from './sharedFeed.js';
 import { traceShown } from './tracing.js';
 
 export type AskedOfRows =
@@ -29,11 +27,7 @@ export type ToldOfRows =
 export type RowsConfig = Config & { readonly acceptLog: boolean };
 
 /** Successive threads of one process share the owner. */
-export type RowsThreadData = RowsConfig & {
-  readonly owner: string;
-  /** Port for new events from the main thread; if unset, the thread follows the log itself. */
-  readonly feed: MessagePort | undefined;
-};
+export type RowsThreadData = RowsConfig & { readonly owner: string };
 
 /** Starting a thread takes 200 ms of processor time. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
@@ -52,13 +46,12 @@ type RowsThread = {
 };
 
 type Around = {
-  readonly eventStore: EventStore;
   readonly log: Logger;
   readonly tracer: Tracer | undefined;
   readonly onNews: (news: FollowerNews) => void;
 };
 
-export function startRowsThread(config: RowsConfig, { eventStore, log, tracer, onNews }: Around): RowsThread {
+export function startRowsThread(config: RowsConfig, { log, tracer, onNews }: Around): RowsThread {
   const owner = randomUUID();
   const stopping = new AbortController();
   const jobs = new Map<string, (told: ToldOfRows) => void>();
@@ -91,13 +84,8 @@ export function startRowsThread(config: RowsConfig, { eventStore, log, tracer, o
   };
   /** Resolves when the thread has ended for any reason. */
   const runThread = async (): Promise<void> => {
-    // The embedded log's commits are told directly, without a server.
-    const channel = config.EVENTSTORE_URL === undefined ? new MessageChannel() : undefined;
-    if (channel !== undefined) serveFeed(eventStore, channel.port1);
-    const feed = channel?.port2;
     const started = new Worker(new URL('./rows.worker.js', import.meta.url), {
-      workerData: { ...config, owner, feed } satisfies RowsThreadData,
-      transferList: feed === undefined ? [] : [feed],
+      workerData: { ...config, owner } satisfies RowsThreadData,
       resourceLimits: threadLimits(16),
     });
     worker = started;

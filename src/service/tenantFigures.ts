@@ -1,5 +1,4 @@
 /** Metrics of tenants from the rows: number of records, and time of the last synchronisation. */
-import { Gauge, type Registry } from 'prom-client';
 import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
@@ -101,38 +100,3 @@ export class TenantFigures {
 
 const tablesOf = ({ name: tenant, assetTypes }: Tenant): readonly TableRef[] =>
   [...assetTypes.keys()].map((table) => ({ tenant, table }));
-
-export function registerTenantFigures(registry: Registry, figures: TenantFigures): void {
-  const register = (
-    name: string,
-    help: string,
-    values: () => Promise<readonly (readonly [tenant: string, value: number])[]>,
-  ): void => {
-    new Gauge({
-      registers: [registry],
-      name,
-      help,
-      labelNames: ['tenant'],
-      async collect() {
-        const found = await values();
-        this.reset();
-        for (const [tenant, value] of found) this.set({ tenant }, value);
-      },
-    });
-  };
-  register(
-    'tenant_records',
-    `Records in all tables; of tenants without series of their own together, as ${OTHERS}.`,
-    () => figures.records(),
-  );
-  register(
-    'tenant_last_sync_timestamp_seconds',
-    'When reference data was synchronised or changed last, in seconds since 1970; of too many tenants, those overdue longest.',
-    async () => (await figures.synchronized()).map(([tenant, at]) => [tenant, at / 1000]),
-  );
-  register(
-    'tenant_last_sync_age_seconds',
-    'How long ago reference data was synchronised or changed last; of too many tenants, those overdue longest.',
-    async () => (await figures.synchronized()).map(([tenant, at]) => [tenant, Math.max(0, (Date.now() - at) / 1000)]),
-  );
-}

@@ -14,14 +14,24 @@ beforeAll(async () => {
 });
 afterAll(() => drill.remove());
 
+async function askForTest({ origin }: RunningCli, id: string): Promise<void> {
+  const api = new ApiClient(origin, 'acme.localhost');
+  await api.signIn(String(at(made, 'admin', 'email')), String(at(made, 'admin', 'password')));
+  await api.request('POST', `/api/v1/platform/webhooks/${id}/test`, { event: 'order.approved' });
+  await api.close();
+}
+
 test('receivers are trusted by WEBHOOK_CA_FILE, and by what Node itself was told to trust', async () => {
   const [one, other] = [await Receiver.start(), await Receiver.start('other')];
   const environment = { ...NETWORKS, WEBHOOK_CA_FILE: one.caFile, NODE_EXTRA_CA_CERTS: other.caFile };
+  const service = await drill.start(environment);
   for (const receiver of [one, other]) {
     const hook = Object(await drill.json(webhook('create', '--url', receiver.url('/trust')), environment));
-    expect(await drill.run(webhook('test', '--id', hook.id), environment)).toMatchObject({ code: 0 });
+    await askForTest(service, hook.id);
+    await receiver.received('/trust', 1);
     await receiver.stop();
   }
+  await service.stop();
 });
 
 test('a restored copy sends nothing until it is told to: what is open, and what people ask for, waits', async () => {
@@ -29,30 +39,20 @@ test('a restored copy sends nothing until it is told to: what is open, and what 
   const environment = { ...NETWORKS, WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_BACKOFF_MS: '0,10' };
   const copy = { ...environment, DATA_DIR: 'copy' };
   const hook = Object(await drill.json(webhook('create', '--url', receiver.url('/drill')), environment));
-  const askForTest = async ({ origin }: RunningCli): Promise<void> => {
-    const api = new ApiClient(origin, 'acme.localhost');
-    await api.signIn(String(at(made, 'admin', 'email')), String(at(made, 'admin', 'password')));
-    await api.request('POST', `/api/v1/platform/webhooks/${hook.id}/test`, { event: 'order.approved' });
-    await api.close();
-  };
   expect(await drill.json(['webhook', 'hold'])).toEqual({ held: true });
   const original = await drill.start(environment);
-  await askForTest(original);
+  await askForTest(original, hook.id);
   await drill.json(['backup', 'kept']);
   await drill.json(['webhook', 'resume']);
   const [first] = await receiver.received('/drill', 1);
   await original.stop();
 
   expect(await drill.json(['restore', 'kept'], copy)).toMatchObject({ webhooks_held: true });
-  await askForTest(await drill.start(copy));
+  await askForTest(await drill.start(copy), hook.id);
   const doctor = await drill.run(['doctor'], copy);
   expect(doctor.stdout).toMatch(
     /PROBLEM {2}webhooks: Webhooks are held since \S+Z \(restored from .*kept\): nothing is sent\.\n.*dynamic-assets webhook resume/,
   );
-  expect(await drill.run(webhook('test', '--id', hook.id), copy)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^Webhooks are held since/),
-  });
   expect(await receiver.received('/drill', 1)).toHaveLength(1);
   expect(await drill.json(['webhook', 'resume'], copy)).toEqual({ held: false });
   const sent = await receiver.received('/drill', 3);

@@ -1,7 +1,6 @@
 /** Whether the service says that it is ready, while engines and tenants come and go. */
 import type { TenantBehind } from '#app/ports/progress.js';
-import { readiness } from '#app/service/engineHealth.js';
-import { RowWatch } from '#app/service/rowWatch.js';
+import { RowWatch, readiness } from '#app/service/health.js';
 
 describe('readiness', () => {
   const HEAD = 10;

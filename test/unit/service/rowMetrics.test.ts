@@ -1,8 +1,8 @@
 /** What `/metrics` says of the rows: how far they are behind, by position and by age, and for how many tenants they stopped. */
 import { Registry } from 'prom-client';
 import { Progress } from '#app/projections/progress.js';
-import { registerRowMetrics } from '#app/service/engineHealth.js';
-import { RowWatch } from '#app/service/rowWatch.js';
+import { registerRowFigures } from '#app/service/figures.js';
+import { RowWatch } from '#app/service/health.js';
 
 const HEAD = 12;
 let registry: Registry;
@@ -14,7 +14,7 @@ beforeEach(() => {
   progress = new Progress({ progress: async () => undefined }, { isTold: true });
   head = async () => HEAD;
   const watch = new RowWatch({ head: () => head() }, progress);
-  registerRowMetrics(
+  registerRowFigures(
     registry,
     progress,
     () => watch.lag(),

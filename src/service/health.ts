@@ -1,0 +1,126 @@
+/** The answer of /health/ready: whether each engine answers, and whether the rows follow the log. */
+import type { ApiDeps, ReadinessReport } from '../api/deps.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import type { ParkedTenant, RowProgress } from '../ports/progress.js';
+import { behindText, parkedText } from '../projections/tenantTexts.js';
+import { singleFlight, sleep, withTimeout } from '../supervision/waiting.js';
+
+/** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
+export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
+
+type Checks = ReadinessReport['checks'];
+
+/** The caller waits for the report, so an engine that hangs counts as away. */
+const PROBE_LIMIT_MS = 3_000;
+
+type ReadinessParts = {
+  readonly engines: EngineProbes;
+  /** Undefined if another process follows the log for the rows. */
+  readonly watch: Pick<RowWatch, 'trouble' | 'mistrust'> | undefined;
+  /** Tenants that are parked here, in rows or in the directory. */
+  readonly parked: () => readonly ParkedTenant[];
+  readonly behind: RowProgress['behind'];
+  /** The last failure of the thread that follows the log; undefined while it runs. */
+  readonly rowsFailure: () => Error | undefined;
+};
+
+/** Concurrent callers share one answer, because anybody may ask at any rate. */
+export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
+  const named = singleFlight(() => report(parts, true));
+  const unnamed = singleFlight(() => report(parts, false));
+  return (isNamed) => (isNamed ? named() : unnamed());
+}
+
+async function report(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
+  const { engines, watch, parked, behind, rowsFailure } = parts;
+  const projections = async (): Promise<string> => {
+    const failure = rowsFailure();
+    if (failure !== undefined) throw failure;
+    const trouble = await watch?.trouble();
+    const sentences = [trouble, parkedText(parked(), isNamed), behindText(behind(), isNamed)];
+    const text = sentences.filter((each) => each !== undefined).join(' ');
+    // While some tenants are parked or behind, the service stays ready for the others.
+    if (trouble !== undefined) throw new Error(text);
+    return text;
+  };
+  const checks = await checkAll({ ...engines, projections });
+  if (checks.projections?.ok === false) watch?.mistrust();
+  return { ready: Object.values(checks).every(({ ok }) => ok), checks };
+}
+
+/** Asks all at once; never rejects. */
+export async function checkAll(probes: EngineProbes): Promise<Checks> {
+  const checks = Object.entries(probes).map(async ([name, probe]) => [name, await check(probe)] as const);
+  return Object.fromEntries(await Promise.all(checks));
+}
+
+async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
+  try {
+    const detail = await answerInTime(probe());
+    return typeof detail === 'string' && detail !== '' ? { ok: true, detail } : { ok: true };
+  } catch (error) {
+    return { ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+export const answerInTime = <T>(asked: Promise<T>): Promise<T> =>
+  withTimeout(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
+
+/** Rows that are behind and have not moved for this long are stuck, not busy. */
+const STANDSTILL_MS = 30_000;
+/** Between two looks while the start waits, in milliseconds. */
+const LOOK_MS = 20;
+
+/** Watches the rows from outside: whether they have caught up with the log since the start, and whether they stand still. */
+export class RowWatch {
+  readonly #eventStore: Pick<EventStore, 'head'>;
+  readonly #progress: Pick<RowProgress, 'position' | 'filling'>;
+  readonly #now: () => number;
+  #seen = { position: -1, since: 0 };
+  #hasCaughtUp = false;
+
+  /** @param now milliseconds, for tests */
+  constructor(
+    eventStore: Pick<EventStore, 'head'>,
+    progress: Pick<RowProgress, 'position' | 'filling'>,
+    now: () => number = Date.now,
+  ) {
+    this.#eventStore = eventStore;
+    this.#progress = progress;
+    this.#now = now;
+  }
+
+  /** Waits until the rows show the log as it is now. False after `timeoutMs`. */
+  async catchUp(timeoutMs: number): Promise<boolean> {
+    const head = await this.#eventStore.head();
+    const until = performance.now() + timeoutMs;
+    while (!this.#isAt(head) && performance.now() < until) await sleep(LOOK_MS);
+    return this.#hasCaughtUp;
+  }
+
+  #isAt(head: Position): boolean {
+    this.#hasCaughtUp ||= this.#progress.position >= head && this.#progress.filling().size === 0;
+    return this.#hasCaughtUp;
+  }
+
+  /** Positions that the rows are behind the log. @throws what the log throws */
+  async lag(): Promise<Position> {
+    return Math.max(0, (await this.#eventStore.head()) - this.#progress.position);
+  }
+
+  /** What is wrong; undefined if the rows are current or catching up. @throws what the log throws */
+  async trouble(): Promise<string | undefined> {
+    const head = await this.#eventStore.head();
+    const { position } = this.#progress;
+    if (!this.#isAt(head)) return `The rows have not caught up yet: they are at position ${position} of ${head}.`;
+    if (position !== this.#seen.position || position >= head) this.#seen = { position, since: this.#now() };
+    else if (this.#now() - this.#seen.since > STANDSTILL_MS)
+      return `The rows stand still at ${position}; the log is at ${head}.`;
+    return undefined;
+  }
+
+  /** After an interruption: `trouble` reports until the rows have caught up once more. */
+  mistrust(): void {
+    this.#hasCaughtUp = false;
+  }
+}
