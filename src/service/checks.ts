@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { freeBytes } from './disk.js';
 import { knownInstallationKeys } from './secretBox.js';
-import { earlierKeys } from './signingKeys.js';
 import { treeDirectory } from './treeFiles.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
@@ -56,7 +55,6 @@ export const LOOK = 'Run this as the user of the service, with its settings.';
 const LEAST_FREE_BYTES = 1024 ** 3;
 
 async function keys(config: Config): Promise<Looked> {
-  await earlierKeys(config);
   // Reads the key but does not create one.
   const found = await knownInstallationKeys(config);
   const sealing =

@@ -6,7 +6,7 @@ import { storedIdentity } from '../adapters/eventstore/everyStore.js';
 import { type EventStore, type LogAnchor, OtherLogError } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
-import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
+import { type EngineConfig, openEventStore } from './engines.js';
 
 type LogOptions = {
   /** Accepts any log. */
@@ -23,7 +23,7 @@ export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: Lo
   const eventStore = await openEventStore(config, use);
   try {
     const kept = await storedId(config);
-    if (!acceptLog) await refuseOther(eventStore, config, kept);
+    if (!acceptLog && kept !== undefined) await refuseOther(eventStore, config, kept);
     const id = await eventStore.identity();
     if (id !== kept) await storeId(config, id);
     return eventStore;
@@ -34,37 +34,20 @@ export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: Lo
 }
 
 /** Writes nothing to a refused log, so that an empty one stays empty. @throws OtherLogError */
-async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: string | undefined): Promise<void> {
-  const embedded = kept === undefined ? await embeddedLog(config) : undefined;
-  const expected = kept ?? embedded?.id;
+async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: string): Promise<void> {
   const found = await storedIdentity(eventStore);
-  if (expected === found) {
-    // Logs of earlier releases have no id. Then an empty log is another one than a log with events.
-    if (found !== undefined || embedded?.hasEvents !== true || !(await isEmpty(eventStore))) return;
-  } else if (expected === undefined) return;
+  if (kept === found) return;
   const where = config.EVENTSTORE_URL === undefined ? 'in DATA_DIR' : 'at EVENTSTORE_URL';
+  const isEmpty = (await eventStore.storedEventTypes()).length === 0;
   const what =
     found !== undefined
       ? `is another one (${found}) than`
-      : (await isEmpty(eventStore))
+      : isEmpty
         ? 'is empty, and not'
         : 'has no id, as logs that no release since 0.3 has opened (a backup from before?), so it may not be';
   throw new OtherLogError(
-    `The event log ${where} ${what} the one that the data directory ${config.DATA_DIR} belongs to (${expected ?? 'events.db in it'}).`,
+    `The event log ${where} ${what} the one that the data directory ${config.DATA_DIR} belongs to (${kept}).`,
   );
-}
-
-const isEmpty = async (eventStore: EventStore): Promise<boolean> => (await eventStore.storedEventTypes()).length === 0;
-
-/** The embedded log that was used before EVENTSTORE_URL was set; undefined if there is none. */
-async function embeddedLog(config: EngineConfig): Promise<{ id: string | undefined; hasEvents: boolean } | undefined> {
-  if (config.EVENTSTORE_URL === undefined || !existsSync(join(config.DATA_DIR, 'events.db'))) return undefined;
-  const log = await openStoredLog({ ...config, EVENTSTORE_URL: undefined });
-  try {
-    return { id: await storedIdentity(log), hasEvents: (await log.head()) > 0 };
-  } finally {
-    await log.close();
-  }
 }
 
 async function storedId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>): Promise<string | undefined> {

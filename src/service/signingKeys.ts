@@ -1,22 +1,10 @@
-/**
- * What a process does about keys. A start finds out whether this process has the installation's key for secrets, and sees to it
- * that a key signs tokens. Keys for tokens that an earlier release kept in the data directory move into the log.
- */
+/** A start finds out whether this process has the installation's key for secrets, and sees to it that a key signs tokens. */
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { SecretBox, TenantDirectory } from '../commands/context.js';
-import {
-  ensureSigningKeys,
-  opens,
-  type SigningKey,
-  signingKeyFrom,
-  signingKeysNow,
-} from '../commands/identity/signingKeys.js';
+import { ensureSigningKeys, opens, signingKeysNow } from '../commands/identity/signingKeys.js';
 import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
 import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
-import { errorCode } from '../supervision/errorCode.js';
 import { createSecretBox, installationKeys, knownInstallationKeys } from './secretBox.js';
 
 type KeyConfig = Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>;
@@ -41,7 +29,7 @@ type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
 
 /**
  * @returns the box for secrets, once a key that it opens signs tokens
- * @throws OtherSecretsKeyError; Error that names a damaged key file; what the event store throws
+ * @throws OtherSecretsKeyError; what the event store throws
  */
 export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<SecretBox> {
   const { directory } = deps;
@@ -51,13 +39,10 @@ export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<Secr
   const secretBox = createSecretBox(...(known ?? (await installationKeys(config))));
   if (!hasSigner) requireAnySecret(secretBox, directory);
   requireSigner(secretBox, directory.signingKeys);
-  const files = await earlierKeys(config);
-  if (!hasSigner || files.length > 0) {
-    const keys = files.map(({ key }) => key);
-    await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }, keys));
+  if (!hasSigner) {
+    await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }));
     // Another process may have been first, under its own key.
     requireSigner(secretBox, await signingKeysNow(deps));
-    for (const { file } of files) await rm(file, { force: true });
   }
   return secretBox;
 }
@@ -91,38 +76,4 @@ export async function operatorsBox(config: KeyConfig, log: Pick<LogAccess, 'even
     throw new OtherSecretsKeyError(SIGNING_KEY);
   };
   return { ...secretBox, seal: refuse, reseal: refuse };
-}
-
-const KEY_FILE = /^signing-\d{4}\.pem$/;
-
-type KeyFile = { readonly file: string; readonly key: SigningKey };
-
-/** Keys of an earlier release; the file with the highest number signed. @throws Error that names the file and the remedy */
-export async function earlierKeys({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<readonly KeyFile[]> {
-  const directory = join(DATA_DIR, 'keys');
-  const names = (await unlessMissing(readdir(directory))) ?? [];
-  const read = names
-    .filter((name) => KEY_FILE.test(name))
-    .sort()
-    .map(async (name): Promise<readonly KeyFile[]> => {
-      const file = join(directory, name);
-      const pem = await unlessMissing(readFile(file, 'utf8'));
-      // Another process has moved it into the log meanwhile.
-      if (pem === undefined) return [];
-      const key = signingKeyFrom(pem);
-      if (key !== undefined) return [{ file, key }];
-      throw new Error(
-        `${file} holds no P-256 private key, as signing tokens by ES256 needs: put it back from a backup, or remove it, which ends the tokens that it signed.`,
-      );
-    });
-  return (await Promise.all(read)).flat();
-}
-
-async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -96,27 +96,12 @@ async function write(
 
 const BY_SERVICE = { kind: 'system', id: 'signing-keys' } as const;
 
-/**
- * Sees to it that there is a key that signs.
- * @param given keys of an earlier release, in order: the last one signs if the log has none yet, the others verify. None is
- *   added to a log whose key this process cannot open
- * @returns position of the last event; 0 when nothing changed
- */
-export async function ensureSigningKeys(commands: SigningKeyCommands, given: readonly SigningKey[]): Promise<number> {
-  const added = ({ sealedKey, kid }: SealedKey): SigningKeyEvent => ({
-    type: 'SigningKeyAdded',
-    data: { kid, sealedKey },
-  });
-  const made = sealedBy(commands.secretBox, given.at(-1) ?? newKey());
-  const { position } = await write(commands, BY_SERVICE, (keys) => {
-    const signer = signerOf(keys);
-    const hasSigner = signer !== undefined;
-    if (hasSigner && !opens(commands.secretBox, signer.sealedKey)) return [];
-    const adopted = given
-      .filter(({ kid }) => !keys.some((key) => key.kid === kid) && (hasSigner || kid !== made.kid))
-      .map((key): SigningKeyEvent => ({ type: 'SigningKeyAdopted', data: sealedBy(commands.secretBox, key) }));
-    return hasSigner ? adopted : [...adopted, added(made)];
-  });
+/** Sees to it that there is a key that signs. @returns position of the last event; 0 when nothing changed */
+export async function ensureSigningKeys(commands: SigningKeyCommands): Promise<number> {
+  const made = sealedBy(commands.secretBox, newKey());
+  const { position } = await write(commands, BY_SERVICE, (keys) =>
+    signerOf(keys) === undefined ? [{ type: 'SigningKeyAdded', data: made }] : [],
+  );
   return position;
 }
 

@@ -8,7 +8,7 @@ const OPERATOR = { kind: 'operator', id: 'ann' } as const;
 let log: SigningKeyLog;
 beforeEach(async () => {
   log = new SigningKeyLog();
-  await ensureSigningKeys(log.commands(), []);
+  await ensureSigningKeys(log.commands());
 });
 afterEach(() => {
   jest.useRealTimers();
@@ -18,8 +18,8 @@ const rotate = (how: 'overlap' | 'revoke', byte = 1) => rotateSigningKey(log.com
 
 test('of two processes that make the first key at once, the first one counts for both', async () => {
   const empty = new SigningKeyLog();
-  empty.log.beforeAppend(SIGNING_KEYS_STREAM, () => ensureSigningKeys(empty.commands(), []));
-  expect(await ensureSigningKeys(empty.commands(), [])).toBe(0);
+  empty.log.beforeAppend(SIGNING_KEYS_STREAM, () => ensureSigningKeys(empty.commands()));
+  expect(await ensureSigningKeys(empty.commands())).toBe(0);
   expect(empty.log.stream(SIGNING_KEYS_STREAM)).toHaveLength(1);
 });
 

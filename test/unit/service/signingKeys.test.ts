@@ -1,11 +1,8 @@
-/** What a start does about keys, on data directories of this release and of earlier ones. */
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+/** What a start does about keys. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { signingKeyFrom } from '#app/commands/identity/signingKeys.js';
 import type { Tenant } from '#app/domain/identity/directory.js';
-import { signerOf } from '#app/domain/identity/signingKeys.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { OtherSecretsKeyError, openKeys, operatorsBox } from '#app/service/signingKeys.js';
 import { keyOf, SigningKeyLog } from '../signingKeyLog.js';
@@ -31,17 +28,6 @@ function start(machine: string, byte = 0, tenants: readonly Tenant[] = []) {
 
 const pathsOf = (machine: string): Promise<string[]> => readdir(join(machines, machine, 'keys')).catch(() => []);
 
-/** A key as earlier releases have made it. */
-async function keepKey(machine: string, name: string): Promise<string> {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
-  await mkdir(join(machines, machine, 'keys'), { recursive: true });
-  await writeFile(join(machines, machine, 'keys', name), pem);
-  return signingKeyFrom(pem)?.kid ?? '';
-}
-
-const kids = () => log.stored().map(({ kid }) => kid);
-
 test('without any setting a key is made, sealed under the one in the data directory, and the next start changes nothing', async () => {
   await start('one');
   await start('one');
@@ -51,36 +37,15 @@ test('without any setting a key is made, sealed under the one in the data direct
   expect(createSecretBox(secret).open(log.stored()[0]?.sealedKey ?? '')).toContain('PRIVATE KEY');
 });
 
-test('keys of an earlier release move into the log: the last file signs, the others verify', async () => {
-  const first = await keepKey('one', 'signing-0001.pem');
-  const second = await keepKey('one', 'signing-0002.pem');
-  await start('one', 1);
-  expect(kids()).toEqual([first, second]);
-  expect(signerOf(log.stored())?.kid).toBe(second);
-  expect(await pathsOf('one')).toEqual([]);
-});
-
-test('a key file that holds no such key ends the start with its name', async () => {
-  await keepKey('one', 'signing-0001.pem');
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
-  await writeFile(
-    join(machines, 'one', 'keys', 'signing-0002.pem'),
-    privateKey.export({ format: 'pem', type: 'pkcs8' }),
-  );
-  await expect(start('one', 1)).rejects.toThrow('signing-0002.pem');
-  expect(log.stored()).toEqual([]);
-});
-
 test.each([
   ['with another SECRETS_KEY', 2],
   ['without any', 0],
 ])('a second machine %s is refused, changes nothing and makes no key', async (_, byte) => {
   await start('one', 1);
   const before = log.stored();
-  await keepKey('two', 'signing-0001.pem');
   await expect(start('two', byte)).rejects.toThrow(OtherSecretsKeyError);
   expect(log.stored()).toEqual(before);
-  expect(await pathsOf('two')).toEqual(['signing-0001.pem']);
+  expect(await pathsOf('two')).toEqual([]);
 });
 
 test('the command line seals nothing under another key than that of the log', async () => {
