@@ -104,9 +104,10 @@ type KnownOfTenant = {
 export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
   try {
     const use = useOf(event);
-    const rows = [...rowEffects(event, known), ...(use === undefined ? [] : [created(KEYS.name, use)])];
+    const own = rowEffects(event, known);
+    const rows = use === undefined ? own : [...own, created(KEYS.name, use)];
     if (!rows.every(isWhole)) throw new TypeError('A value is not of its type.');
-    return { rows, activity: activityOf(event, known.orderModel, countsOf(rows)) };
+    return { rows, activity: activityOf(event, known.orderModel, countsOf(own)) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new Error(`The event ${event.type} does not say rightly what it did.`, { cause: error });

@@ -315,9 +315,11 @@ test.each([
 ] as const)('an event of %s with an Idempotency-Key notes its use: %s', (stream, type, data, use, more) => {
   const event = eventOf(stream, type, data);
   const key = { id: TEA, body: 'hash', ...more };
-  const [noted] = effectsOf({ ...event, metadata: { ...event.metadata, key } }, known).rows.slice(-1);
+  const keyed = effectsOf({ ...event, metadata: { ...event.metadata, key } }, known);
+  const [noted] = keyed.rows.slice(-1);
   const fields = { body: 'hash', subject: null, revision: 4, position: 70, counts: '{}', used_at: AT, ...use };
   expect(noted).toEqual(created('keys', TEA, fields));
+  expect(keyed.activity).toEqual(effectsOf(event, known).activity);
 });
 
 test('the clean-up of a sync session is noted by the session', () => {
