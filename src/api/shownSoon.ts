@@ -1,4 +1,4 @@
-import { tenantEnd } from '../commands/tenantEnd.js';
+import { tenantEnd } from '../commands/catchUp.js';
 import { withTimeout } from '../supervision/waiting.js';
 import type { Api } from './deps.js';
 

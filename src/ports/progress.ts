@@ -10,7 +10,7 @@ export type ParkedTenant = Parked & { readonly tenant: string };
 export interface RowProgress {
   /**
    * Whether this process follows the log for all tenants. If not, only positions of a tenant's own events can be waited for
-   * (`commands/tenantEnd.ts`).
+   * (`commands/catchUp.ts`).
    */
   readonly isTold: boolean;
   /**

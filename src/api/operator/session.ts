@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Caller, ConflictError } from '../../commands/context.js';
-import { useOperatorLink } from '../../commands/identity/operatorSessions.js';
+import { useOperatorLink } from '../../commands/identity/access.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import { EventStoreUnavailableError } from '../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';

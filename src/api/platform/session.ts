@@ -3,9 +3,8 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
-import { noteAccess } from '../../commands/identity/access.js';
+import { endSession, noteAccess } from '../../commands/identity/access.js';
 import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
-import { endSession } from '../../commands/identity/sessions.js';
 import {
   changeOwnPassword,
   authenticateUser as checkPassword,

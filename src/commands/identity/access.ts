@@ -1,10 +1,11 @@
-/** Notes sign-ins, and what was refused to people, in the tenant's stream `access-<tenant>`. */
-import type { AccessEvent } from '../../domain/identity/events.js';
-import { accessStream } from '../../domain/streams.js';
+/** Sign-ins, and what was refused to people; ended sessions; links to the operator's console. In the log, so in every process. */
+import type { AccessEvent, OperatorEvent } from '../../domain/identity/events.js';
+import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { Caller } from '../context.js';
+import { type Caller, ConflictError } from '../context.js';
 import { eventAt } from '../streamPages.js';
-import { type Loaded, type LogAccess, NO_STREAM, writeStream } from '../writeStream.js';
+import { type Loaded, type LogAccess, loadStream, NO_STREAM, writeStream } from '../writeStream.js';
+import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
 /** Appends the events. @throws what the log throws */
 export async function noteAccess(log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> {
@@ -19,4 +20,51 @@ async function endOf(eventStore: LogAccess['eventStore'], stream: string): Promi
   const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
   const last = await eventAt(eventStore, stream, revision);
   return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
+}
+
+export type Session = {
+  readonly sessionId: string;
+  readonly userId: number;
+  /** When it would have expired; seconds since 1970. */
+  readonly expiresAt: number;
+};
+
+/** Ends a session, once: its stream has at most one event. The directory knows it when this returns. */
+export async function endSession(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { sessionId, userId, expiresAt }: Session,
+): Promise<void> {
+  const stream = sessionStream(caller.tenant, sessionId);
+  const data = { userId, sessionId, expiresAt: new Date(expiresAt * 1000).toISOString().replace('Z', '000Z') };
+  const { position } = await writeStream(commands, caller, {
+    stream,
+    name: 'The session',
+    load: () => loadStream(commands.eventStore, stream, () => true),
+    decide: (isEnded) => (isEnded === true ? [] : [{ type: 'SessionEnded', data } as const]),
+  });
+  if (position > 0) await waitUntilKnown(commands, caller, position);
+}
+
+/**
+ * Notes that a link opened a session of the operator's console: each opens one.
+ * @param link id of the link's token
+ * @throws ConflictError if it was used before; what the log throws
+ */
+export async function useOperatorLink(
+  log: LogAccess,
+  caller: Caller,
+  link: string,
+  signedIn: OperatorEvent['data'],
+): Promise<void> {
+  const stream = operatorLinkStream(link);
+  await writeStream<true | undefined, OperatorEvent>(log, caller, {
+    stream,
+    name: 'The link',
+    load: () => loadStream<true>(log.eventStore, stream, () => true),
+    decide: (wasUsed) => {
+      if (wasUsed) throw new ConflictError('The link was used before.');
+      return [{ type: 'OperatorSignedIn', data: signedIn }];
+    },
+  });
 }

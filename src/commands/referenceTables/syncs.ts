@@ -6,22 +6,15 @@ import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
-import {
-  expiryOf,
-  type Sync,
-  type SyncCommitted,
-  type SyncEvent,
-  syncId,
-  uuidOfSync,
-} from '../../domain/referenceTable/sync.js';
+import { expiryOf, type Sync, type SyncCommitted, syncId, uuidOfSync } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
+import { tenantEnd } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { useOfKey } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import { tenantEnd } from '../tenantEnd.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, requireOpen, requireSent, type Unsent, unsentOf } from './syncState.js';
@@ -97,8 +90,8 @@ export async function commitSync(
   if (newest?.id !== id || newest.closed === undefined) {
     await lookUnlessClosed(commands, caller, assetType, id, check);
   }
-  const closed = await close(commands, caller, assetType, id, confirm !== undefined);
-  const cleanedUp = await deleteUnseen(commands, caller, assetType, closed, check);
+  const expiresAt = await close(commands, caller, assetType, id, confirm !== undefined);
+  const cleanedUp = await deleteUnseen(commands, caller, assetType, id, expiresAt, check);
   const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...cleanedUp.done } };
   const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
   // The clean-up stands in any case: without this event, a repetition finds it in the table's stream.
@@ -192,10 +185,8 @@ async function endWithoutCleanUp(
   };
 }
 
-type Closed = { readonly id: string; readonly expiresAt: string };
-
 /**
- * Closes the session before anything is deleted. A batch asks for its session after it has read the table, so each batch is
+ * Closes the session before anything is deleted, and returns when it expires. A batch asks for its session after it has read the table, so each batch is
  * either counted, or conflicts with the deletion and is refused.
  */
 async function close(
@@ -204,10 +195,10 @@ async function close(
   assetType: AssetType,
   id: string,
   isConfirmed: boolean,
-): Promise<Closed> {
+): Promise<string> {
   const { name } = assetType;
   const stream = tableStream(caller.tenant, name);
-  const { events, state } = await changeSync(commands, caller, name, async (sync) => {
+  const { state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && sync.closed !== undefined) return [];
     // Decided on the loaded state: if another request has closed it since, this append conflicts.
     requireOpen(sync, id, commands.now());
@@ -216,10 +207,8 @@ async function close(
     const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
     return [{ type: 'SyncClosed', data: { id, after } }];
   });
-  const [closing] = events as readonly Extract<SyncEvent, { type: 'SyncClosed' }>[];
-  const closed = closing?.data ?? state?.closed;
-  if (closed === undefined || state === undefined) throw new Error(`${id} is not closed.`);
-  return { id, expiresAt: expiryOf(state) };
+  if (state === undefined) throw new Error(`${id} is not closed.`);
+  return expiryOf(state);
 }
 
 type CleanUpArgs = { readonly deleted: number; readonly operationId: string };
@@ -229,7 +218,8 @@ async function deleteUnseen(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
-  { id, expiresAt }: Closed,
+  id: string,
+  expiresAt: string,
   check: Check,
 ): Promise<{ readonly done: CleanUpArgs; readonly position: Position }> {
   const table = { tenant: caller.tenant, table: assetType.name };

@@ -82,20 +82,22 @@ export class Undo {
 
   constructor(
     readonly commands: Application,
-    readonly asker: Caller,
+    readonly requester: Caller,
     readonly assetType: AssetType,
     { dryRun = false, hasLeft = () => false }: UndoOptions,
   ) {
     this.dryRun = dryRun;
     this.#hasLeft = hasLeft;
-    const leftMs = asker.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
+    const leftMs = requester.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
     this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
   }
 
   /** As whom the next piece is written. */
   get caller(): Caller {
-    const { key } = this.asker;
-    return key === undefined || this.#position === 0 ? this.asker : { ...this.asker, key: { ...key, goesOn: true } };
+    const { key } = this.requester;
+    return key === undefined || this.#position === 0
+      ? this.requester
+      : { ...this.requester, key: { ...key, goesOn: true } };
   }
 
   /** Whether to begin another piece. */
@@ -105,7 +107,7 @@ export class Undo {
 
   #isShown(position: Position): Promise<boolean> {
     const longestMs = Math.min(CATCH_UP_MS, Math.max(0, this.#until - performance.now()));
-    return this.commands.progress.waitFor(this.asker.tenant, position, longestMs);
+    return this.commands.progress.waitFor(this.requester.tenant, position, longestMs);
   }
 
   /** Records that were looked at so far. */
@@ -118,7 +120,7 @@ export class Undo {
    * not shown yet, so that other changes are projected in between.
    */
   async piece(work: () => Promise<Piece>): Promise<void> {
-    const { asker } = this;
+    const { requester } = this;
     const run = async (): Promise<Piece> => {
       const before = this.#position;
       const piece = await work();
@@ -131,7 +133,7 @@ export class Undo {
       deleted = 0,
       unchanged,
       left,
-    } = await this.commands.undos.run(asker.tenant, run, asker.deadline);
+    } = await this.commands.undos.run(requester.tenant, run, requester.deadline);
     this.#position = Math.max(this.#position, position);
     this.#restored += restored;
     this.#deleted += deleted;
