@@ -1,14 +1,14 @@
 /** The activity of a tenant: rows of its space, the newest first. Positions decide what comes before what, never clocks. */
-import type { Activity, ActivityKind, SubjectKind } from '../domain/activity.js';
+import { ACTIVITY_KINDS, type Activity, type ActivityKind } from '../domain/activity.js';
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { ERASED, type Erasures } from '../domain/erasure.js';
 import { MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
-import type { EventMetadata, Position, Revision } from '../ports/eventStore.js';
-import type { Condition, FieldCondition, RowReads, StoredRow, StoredVersion } from '../ports/rowStore.js';
+import type { EventMetadata, EventStore, Position, Revision } from '../ports/eventStore.js';
+import type { Condition, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, type AskedRows, compares, isOneOf, rowsOf } from './asking.js';
-import { statesOf } from './past.js';
+import { ALL_ROWS, NEWEST_FIRST, readerOf, rowsOf, where } from './asking.js';
+import { historyOf } from './past.js';
 import type { Tenants } from './records.js';
 
 /** An entry's place in the order of entries: by time, then by place in the log. Events of one append may share a position. */
@@ -56,7 +56,39 @@ export type ActivityPage = {
   readonly searchedTo?: ActivityPlace | undefined;
 };
 
-const NEWEST_FIRST = [{ field: 'n', direction: 'desc' }] as const;
+const SPACE = ACTIVITY.name;
+const fieldsIn = readerOf<Omit<ActivityEntry, 'at' | 'eventId'>>(ACTIVITY, {
+  json: ['request', 'counts', 'fields', 'details'],
+  groups: ['actor', 'subject'],
+});
+
+export const entryOf = ({ id, created, data }: StoredRow): ActivityEntry => ({
+  at: created,
+  eventId: id,
+  ...fieldsIn(data),
+});
+
+/** Entries in the order of the log, or the newest first. @throws the cancellation's reason */
+export async function* entriesOf(
+  rows: RowReads,
+  tenant: string,
+  asked: Partial<PageQuery>,
+  cancellation: Cancellation | undefined,
+): AsyncGenerator<ActivityEntry & { readonly n: number }> {
+  for await (const row of rowsOf(rows, { tenant, space: SPACE }, asked, cancellation))
+    yield { ...entryOf(row), n: row.n };
+}
+
+/** The newest entry for which all hold. */
+async function newestEntry(
+  rows: RowReads,
+  tenant: string,
+  conditions: readonly Condition[],
+  cancellation: Cancellation | undefined,
+): Promise<ActivityEntry | undefined> {
+  const asked = { ...ALL_ROWS, ...NEWEST_FIRST, conditions, limit: 1 };
+  return (await rows.page({ tenant, space: SPACE }, asked, cancellation)).rows.map(entryOf)[0];
+}
 
 export class ActivityQueries {
   readonly #rows: RowReads;
@@ -71,69 +103,54 @@ export class ActivityQueries {
 
   async page(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
     const { filters, from, to, before, limit } = query;
-    const changes = filters.subject?.kind === 'record' ? await this.#changesOf(tenant, query, cancellation) : undefined;
+    const { positions = [], searchedTo } = await this.#changesOf(tenant, query, cancellation);
+    const [gte, lte] = [from, to].map((time) => time && (normalizeDateTime(time) ?? time));
     const start = before === undefined ? {} : await this.#startBefore(tenant, before);
-    const place = [
-      ...timeCondition('gte', from),
-      ...timeCondition('lte', to),
-      ...(start.conditions ?? []),
-      ...(changes?.searchedTo === undefined ? [] : [compares('position', 'gte', changes.searchedTo.position)]),
-    ];
-    const pageOf = async (conditions: readonly Condition[]) => {
-      const asked = { ...ALL_ROWS, sort: NEWEST_FIRST, conditions: [...conditions, ...place], limit, behind: start.n };
-      return (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation)).rows;
-    };
+    const within = where({}, { created_at: { gte, lte }, position: { gte: searchedTo?.position, lte: start.until } });
     // Each is found by an index of its own, which one question for both would not be.
-    const found = await Promise.all(alternatives(filters, changes?.positions ?? []).map(pageOf));
-    const rows = found
-      .flat()
-      .sort((a, b) => b.n - a.n)
-      .slice(0, limit);
-    const entries = rows.map((row) => this.#shown(tenant, entryOf(row)));
-    return entries.length === limit || changes?.searchedTo === undefined
-      ? { entries }
-      : { entries, searchedTo: changes.searchedTo };
+    const found = await Promise.all(
+      alternatives(filters, positions).map(async (conditions) => {
+        const asked = { ...ALL_ROWS, ...NEWEST_FIRST, conditions: [...conditions, ...within], limit, behind: start.n };
+        return (await this.#rows.page({ tenant, space: SPACE }, asked, cancellation)).rows;
+      }),
+    );
+    const newest = found.flat().sort((a, b) => b.n - a.n);
+    const entries = newest.slice(0, limit).map((row) => this.#shown(tenant, entryOf(row)));
+    return { entries, searchedTo: entries.length === limit ? undefined : searchedTo };
   }
 
-  /** Events of one append share a position. */
+  /** The number of the entry there, or else the last position before it. */
   async #startBefore(
     tenant: string,
     { position, revision }: ActivityPlace,
-  ): Promise<{ readonly n?: number | undefined; readonly conditions?: readonly Condition[] }> {
-    const conditions = [isOneOf('position', [position]), compares('revision', 'gte', revision)];
-    for await (const { n } of entriesOf(this.#rows, tenant, { conditions, direction: 'asc' }, undefined, 1))
-      return { n };
-    return { conditions: [compares('position', 'lte', position)] };
+  ): Promise<{ readonly n?: number; readonly until?: Position }> {
+    const asked = { ...ALL_ROWS, conditions: where({ position }, { revision: { gte: revision } }), limit: 1 };
+    const [row] = (await this.#rows.page({ tenant, space: SPACE }, asked)).rows;
+    return row === undefined ? { until: position } : { n: row.n };
   }
 
-  /**
-   * Positions of the changes of a record, also of those by a batch or a clean-up, which name no single records. The newest
-   * first; `searchedTo` is set if there are older ones.
-   */
+  /** Positions of the changes of a record, the newest first: batches and clean-ups name no single records. */
   async #changesOf(
     tenant: string,
-    { filters: { subject, table }, before, limit }: ActivityQuery,
+    { filters: { subject, table }, before }: ActivityQuery,
     cancellation: Cancellation | undefined,
-  ): Promise<{ readonly positions: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
+  ): Promise<{ readonly positions?: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
+    if (subject?.kind !== 'record') return {};
     const tables = table === undefined ? [...(this.#tenants.tenant(tenant)?.assetTypes.keys() ?? [])] : [table];
-    const id = subject?.id.toLowerCase();
+    const id = subject.id.toLowerCase();
     const last = { id, direction: 'desc', limit: 1, withTotal: false } as const;
-    const found = await Promise.all(tables.map((space) => this.#rows.versions({ tenant, space }, last)));
+    const found = await Promise.all(tables.map((space) => this.#rows.versions({ tenant, space }, last, cancellation)));
     const space = tables.find((_, index) => found[index]?.versions.length === 1);
+    if (space === undefined) return {};
     const positions = new Set<Position>();
-    if (space === undefined) return { positions: [] };
-    for await (const state of statesOf(
-      this.#rows,
-      { tenant, space },
-      { id, direction: 'desc' },
-      cancellation,
-      MAX_ACTIVITY_SEARCHED,
-    )) {
-      const { from, to, how } = state;
-      for (const position of how === 'deleted' ? [to, from] : [from])
-        if (position !== undefined && position <= (before?.position ?? position)) positions.add(position);
-      if (positions.size > Math.max(limit, MAX_ACTIVITY_SEARCHED))
-        return { positions: [...positions], searchedTo: placeOf(state) };
+    const until = before && before.position + 1;
+    for await (const change of historyOf(this.#rows, { tenant, space }, { id, until, atOnce: 1_000 }, cancellation)) {
+      const [position] = change.place;
+      positions.add(position);
+      if (positions.size > MAX_ACTIVITY_SEARCHED) {
+        const at = (change.after ?? change.before)?.updated ?? '';
+        return { positions: [...positions], searchedTo: { at, position, revision: 0 } };
+      }
     }
     return { positions: [...positions] };
   }
@@ -149,7 +166,26 @@ export class ActivityQueries {
   }
 }
 
-const placeOf = ({ from, updated }: StoredVersion): ActivityPlace => ({ at: updated, position: from, revision: 0 });
+/** Ids are found whatever their case: they are stored as the event has them. */
+const inAnyCase = (id: string | undefined): readonly string[] | undefined =>
+  id === undefined ? undefined : [...new Set([id, id.toLowerCase(), id.toUpperCase()])];
+
+/** Entries that name the subject; and those of its changes that name none, as an event of the same append may name another. */
+function alternatives(
+  { actor, kind, table, subject, orderId, correlationId }: ActivityFilters,
+  changes: readonly Position[],
+): readonly (readonly Condition[])[] {
+  const ids = {
+    actor_id: inAnyCase(actor),
+    order_id: inAnyCase(orderId),
+    correlation_id: inAnyCase(correlationId),
+    subject_id: inAnyCase(subject?.id),
+  };
+  const named = where({ kind, table, ...ids, subject_kind: subject?.kind });
+  if (changes.length === 0) return [named];
+  const namesNone: Condition = { kind: 'null', field: 'subject_id', isNull: true };
+  return [named, [...where({ kind, table, ...ids, subject_id: undefined, position: changes }), namesNone]];
+}
 
 /** The revision of the last approval of each of these orders that has one, by order id. */
 export async function latestApprovals(
@@ -160,8 +196,7 @@ export async function latestApprovals(
 ): Promise<ReadonlyMap<string, Revision>> {
   const latest = new Map<string, Revision>();
   if (orderIds.length === 0) return latest;
-  const conditions = [isOneOf('kind', ['order.approved']), isOneOf('order_id', orderIds)];
-  const asked = { conditions, direction: 'desc' } as const;
+  const asked = { ...NEWEST_FIRST, conditions: where({ kind: 'order.approved', order_id: orderIds }) };
   for await (const { orderId = '', revision } of entriesOf(rows, tenant, asked, cancellation)) {
     if (!latest.has(orderId)) latest.set(orderId, revision);
     if (latest.size === orderIds.length) break;
@@ -169,91 +204,28 @@ export async function latestApprovals(
   return latest;
 }
 
-const timeCondition = (is: 'gte' | 'lte', time: string | undefined): readonly Condition[] =>
-  time === undefined ? [] : [compares('created_at', is, normalizeDateTime(time) ?? time)];
-
-export const ofTable = (table: string): FieldCondition => isOneOf('table', [table]);
-
-/** Ids are found whatever their case: they are stored as the event has them. */
-const idIs = (field: string, id: string): FieldCondition =>
-  isOneOf(field, [...new Set([id, id.toLowerCase(), id.toUpperCase()])]);
-
-/** Entries that name the subject; and those of its changes that name none, as an event of the same append may name another. */
-function alternatives(
-  { actor, kind, table, subject, orderId, correlationId }: ActivityFilters,
-  changes: readonly Position[],
-): readonly (readonly Condition[])[] {
-  const others = [
-    ...(actor === undefined ? [] : [idIs('actor_id', actor)]),
-    ...(kind === undefined ? [] : [isOneOf('kind', [kind])]),
-    ...(table === undefined ? [] : [ofTable(table)]),
-    ...(orderId === undefined ? [] : [idIs('order_id', orderId)]),
-    ...(correlationId === undefined ? [] : [idIs('correlation_id', correlationId)]),
-  ];
-  if (subject === undefined) return [others];
-  const named = [isOneOf('subject_kind', [subject.kind]), idIs('subject_id', subject.id), ...others];
-  if (changes.length === 0) return [named];
-  const namesNone: FieldCondition = { kind: 'null', field: 'subject_id', isNull: true };
-  return [named, [isOneOf('position', changes), namesNone, ...others]];
+/** Position of the tenant's last event that is not after this time (ISO 8601, UTC, six digits); 0 if there is none. */
+export async function positionAt(
+  rows: RowReads,
+  log: Pick<EventStore, 'positionAt'>,
+  tenant: string,
+  time: string,
+  cancellation: Cancellation | undefined,
+): Promise<Position> {
+  if (log.positionAt !== undefined) return log.positionAt(time);
+  return (await newestEntry(rows, tenant, where({}, { created_at: { lte: time } }), cancellation))?.position ?? 0;
 }
 
-/** Members that are objects are JSON text. */
-type StoredActivity = {
-  readonly position: Position;
-  readonly revision: Revision;
-  readonly kind: ActivityKind;
-  readonly table?: string;
-  readonly order_id?: string;
-  readonly subject_kind?: SubjectKind;
-  readonly subject_id?: string;
-  readonly actor_kind: string;
-  readonly actor_id: string;
-  readonly actor_name?: string;
-  readonly correlation_id: string;
-  readonly causation_id: string;
-  readonly request?: string;
-  readonly counts?: string;
-  readonly fields?: string;
-  readonly details?: string;
-};
+const OF_ORDERS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('order.'));
 
-/** Entries in the order of the log. @throws the cancellation's reason */
-export async function* entriesOf(
+/** Revision of the order's last event up to a position; undefined before its first. */
+export async function orderRevisionAt(
   rows: RowReads,
   tenant: string,
-  asked: AskedRows,
+  orderId: string,
+  position: Position,
   cancellation: Cancellation | undefined,
-  limit?: number,
-): AsyncGenerator<ActivityEntry & { readonly n: number }> {
-  for await (const row of rowsOf(rows, { tenant, space: ACTIVITY.name }, asked, cancellation, limit)) {
-    yield { ...entryOf(row), n: row.n };
-  }
-}
-
-export function entryOf({ id, created, data }: StoredRow): ActivityEntry {
-  const stored: StoredActivity = JSON.parse(data);
-  const { subject_kind: kind, subject_id: subjectId, actor_name: name, table, order_id: orderId } = stored;
-  const parsed = <Name extends 'request' | 'counts' | 'fields' | 'details'>(
-    member: Name,
-  ): Pick<ActivityEntry, Name> | undefined => {
-    const text = stored[member];
-    return text === undefined ? undefined : ({ [member]: JSON.parse(text) } as Pick<Activity & ActivityEntry, Name>);
-  };
-  return {
-    at: created,
-    position: stored.position,
-    revision: stored.revision,
-    kind: stored.kind,
-    eventId: id,
-    actor: { kind: stored.actor_kind, id: stored.actor_id, ...(name === undefined ? {} : { name }) },
-    correlationId: stored.correlation_id,
-    causationId: stored.causation_id,
-    ...parsed('request'),
-    ...(table === undefined ? {} : { table }),
-    ...(kind === undefined || subjectId === undefined ? {} : { subject: { kind, id: subjectId } }),
-    ...(orderId === undefined ? {} : { orderId }),
-    ...parsed('counts'),
-    ...parsed('fields'),
-    ...parsed('details'),
-  };
+): Promise<Revision | undefined> {
+  const conditions = where({ order_id: orderId, kind: OF_ORDERS }, { position: { lte: position } });
+  return (await newestEntry(rows, tenant, conditions, cancellation))?.revision;
 }

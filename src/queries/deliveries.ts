@@ -2,9 +2,9 @@
 import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
 import { DELIVERIES } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { FieldCondition, Page, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
+import type { PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, compares, isOneOf } from './asking.js';
+import { ALL_ROWS, NEWEST_FIRST, readerOf, where } from './asking.js';
 import type { Tenants } from './records.js';
 import { storedId } from './rowText.js';
 
@@ -107,6 +107,34 @@ const HEALTH_DELIVERIES = 100;
 /** Tenants whose backlog is asked for at once. */
 const TENANTS_AT_ONCE = 8;
 
+/** Entries have these null where they are not known. */
+const UNKNOWN = { purpose: null, orderId: null, table: null, endedAt: null, reason: null, retryAt: null } as const;
+const UNENDED = {
+  endedAt: null,
+  durationMs: null,
+  status: null,
+  reason: null,
+  responseBody: null,
+  position: null,
+} as const;
+
+type Told = Omit<DeliveryLogEntry, keyof typeof UNKNOWN | 'id' | 'requestedAt' | 'attempts'> & {
+  /** By number: what is known of each. */
+  readonly attempts?: { readonly [attempt: string]: Omit<DeliveryAttempt, keyof typeof UNENDED> };
+};
+const fieldsIn = readerOf<Told>(DELIVERIES, { json: ['attempts'] });
+
+function entryOf({ id, created: requestedAt, data }: StoredRow): DeliveryLogEntry {
+  const { attempts = {}, ...told } = fieldsIn(data);
+  return {
+    ...UNKNOWN,
+    ...told,
+    id,
+    requestedAt,
+    attempts: Object.values(attempts).map((attempt) => ({ ...UNENDED, ...attempt })),
+  };
+}
+
 export class DeliveryQueries {
   readonly #rows: RowReads;
   readonly #tenants: Tenants;
@@ -118,72 +146,54 @@ export class DeliveryQueries {
 
   /** One entry, or undefined. */
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    const asked = storedId(id);
-    if (asked === undefined) return undefined;
-    const { rows } = await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids: [asked], keys: [] });
-    return rows[0] && entryOf(rows[0]);
+    const ids = [storedId(id) ?? ''];
+    const { rows } = await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] });
+    return rows.map(entryOf)[0];
   }
 
   /** A page of a webhook's entries. A cancelled search ends soon and rejects with the reason. */
   async page(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]> {
     const { webhookId, state, kind, orderId, since, until, order, after, limit } = query;
-    const direction = order === 'oldest' ? 'asc' : 'desc';
-    const conditions = [
-      equals('webhook_id', webhookId),
-      ...(state === undefined ? [] : [equals('state', state)]),
-      ...(kind === undefined ? [] : [equals('kind', kind)]),
-      ...(orderId === undefined ? [] : [equals('order_id', orderId)]),
-      ...(since === undefined ? [] : [compares('created_at', 'gte', normalizeDateTime(since) ?? since)]),
-      ...(until === undefined ? [] : [compares('created_at', 'lt', normalizeDateTime(until) ?? until)]),
-      ...(after === undefined ? [] : [compares('position', direction === 'asc' ? 'gt' : 'lt', after)]),
-    ];
-    const asked: Partial<PageQuery> = { conditions, sort: [{ field: 'n', direction }], limit };
-    return (await this.#rowsOf(tenant, asked, cancellation)).rows.map(entryOf);
+    const [gte, lt] = [since, until].map((time) => time && (normalizeDateTime(time) ?? time));
+    const conditions = where(
+      { webhook_id: webhookId, state, kind, order_id: orderId },
+      { created_at: { gte, lt }, position: order === 'oldest' ? { gt: after } : { lt: after } },
+    );
+    const { sort } = order === 'oldest' ? ALL_ROWS : NEWEST_FIRST;
+    return this.#entries(tenant, { conditions, sort, limit }, cancellation);
   }
 
   /** A page of the entries about an order, in the order of their places. */
   async ofOrder(
     tenant: string,
-    query: OrderDeliveryQuery,
+    { orderId, behind, to, limit }: OrderDeliveryQuery,
     cancellation?: Cancellation,
   ): Promise<readonly DeliveryLogEntry[]> {
-    const { orderId, behind, to, limit } = query;
-    const ofOrder = equals('order_id', orderId);
-    const sort = [
-      { field: 'sequence', direction: 'asc' },
-      { field: 'n', direction: 'asc' },
-    ] as const;
-    const pageOf = async (limit: number, ...conditions: FieldCondition[]) =>
-      (await this.#rowsOf(tenant, { conditions: [ofOrder, ...conditions], sort, limit }, cancellation)).rows;
+    const [order_id, { sequence, position }] = [orderId, behind];
+    if (sequence > to) return [];
     // Behind the place are later requests about the same event, then those about later events.
-    const same =
-      behind.sequence > to
-        ? []
-        : await pageOf(limit, equals('sequence', behind.sequence), compares('position', 'gt', behind.position));
-    const later = [compares('sequence', 'gt', behind.sequence), compares('sequence', 'lte', to)];
-    const others = same.length === limit ? [] : await pageOf(limit - same.length, ...later);
-    return [...same, ...others].map(entryOf);
+    const sameEvent = where({ order_id, sequence }, { position: { gt: position } });
+    const same = await this.#entries(tenant, { conditions: sameEvent, limit }, cancellation);
+    if (same.length === limit) return same;
+    const sort = [{ field: 'sequence', direction: 'asc' }, ...ALL_ROWS.sort] as const;
+    const conditions = where({ order_id }, { sequence: { gt: sequence, lte: to } });
+    return [...same, ...(await this.#entries(tenant, { conditions, sort, limit: limit - same.length }, cancellation))];
   }
 
   async healthOf(tenant: string, webhookId: string): Promise<WebhookHealth> {
-    const entries = async (state: DeliveryState, asked: Partial<PageQuery>, ...more: readonly FieldCondition[]) => {
-      const conditions = [equals('webhook_id', webhookId), equals('state', state), ...more];
-      return (await this.#rowsOf(tenant, { ...asked, conditions })).rows.map(entryOf);
+    const entries = (state: DeliveryState, asked: Partial<PageQuery>, after?: Position) => {
+      const conditions = where({ webhook_id: webhookId, state }, { ended: { gt: after } });
+      return this.#entries(tenant, { ...asked, conditions });
     };
     // By position: clocks may have been put back meanwhile.
-    const byEnd = (direction: 'asc' | 'desc') => ({
-      sort: [
-        { field: 'ended', direction },
-        { field: 'n', direction },
-      ],
-    });
-    const [last] = await entries('succeeded', { ...byEnd('desc'), limit: 1 });
+    const byEnd = (direction: 'asc' | 'desc') => ['ended', 'n'].map((field) => ({ field, direction }));
+    const [last] = await entries('succeeded', { sort: byEnd('desc'), limit: 1 });
     const success = last?.attempts.at(-1)?.position ?? 0;
     const limit = HEALTH_DELIVERIES;
     // Attempts that a success has followed in the same delivery are earlier than that.
     const failing = await Promise.all([
       entries('open', { limit }),
-      entries('failed', { ...byEnd('asc'), limit }, compares('ended', 'gt', success)),
+      entries('failed', { sort: byEnd('asc'), limit }, success),
     ]);
     const [first] = failing
       .flatMap((found) => found.flatMap(({ attempts }) => attempts))
@@ -205,74 +215,25 @@ export class DeliveryQueries {
   }
 
   async #backlogOf(tenant: string, webhookIds: readonly string[]): Promise<readonly DeliveryBacklog[]> {
-    const isOpen = equals('state', 'open');
-    const { total: all = 0 } = await this.#rowsOf(tenant, { conditions: [isOpen], limit: 0, withTotal: true });
-    if (all === 0) return [];
+    const open = (limit: number, webhookId?: string) =>
+      this.#page(tenant, { conditions: where({ webhook_id: webhookId, state: 'open' }), limit, withTotal: true });
+    if ((await open(0)).total === 0) return [];
     const ofWebhooks = webhookIds.map(async (webhookId) => {
-      const conditions = [equals('webhook_id', webhookId), isOpen];
-      const { rows, total: open = 0 } = await this.#rowsOf(tenant, { conditions, limit: 1, withTotal: true });
-      return rows[0] === undefined ? [] : [{ tenant, webhookId, open, oldestRequestedAt: rows[0].created }];
+      const { rows, total = 0 } = await open(1, webhookId);
+      return rows.map(({ created }) => ({ tenant, webhookId, open: total, oldestRequestedAt: created }));
     });
     return (await Promise.all(ofWebhooks)).flat();
   }
 
-  #rowsOf(tenant: string, query: Partial<PageQuery>, cancellation?: Cancellation): Promise<Page> {
-    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...query }, cancellation);
+  async #entries(
+    tenant: string,
+    asked: Partial<PageQuery>,
+    cancellation?: Cancellation,
+  ): Promise<readonly DeliveryLogEntry[]> {
+    return (await this.#page(tenant, asked, cancellation)).rows.map(entryOf);
   }
-}
 
-const equals = (field: string, value: string | number): FieldCondition => isOneOf(field, [value]);
-
-/** `attempts` is the JSON text of an object by attempt number; an attempt has what is known of it. */
-type StoredDelivery = {
-  readonly webhook_id: string;
-  readonly message_id: string;
-  readonly kind: string;
-  readonly purpose?: string;
-  readonly order_id?: string;
-  readonly table?: string;
-  readonly sequence: Revision;
-  readonly revision: Revision;
-  readonly position: Position;
-  readonly state: DeliveryState;
-  readonly ended_at?: string;
-  readonly reason?: string;
-  readonly retry_at?: string;
-  readonly attempts?: string;
-};
-
-function entryOf({ id, created, data }: StoredRow): DeliveryLogEntry {
-  const stored: StoredDelivery = JSON.parse(data);
-  return {
-    id,
-    revision: stored.revision,
-    position: stored.position,
-    webhookId: stored.webhook_id,
-    messageId: stored.message_id,
-    kind: stored.kind,
-    purpose: stored.purpose ?? null,
-    orderId: stored.order_id ?? null,
-    table: stored.table ?? null,
-    sequence: stored.sequence,
-    requestedAt: created,
-    state: stored.state,
-    endedAt: stored.ended_at ?? null,
-    reason: stored.reason ?? null,
-    retryAt: stored.retry_at ?? null,
-    attempts: attemptsIn(stored.attempts ?? '{}'),
-  };
-}
-
-const UNENDED = {
-  endedAt: null,
-  durationMs: null,
-  status: null,
-  reason: null,
-  responseBody: null,
-  position: null,
-} as const;
-
-function attemptsIn(text: string): readonly DeliveryAttempt[] {
-  const byNumber: { readonly [attempt: string]: Omit<DeliveryAttempt, keyof typeof UNENDED> } = JSON.parse(text);
-  return Object.values(byNumber).map((stored) => ({ ...UNENDED, ...stored }));
+  #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
+    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
+  }
 }

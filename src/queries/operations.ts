@@ -5,10 +5,9 @@ import { type Operation, type OperationKind, together } from '../domain/referenc
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { ActivityEntry } from './activity.js';
-import { entriesOf, ofTable } from './activity.js';
-import { compares, isOneOf } from './asking.js';
-import { differenceOf, type Place, transitions } from './past.js';
+import { type ActivityEntry, entriesOf } from './activity.js';
+import { NEWEST_FIRST, where } from './asking.js';
+import { differenceOf, type Place, transitionsAt } from './past.js';
 import type { TableRef } from './records.js';
 
 export type TableOperation = Operation & {
@@ -41,8 +40,8 @@ const KINDS: ReadonlyMap<string, OperationKind> = new Map([
   ['table.clean_up', 'clean_up'],
   ['table.undo', 'undo'],
 ]);
-export const kindsOf = (kind?: OperationKind): readonly string[] =>
-  [...KINDS].flatMap(([name, each]) => (kind === undefined || kind === each ? [name] : []));
+/** Kinds of activity that are operations. */
+export const OPERATIONS = [...KINDS.keys()];
 
 const NOTHING = { created: 0, updated: 0, seen: 0, deleted: 0 };
 
@@ -65,41 +64,27 @@ export async function tableOperations(
   { before, from, to, kind, isWanted = () => true }: OperationsQuery,
   cancellation: Cancellation | undefined,
 ): Promise<OperationsPage> {
-  const conditions = [
-    ofTable(table),
-    isOneOf('kind', kindsOf(kind)),
-    ...(before === undefined ? [] : [compares('position', 'lt', before)]),
-    ...(from === undefined ? [] : [compares('created_at', 'gte', from)]),
-    ...(to === undefined ? [] : [compares('created_at', 'lte', to)]),
-  ];
+  const kinds = OPERATIONS.filter((name) => kind === undefined || KINDS.get(name) === kind);
+  const within = { position: { lt: before }, created_at: { gte: from, lte: to } };
+  const asked = { ...NEWEST_FIRST, conditions: where({ table, kind: kinds }, within) };
   const operations: TableOperation[] = [];
   // The operation read last; earlier events may belong to it.
   let later: TableOperation | undefined;
   let entries = 0;
-  for await (const entry of entriesOf(rows, tenant, { conditions, direction: 'desc' }, cancellation)) {
+  const all = () => (later !== undefined && isWanted(later) ? [...operations, later] : operations);
+  for await (const entry of entriesOf(rows, tenant, asked, cancellation)) {
     const operation = operationIn(entry);
     if (operation === undefined) continue;
     const isPart = later !== undefined && isPartOf(operation, later);
     // A batch is never split, since it is one append. An undo is one append for each piece.
     const mayEnd = !isPart || (operation.kind === 'undo' && operation.position !== later?.position);
-    if (mayEnd && isFull()) return { operations: all(), next: later?.position };
+    if (mayEnd && (all().length >= MAX_OPERATIONS || entries >= MAX_OPERATION_EVENTS))
+      return { operations: all(), next: later?.position };
     entries += 1;
-    if (isPart && later !== undefined) {
-      later = together(operation, later);
-      continue;
-    }
-    if (later !== undefined && isWanted(later)) operations.push(later);
-    later = operation;
+    if (later !== undefined && !isPart && isWanted(later)) operations.push(later);
+    later = later !== undefined && isPart ? together(operation, later) : operation;
   }
   return { operations: all() };
-
-  function all(): readonly TableOperation[] {
-    return later !== undefined && isWanted(later) ? [...operations, later] : operations;
-  }
-
-  function isFull(): boolean {
-    return all().length >= MAX_OPERATIONS || entries >= MAX_OPERATION_EVENTS;
-  }
 }
 
 type DifferencesPage = {
@@ -113,17 +98,17 @@ export async function tableDifferences(
   rows: RowReads,
   space: TableRef,
   entry: ActivityEntry,
-  behind: Place | undefined,
+  start: Place | undefined,
   cancellation: Cancellation | undefined,
 ): Promise<DifferencesPage> {
   const differences: RecordDifference[] = [];
   let characters = 0;
   let last: Place | undefined;
-  for await (const position of positionsOf(rows, space, entry, behind?.[0], cancellation)) {
-    const start = behind?.[0] === position ? behind : undefined;
-    const range = [position - 1, position] as const;
-    const done = transitions(rows, { ...space, space: space.table }, range, start, cancellation);
-    for await (const { place, ...transition } of done) {
+  for await (const position of positionsOf(rows, space, entry, start?.[0], cancellation)) {
+    const behind = start?.[0] === position ? start : undefined;
+    const asked = { behind, limit: MAX_DIFFERENCES + 1 };
+    const ofTable = { tenant: space.tenant, space: space.table };
+    for (const { place, ...transition } of await transitionsAt(rows, ofTable, position, asked, cancellation)) {
       const difference = differenceOf(transition);
       characters += JSON.stringify(difference).length;
       const isFull = differences.length === MAX_DIFFERENCES || characters > MAX_DIFFERENCE_CHARACTERS;
@@ -143,11 +128,10 @@ async function* positionsOf(
   from: Position | undefined,
   cancellation: Cancellation | undefined,
 ): AsyncGenerator<Position> {
-  const isUndo = kind === 'table.undo';
-  const own = [isOneOf('kind', [kind]), isOneOf('correlation_id', [correlationId])];
-  const conditions = [ofTable(table), compares('position', 'gte', from ?? position), ...(isUndo ? own : [])];
+  const ofUndo = kind === 'table.undo' ? { kind, correlation_id: correlationId } : {};
+  const conditions = where({ table, ...ofUndo }, { position: { gte: from ?? position } });
   let last: Position | undefined;
-  for await (const entry of entriesOf(rows, tenant, { conditions, direction: 'asc' }, cancellation)) {
+  for await (const entry of entriesOf(rows, tenant, { conditions }, cancellation)) {
     if (entry.kind !== kind || entry.correlationId !== correlationId) return;
     if (entry.position !== last) yield entry.position;
     last = entry.position;

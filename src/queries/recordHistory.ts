@@ -5,12 +5,9 @@ import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads, SpaceRef } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { ActivityEntry } from './activity.js';
-import { entriesOf } from './activity.js';
-import { isOneOf } from './asking.js';
-import { differenceOf, historyOf, type Transition } from './past.js';
-
-type Entry = ActivityEntry & { readonly n: number };
+import { type ActivityEntry, entriesOf } from './activity.js';
+import { NEWEST_FIRST, where } from './asking.js';
+import { differenceOf, historyOf } from './past.js';
 
 export type RecordHistoryEntry = ReturnType<typeof differenceOf> & {
   readonly event: ActivityEntry;
@@ -48,70 +45,55 @@ export async function recordHistory(
   { id, before, limit }: AskedHistory,
   cancellation: Cancellation | undefined,
 ): Promise<RecordHistoryPage | undefined> {
-  const found: (Pick<RecordHistoryEntry, 'change' | 'id' | 'fields'> & Pick<Transition, 'place'>)[] = [];
-  let [isKnown, bytes] = [false, 0];
+  const found: { readonly difference: ReturnType<typeof differenceOf>; readonly position: Position }[] = [];
+  let bytes = 0;
   let next: Position | undefined;
-  for await (const transition of historyOf(rows, space, id, before, cancellation)) {
-    isKnown = true;
+  for await (const transition of historyOf(rows, space, { id, until: before, atOnce: limit + 1 }, cancellation)) {
     const difference = differenceOf(transition);
     bytes += charactersOf(difference.fields);
     if (found.length === limit || (found.length > 0 && bytes > MAX_HISTORY_PAGE_BYTES)) {
-      next = found.at(-1)?.place[0];
+      next = found.at(-1)?.position;
       break;
     }
-    found.push({ ...difference, place: transition.place });
+    found.push({ difference, position: transition.place[0] });
   }
-  if (!isKnown && before === undefined) return undefined;
-  const events = await eventsAt(rows, space, new Set(found.map(({ place }) => place[0])), cancellation);
+  if (found.length === 0) return before === undefined ? undefined : { entries: [] };
+  const events = new Map<Position, Entry[]>();
+  const conditions = where({ position: found.map(({ position }) => position), kind: HISTORY_KINDS });
+  for await (const entry of entriesOf(rows, space.tenant, { conditions }, cancellation))
+    events.set(entry.position, [...(events.get(entry.position) ?? []), entry]);
   const entries: RecordHistoryEntry[] = [];
-  for (const { place, ...difference } of found) {
-    const event = eventOf(events.get(place[0]) ?? [], id);
+  for (const { difference, position } of found) {
+    const ofAppend = events.get(position) ?? [];
+    // Events of one append may share a position: the one that names the row, else the first.
+    const event = ofAppend.find(({ subject }) => subject?.id.toLowerCase() === id) ?? ofAppend[0];
     if (event === undefined) continue;
-    const operation = await operationOf(rows, space, event, cancellation);
+    const operation = await operationOf(rows, space.tenant, event, cancellation);
     entries.push({ ...difference, event, eventType: typeOf(event), operation });
   }
   return { entries, next };
 }
 
-async function eventsAt(
-  rows: RowReads,
-  { tenant }: SpaceRef,
-  positions: ReadonlySet<Position>,
-  cancellation: Cancellation | undefined,
-): Promise<ReadonlyMap<Position, readonly Entry[]>> {
-  const events = new Map<Position, Entry[]>();
-  if (positions.size === 0) return events;
-  const conditions = [isOneOf('position', [...positions]), isOneOf('kind', HISTORY_KINDS)];
-  for await (const entry of entriesOf(rows, tenant, { conditions, direction: 'asc' }, cancellation)) {
-    events.set(entry.position, [...(events.get(entry.position) ?? []), entry]);
-  }
-  return events;
-}
-
-/** Events of one append may share a position: the one that names the row, else the first. */
-const eventOf = (events: readonly Entry[], id: string): Entry | undefined =>
-  events.find(({ subject }) => subject?.id.toLowerCase() === id) ?? events[0];
+type Entry = ActivityEntry & { readonly n: number };
 
 /** The first event of the operation in the event's append: all of it follow one another. */
 async function operationOf(
   rows: RowReads,
-  { tenant }: SpaceRef,
-  event: Entry,
+  tenant: string,
+  { kind, table, causationId, revision, n: behind }: Entry,
   cancellation: Cancellation | undefined,
 ): Promise<Revision | undefined> {
-  if (!event.kind.startsWith('table.')) return undefined;
-  let first = event.revision;
-  if (event.kind === 'table.clean_up') return first;
-  const earlier = { conditions: [], direction: 'desc', behind: event.n } as const;
-  for await (const { kind, table, causationId, revision } of entriesOf(rows, tenant, earlier, cancellation, FEW)) {
-    if (kind !== event.kind || table !== event.table || causationId !== event.causationId) break;
-    first = revision;
-  }
+  if (!kind.startsWith('table.')) return undefined;
+  let first = revision;
+  // Most batches are one event.
+  const earlier = { ...NEWEST_FIRST, behind, limit: 4 };
+  if (kind !== 'table.clean_up')
+    for await (const entry of entriesOf(rows, tenant, earlier, cancellation)) {
+      if (entry.kind !== kind || entry.table !== table || entry.causationId !== causationId) break;
+      first = entry.revision;
+    }
   return first;
 }
-
-/** Most batches are one event. */
-const FEW = 4;
 
 /** The type of the event that changed records: of each kind there is one, but of undos, and of orders with parts. */
 function typeOf({ kind, counts }: ActivityEntry): string {

@@ -6,7 +6,7 @@ import { ACTIVITY } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { Condition, FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, isOneOf } from './asking.js';
+import { ALL_ROWS, where } from './asking.js';
 import { conditionsOf, type Filter, type FilterValue, type SortTerm, sortOf } from './conditions.js';
 import {
   AnswerTooLargeError,
@@ -18,7 +18,7 @@ import {
   rowText,
   storedId,
 } from './rowText.js';
-import { type StoredRecord, UnparsedRecord } from './storedRecord.js';
+import { recordOf, type StoredRecord } from './storedRecord.js';
 
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {
@@ -167,7 +167,7 @@ export class RecordQueries {
   /** Of tables without a stream of their own, which are those of orders: by the activity at the last change. */
   async #lastEventAt({ tenant }: TableRef, { lastEventAt, changed }: SpaceState): Promise<string> {
     if (lastEventAt !== '' || changed === 0) return lastEventAt;
-    const conditions = [isOneOf('position', [changed])];
+    const conditions = where({ position: changed });
     const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, { ...WHOLE, conditions, limit: 1 });
     return rows[0]?.created ?? '';
   }
@@ -263,7 +263,7 @@ export class RecordQueries {
     if (known === undefined) return [];
     const maxCharacters = MAX_DIFFERENCE_CHARACTERS;
     const { rows } = await this.#page(known, { conditions: [{ kind: 'outsideBatch', batch }], limit, maxCharacters });
-    return rows.map((row) => new UnparsedRecord(row, known.assetType));
+    return rows.map((row) => recordOf(row, known.assetType));
   }
 
   /** Records with one of these exact values in the field. */
@@ -318,7 +318,7 @@ export class RecordQueries {
   /** @throws AnswerTooLargeError */
   #decided({ assetType }: Table, rows: readonly StoredRow[]): readonly StoredRecord[] {
     if (charactersOf(rows) > MAX_DECISION_BYTES) throw decisionTooLarge();
-    return rows.map((row) => new UnparsedRecord(row, assetType));
+    return rows.map((row) => recordOf(row, assetType));
   }
 }
 

@@ -6,10 +6,9 @@ import { SYNCS } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { ActivityEntry } from './activity.js';
-import { entriesOf, ofTable } from './activity.js';
-import { compares, isOneOf, rowsOf } from './asking.js';
-import { kindsOf, operationIn, type TableOperation } from './operations.js';
+import { type ActivityEntry, entriesOf } from './activity.js';
+import { ALL_ROWS, NEWEST_FIRST, readerOf, rowsOf, where } from './asking.js';
+import { operationIn, type TableOperation } from './operations.js';
 import type { TableRef } from './records.js';
 
 /** A sync session, and who began it. */
@@ -19,44 +18,33 @@ export type SyncSession = PastSync & {
   readonly actor: ActivityEntry['actor'];
 };
 
-/** Fields of a session's row. */
-type StoredSync = {
-  readonly revision: Revision;
-  readonly started_at: string;
-  readonly actor_kind: string;
-  readonly actor_id: string;
-  readonly actor_name?: string;
-  readonly failure?: string;
-  readonly refused?: string;
-  readonly closed_after?: number;
+type StoredSync = Pick<SyncSession, 'startedAt' | 'revision' | 'actor' | 'failure'> & {
+  readonly table: string;
+  /** By the revision of its event. */
+  readonly refused?: { readonly [revision: string]: { readonly reason: string; readonly keys: readonly string[] } };
+  readonly closedAfter?: number;
   readonly deleted?: number;
-  readonly operation_id?: string;
+  readonly operationId?: string;
 };
-
-/** `{ reason, keys }` by the revision of its event, as JSON text. */
-type Refused = { readonly [revision: string]: { readonly reason: string; readonly keys: readonly string[] } };
+const storedIn = readerOf<StoredSync>(SYNCS, { json: ['refused'], groups: ['actor'] });
 
 function sessionOf({ id: uuid, updated: changedAt, data }: StoredRow, supersededAt: string | undefined): SyncSession {
-  const stored: StoredSync = JSON.parse(data);
-  const { revision, started_at: startedAt, actor_name: name, failure, closed_after: after, deleted } = stored;
+  const { table: _, refused = {}, closedAfter: after, deleted, operationId, ...session } = storedIn(data);
   const id = syncId(uuid);
-  const refused = Object.values<Refused[string]>(stored.refused === undefined ? {} : JSON.parse(stored.refused));
-  const reason = refused.at(-1)?.reason;
+  const refusals = Object.values(refused);
+  const reason = refusals.at(-1)?.reason;
   return {
+    ...session,
     id,
-    startedAt,
-    revision,
     changedAt,
     supersededAt,
-    actor: { kind: stored.actor_kind, id: stored.actor_id, ...(name === undefined ? {} : { name }) },
-    ...(failure === undefined ? {} : { failure }),
-    ...(reason === undefined ? {} : { refused: { reason, keys: new Set(refused.flatMap(({ keys }) => keys)) } }),
+    ...(reason === undefined ? {} : { refused: { reason, keys: new Set(refusals.flatMap(({ keys }) => keys)) } }),
     ...(after === undefined ? {} : { closed: { id, after } }),
-    ...(deleted === undefined ? {} : { committed: { id, deleted, ...ofCleanUp(stored) } }),
+    ...(deleted === undefined
+      ? {}
+      : { committed: { id, deleted, ...(operationId === undefined ? {} : { operationId }) } }),
   };
 }
-
-const ofCleanUp = ({ operation_id: operationId }: StoredSync) => (operationId === undefined ? {} : { operationId });
 
 /** Newest first. @param before revision of a session: only older ones are returned @throws the cancellation's reason */
 export async function* syncSessions(
@@ -65,10 +53,10 @@ export async function* syncSessions(
   before: Revision | undefined,
   cancellation: Cancellation | undefined,
 ): AsyncGenerator<SyncSession> {
-  const conditions = [ofTable(table), ...(before === undefined ? [] : [compares('revision', 'lte', before)])];
-  const asked = { conditions, direction: 'desc' } as const;
+  const conditions = where({ table }, { revision: { lte: before } });
+  const asked = { ...NEWEST_FIRST, conditions, limit: MAX_SYNCS + 2 };
   let supersededAt: string | undefined;
-  for await (const row of rowsOf(rows, { tenant, space: SYNCS.name }, asked, cancellation, MAX_SYNCS + 2)) {
+  for await (const row of rowsOf(rows, { tenant, space: SYNCS.name }, asked, cancellation)) {
     const session = sessionOf(row, supersededAt);
     supersededAt = session.startedAt;
     if (session.revision !== before) yield session;
@@ -85,10 +73,9 @@ export async function syncSession(
   const space = { tenant, space: SYNCS.name };
   const ids = isSyncId(id) ? [uuidOfSync(id)] : [];
   const [row] = (await rows.rows(space, { ids, keys: [] }, cancellation)).rows;
-  if (row === undefined || JSON.parse(row.data).table !== table) return undefined;
-  const asked = { conditions: [ofTable(table)], direction: 'asc', behind: row.n } as const;
-  for await (const next of rowsOf(rows, space, asked, cancellation, 1)) return sessionOf(row, next.created);
-  return sessionOf(row, undefined);
+  if (row === undefined || storedIn(row.data).table !== table) return undefined;
+  const next = { ...ALL_ROWS, conditions: where({ table }), behind: row.n, limit: 1 };
+  return sessionOf(row, (await rows.page(space, next, cancellation)).rows[0]?.created);
 }
 
 /** A batch of a session, or the clean-up of its commit. */
@@ -114,6 +101,8 @@ export type SyncWork = {
 /** How many entries of the activity may still be read; counts down. */
 export type Budget = { entries: number };
 
+const STARTED = 'sync.started';
+
 /**
  * The operations of the session: from where it was started until its clean-up, or until the session after the next one was
  * started, since a batch that was decided before another one was started may stand behind that.
@@ -122,27 +111,29 @@ export type Budget = { entries: number };
 export async function workOf(
   rows: RowReads,
   { tenant, table }: TableRef,
-  session: SyncSession,
+  { id, startedAt, committed }: SyncSession,
   budget: Budget,
   cancellation: Cancellation | undefined,
 ): Promise<SyncWork | undefined> {
-  const kinds = [...kindsOf('batch'), ...kindsOf('clean_up'), STARTED];
-  const conditions = [ofTable(table), isOneOf('kind', kinds)];
-  const behind = await startOf(rows, { tenant, table }, session, cancellation);
+  let behind: number | undefined;
+  const ofStart = { conditions: where({ table, kind: STARTED, created_at: startedAt }) };
+  for await (const { n, details } of entriesOf(rows, tenant, ofStart, cancellation))
+    if (Array.isArray(details?.batch_ids) && details.batch_ids.includes(id)) behind ??= n;
   const operations: SyncOperation[] = [];
   let [created, updated, unchanged, started] = [0, 0, 0, 0];
-  for await (const entry of entriesOf(rows, tenant, { conditions, direction: 'asc', behind }, cancellation)) {
+  const asked = { conditions: where({ table, kind: ['table.batch', 'table.clean_up', STARTED] }), behind };
+  for await (const entry of entriesOf(rows, tenant, asked, cancellation)) {
     budget.entries -= 1;
     if (budget.entries < 0) return undefined;
     if (entry.kind === STARTED) started += 1;
     if (started > 1) break;
     const operation = operationIn(entry);
-    if (operation === undefined || operation.kind === 'undo' || !operation.batchIds.includes(session.id)) continue;
+    if (operation === undefined || operation.kind === 'undo' || !operation.batchIds.includes(id)) continue;
     created += operation.created;
     updated += operation.updated;
     unchanged += operation.seen;
     note(operation, operation.kind);
-    if (String(operation.revision) === session.committed?.operationId) break;
+    if (String(operation.revision) === committed?.operationId) break;
   }
   return { operations: operations.reverse(), created, updated, unchanged };
 
@@ -155,21 +146,4 @@ export async function workOf(
       operations.splice(-1, 1, { ...earlier, records: earlier.records + records });
     } else operations.push({ kind, revision, position, requestId, records });
   }
-}
-
-const STARTED = 'sync.started';
-
-/** The number of the entry that tells of its start. */
-async function startOf(
-  rows: RowReads,
-  { tenant, table }: TableRef,
-  { id, startedAt }: SyncSession,
-  cancellation: Cancellation | undefined,
-): Promise<number | undefined> {
-  const conditions = [ofTable(table), isOneOf('kind', [STARTED]), isOneOf('created_at', [startedAt])];
-  for await (const entry of entriesOf(rows, tenant, { conditions, direction: 'asc' }, cancellation)) {
-    const ids: unknown = entry.details?.batch_ids;
-    if (Array.isArray(ids) && ids.includes(id)) return entry.n;
-  }
-  return undefined;
 }

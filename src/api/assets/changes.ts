@@ -9,9 +9,9 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_CHANGES } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
-import { entriesOf, entryOf, ofTable } from '../../queries/activity.js';
-import { compares, isOneOf } from '../../queries/asking.js';
-import { kindsOf } from '../../queries/operations.js';
+import { entriesOf, entryOf } from '../../queries/activity.js';
+import { NEWEST_FIRST, where } from '../../queries/asking.js';
+import { OPERATIONS } from '../../queries/operations.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
 import { rowText } from '../../queries/rowText.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -65,13 +65,13 @@ async function cursorOf(
   mark: string,
   cancellation: Cancellation,
 ): Promise<string> {
-  const conditions = [ofTable(space), isOneOf('kind', OF_RECORDS), compares('position', 'lte', until)];
-  const entries = entriesOf(rows, tenant, { conditions, direction: 'desc' }, cancellation, 1);
+  const conditions = where({ table: space, kind: OF_RECORDS }, { position: { lte: until } });
+  const entries = entriesOf(rows, tenant, { ...NEWEST_FIRST, conditions, limit: 1 }, cancellation);
   for await (const { position, eventId } of entries) return toCursor(mark, [position, n, eventId]);
   return toCursor(mark, [...BEFORE_ALL, '']);
 }
 
-const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || kindsOf().includes(kind));
+const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || OPERATIONS.includes(kind));
 
 const gone = (): HttpError =>
   new HttpError(

@@ -10,7 +10,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { tenantStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { positionAt } from '../../queries/moments.js';
+import { positionAt } from '../../queries/activity.js';
 import { RecordQueries } from '../../queries/records.js';
 import type { Api } from '../deps.js';
 import { badRequest, notFound, unavailable } from '../errors.js';

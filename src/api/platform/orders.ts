@@ -18,7 +18,7 @@ import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
-import { orderRevisionAt } from '../../queries/moments.js';
+import { orderRevisionAt } from '../../queries/activity.js';
 import { historyList, historyPage } from '../assets/history.js';
 import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';

@@ -47,7 +47,7 @@ function knownRecords(
   const byKey = new Map<string, StoredRecord>();
   for (const record of records) {
     byId.set(record.id, record);
-    byKey.set(record.key ?? uniqueKeyOf(assetType, record.fields), record);
+    byKey.set(uniqueKeyOf(assetType, record.fields), record);
   }
   return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
@@ -74,7 +74,7 @@ export function recordsAfter(
     } else if (effect.kind === 'touch') {
       const { batch: batchId } = effect;
       for (const record of effect.ids.flatMap((id) => before(id) ?? []))
-        changed.set(record.id, record.inBatch?.(batchId) ?? { ...record, batchId });
+        changed.set(record.id, { ...record, batchId });
     }
   }
   const { byKey } = knownRecords(assetType, changed.values(), known.formerId);

@@ -20,7 +20,7 @@ import {
 } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import { deletedRecords } from '../../queries/deletions.js';
+import { deletedRecords } from '../../queries/past.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';

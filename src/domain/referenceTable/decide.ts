@@ -12,8 +12,6 @@ export type KnownRecord = {
   readonly id: string;
   readonly batchId: string | null;
   readonly fields: Fields;
-  /** A shortcut: true when the record surely has these values, without reading its fields; false when unknown. */
-  has?(fields: Fields): boolean;
 };
 
 /** The records that a decision needs. */
@@ -140,7 +138,7 @@ export function upsertBatch(
         `The id differs from ${current.id}, the record with this ${uniqueFieldOf(assetType)}.`,
       ];
     }
-    const set = current.has?.(item.fields) === true ? {} : changedFields(current.fields, item.fields);
+    const set = changedFields(current.fields, item.fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
       const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);

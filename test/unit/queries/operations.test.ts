@@ -47,7 +47,7 @@ class Log {
 
   async entry(position: number) {
     const conditions = [{ kind: 'equals', field: 'position', anyOf: [position] }] as const;
-    for await (const entry of entriesOf(this.reads, 'acme', { conditions, direction: 'asc' }, undefined)) return entry;
+    for await (const entry of entriesOf(this.reads, 'acme', { conditions }, undefined)) return entry;
     throw new Error(`Nothing is told of ${position}.`);
   }
 }

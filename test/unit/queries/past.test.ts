@@ -8,7 +8,8 @@ import {
   comparisonOf,
   differenceOf,
   historyOf,
-  transitions,
+  type Transition,
+  transitionsAt,
 } from '#app/queries/past.js';
 import { places, Tenant } from '../../contract/rowStoreFixture.js';
 import { random } from '../../property/runs.js';
@@ -104,7 +105,7 @@ it('the history of a row has each change of it, the newest first, also when it i
       });
       const until = start % (last + 1);
       for (const before of [undefined, until, changes.at(-1)?.position]) {
-        const shown = await collected(historyOf(rows, space, id, before, undefined));
+        const shown = await collected(historyOf(rows, space, { id, until: before, atOnce: 2 }, undefined));
         const expected = changes.filter(({ position }) => position < (before ?? Infinity)).reverse();
         expect(shown.map(({ place: [position] }) => position)).toEqual(expected.map(({ position }) => position));
         for (const [at, transition] of shown.entries()) {
@@ -154,8 +155,9 @@ it('what one event did can be read on from any row of it', async () => {
     { kind: 'delete', space: 'places', was: b, to: tenant.position + 1 },
     tenant.put(tenant.row({ code: 'c' })),
   );
-  const range = [tenant.position - 1, tenant.position] as const;
-  const done = await collected(transitions(store.reads, tenant.places, range, undefined, undefined, 1));
+  const doneBehind = (behind: Transition['place'] | undefined, limit: number) =>
+    transitionsAt(store.reads, tenant.places, tenant.position, { behind, limit }, undefined);
+  const done = await doneBehind(undefined, 100);
   const changes = done.map((transition) => differenceOf(transition));
   expect(changes).toMatchObject([
     { change: 'update', id: a.id, fields: { name: { from: null, to: 'A' } } },
@@ -163,7 +165,6 @@ it('what one event did can be read on from any row of it', async () => {
     { change: 'create', fields: { code: { from: null, to: 'c' } } },
   ]);
   for (const [at, { place }] of done.entries()) {
-    const rest = await collected(transitions(store.reads, tenant.places, range, place, undefined, 2));
-    expect(rest).toEqual(done.slice(at + 1));
+    expect(await doneBehind(place, 2)).toEqual(done.slice(at + 1, at + 3));
   }
 });
