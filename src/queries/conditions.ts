@@ -1,22 +1,14 @@
 /** The meaning of a list's filters and sort, once for all engines: folding, types, ids, and values that a field cannot have. */
 import { type AssetType, findField } from '../domain/assetTypes/assetType.js';
 import { foldCase } from '../domain/assetTypes/caseFolding.js';
-import { isStorableText } from '../domain/assetTypes/fieldTypes.js';
+import { type FieldValue, isStorableText } from '../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../domain/row.js';
 import type { Condition, FieldCondition, Sort } from '../ports/rowStore.js';
 import { storedId } from './rowText.js';
 
-/** A test of one field. */
+/** A test of one field as a caller gives it: texts are literal and not folded yet, ids have any case. */
 export type FieldFilter =
-  /** The field's text contains one of these, ignoring case. Values are literal text. */
-  | { readonly kind: 'contains'; readonly field: string; readonly anyOf: readonly string[] }
-  /** The field equals one of these exactly. */
-  | { readonly kind: 'equals'; readonly field: string; readonly anyOf: readonly FilterValue[] }
-  /** The complement of `equals`; includes records without a value. */
-  | { readonly kind: 'differs'; readonly field: string; readonly anyOf: readonly FilterValue[] }
-  /** Compares in the order of lists: text ignores case. Null matches neither way. */
-  | { readonly kind: 'compares'; readonly field: string; readonly is: Comparison; readonly value: string | number }
-  | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean }
+  | Exclude<FieldCondition, { readonly kind: 'ids' }>
   /** The id's text begins with this, ignoring case. */
   | { readonly kind: 'begins'; readonly field: 'id'; readonly with: string };
 
@@ -97,7 +89,7 @@ function alternativesOf(filter: FieldFilter, assetType: AssetType): Alternatives
 const OWN_TIMES = ['created_at', 'updated_at'];
 
 /** Whether the field may have a value. */
-function possibleValues(name: string, assetType: AssetType): (value: FilterValue) => boolean {
+function possibleValues(name: string, assetType: AssetType): (value: FieldValue) => boolean {
   const field = findField(assetType, name);
   if (field === undefined && !OWN_TIMES.includes(name)) throw new RangeError(`${assetType.name} has no field ${name}.`);
   if (field?.type === 'Boolean') return (value) => typeof value === 'boolean';

@@ -42,8 +42,8 @@ export type RecordQuery = {
 };
 
 export type RecordPage = {
-  /** The records' JSON texts joined with commas: UTF-8 bytes for a long page, a string for a short one. */
-  readonly records: string | Uint8Array<ArrayBuffer>;
+  /** The records' JSON texts joined by commas. */
+  readonly records: string;
   readonly total: number;
   /** `tableState` at the moment of this page. */
   readonly state?: string | undefined;

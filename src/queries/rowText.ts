@@ -57,19 +57,13 @@ function inOrder(data: string, fields: FieldOrder): string {
   return fields.map(({ name }) => `${JSON.stringify(name)}:${JSON.stringify(ownValue(values, name) ?? null)}`).join();
 }
 
-const utf8 = new TextEncoder();
-/** A shorter text is sent more quickly as text than as bytes. */
-const SHORT_PAGE = 65_536;
-
 const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
 
-/** @throws AnswerTooLargeError */
-export function pageText(records: readonly RecordJson[]): string | Uint8Array<ArrayBuffer> {
+/** The texts joined by commas. @throws AnswerTooLargeError */
+export function pageText(records: readonly RecordJson[]): string {
   const text = records.join();
-  if (text.length < SHORT_PAGE) return text;
-  const bytes = utf8.encode(text);
-  if (bytes.length > MAX_PAGE_BYTES) throw pageTooLarge();
-  return bytes;
+  if (Buffer.byteLength(text) > MAX_PAGE_BYTES) throw pageTooLarge();
+  return text;
 }
 
 export const pageTooLarge = (): AnswerTooLargeError => new AnswerTooLargeError(PAGE_TOO_LARGE);

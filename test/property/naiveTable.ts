@@ -117,12 +117,13 @@ export class NaiveTable {
     if (filter.kind === 'null') return (value === null) === filter.isNull;
     if (filter.kind === 'differs') return !filter.anyOf.some((one) => one === value);
     if (value === null) return false;
-    if (filter.kind === 'equals') return filter.anyOf.some((one) => one === value);
+    if (filter.kind === 'contains')
+      return filter.anyOf.some((one) => one.isWellFormed() && matchText(value).includes(fold(one)));
     if (filter.kind === 'compares') {
       const order = compareValues(this.#sortValue(record, field), foldedText(filter.value, field));
       return { gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 }[filter.is];
     }
-    return filter.anyOf.some((one) => one.isWellFormed() && matchText(value).includes(fold(one)));
+    return filter.anyOf.some((one) => one === value);
   }
 
   #compare(a: NaiveRecord, b: NaiveRecord, { sort }: RecordQuery): number {
