@@ -1,5 +1,5 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
-import type { Position } from '../ports/eventStore.js';
+import type { JobReport, RowDifference } from '../ports/rowJobs.js';
 import type { DumpLine, RowCopy, RowWriter } from '../ports/rowStore.js';
 import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions, Follower } from './follower.js';
@@ -11,23 +11,10 @@ const COMPARED_AT_ONCE = 500;
 
 export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
-export type RebuildReport = {
-  readonly tenant: string;
-  readonly position: Position;
-  readonly rows: number;
-  readonly seconds: number;
-};
+export type RebuildReport = Pick<JobReport, 'tenant' | 'position' | 'rows' | 'seconds'>;
 
-/** A space, a row or a version that is not as the log says. Without values: they may be confidential. */
-export type Difference = Pick<DumpLine, 'space' | 'kind' | 'id'> & {
-  readonly is: 'missing' | 'unexpected' | 'different';
-};
-
-export type VerifyReport = RebuildReport & {
-  readonly differences: readonly Difference[];
-  /** How many there are beside those; at least, if there are very many. */
-  readonly more: number;
-};
+/** `more`: at least so many, if there are very many. */
+export type VerifyReport = RebuildReport & Pick<JobReport, 'differences' | 'more'>;
 
 /** The tenant is read and written meanwhile. @throws see `Follower.withCopy` */
 export function rebuild(follower: Follower, tenant: string, options: WorkOptions): Promise<RebuildReport> {
@@ -73,7 +60,7 @@ async function differences(
   shown: AsyncIterable<DumpLine>,
   made: AsyncIterable<DumpLine>,
   signal: AbortSignal,
-): Promise<readonly Difference[]> {
+): Promise<readonly RowDifference[]> {
   const [alone, aloneInCopy] = [new Unmatched(), new Unmatched()];
   const [ofShown, ofCopy] = [shown[Symbol.asyncIterator](), made[Symbol.asyncIterator]()];
   try {
@@ -97,7 +84,7 @@ async function differences(
   ];
 }
 
-const difference = ({ space, kind, id }: DumpLine, is: Difference['is']): Difference => ({ space, kind, id, is });
+const difference = ({ space, kind, id }: DumpLine, is: RowDifference['is']): RowDifference => ({ space, kind, id, is });
 
 /** Lines that the other side does not have, as far as it was read. */
 class Unmatched {
