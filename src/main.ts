@@ -25,7 +25,7 @@ import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAsid
 import { registerFigures, registerRowFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
 import { LogUsage } from './service/logUsage.js';
-import { openOperatorParts } from './service/operatorParts.js';
+import { openOperatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { apiConfig, quotasOf, webhookSettings } from './service/settings.js';
@@ -214,11 +214,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
       }),
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
-  const parked = () => {
-    const unknown = directory.parked();
-    const names = new Set(unknown.map(({ tenant }) => tenant));
-    return [...unknown, ...progress.parked().filter(({ tenant }) => !names.has(tenant))];
-  };
+  const parked = () => parkedTenants({ directory, progress });
   const head = () => eventStore.head();
   registerFigures(metrics, config, {
     engines,

@@ -41,16 +41,13 @@ type Given = {
 type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: Given): OpenOperatorParts {
-  const { log, eventStore, progress, directory } = given;
+  const { log, eventStore, directory } = given;
   const jobs = new OperatorJobs(given.runJob, log);
   const queues = new Queues(config, given.broker);
   return {
     jobs,
     eventStore,
-    parked: () => [
-      ...directory.parked().map((each) => ({ ...each, what: 'directory' as const })),
-      ...progress.parked().map((each) => ({ ...each, what: 'rows' as const })),
-    ],
+    parked: () => parkedTenants(given),
     projection: singleFlight(projectionOf(given)),
     openCircuits: () => openCircuits(given.metrics),
     queues: singleFlight(() => within(queues.look())),
@@ -63,6 +60,14 @@ export function openOperatorParts(config: Config, given: Given): OpenOperatorPar
       await queues.close();
     },
   };
+}
+
+/** Each parked tenant once: one that is parked in the directory may be in its rows too. */
+export function parkedTenants({ directory, progress }: Pick<Given, 'directory' | 'progress'>) {
+  const ofDirectory = directory.parked().map((each) => ({ ...each, what: 'directory' as const }));
+  const names = new Set(ofDirectory.map(({ tenant }) => tenant));
+  const ofRows = progress.parked().filter(({ tenant }) => !names.has(tenant));
+  return [...ofDirectory, ...ofRows.map((each) => ({ ...each, what: 'rows' as const }))];
 }
 
 /** @throws TryAgainError if an engine does not answer in time */
