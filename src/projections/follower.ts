@@ -48,6 +48,12 @@ export type CopyOptions = {
   readonly toEnd?: boolean;
 };
 
+/** A tenant that was parked is tried again: it runs, or is parked again, or the follower ends. */
+type Retry = {
+  readonly resolve: (parked: Parked | undefined) => void;
+  readonly reject: (reason: Error) => void;
+};
+
 export class Follower {
   readonly #deps: FollowerDeps;
   readonly #readAhead: typeof READ_AHEAD;
@@ -63,7 +69,7 @@ export class Follower {
   readonly #copies = new Map<FollowedTenant, RowCopy>();
   /** Tenants that are copied, and what ends the copy of one whose rows are lost. */
   readonly #copying = new Map<string, AbortController | undefined>();
-  readonly #retries = new Map<FollowedTenant, (parked: Parked | undefined) => void>();
+  readonly #retries = new Map<FollowedTenant, Retry>();
   readonly #ending = new AbortController();
   readonly #room = new WakeUp();
   readonly #setApart = new WakeUp();
@@ -93,7 +99,10 @@ export class Follower {
     try {
       await Promise.race(parts);
     } finally {
-      this.#ending.abort(new Error('The rows are no longer followed here.'));
+      const ended = new Error('The rows are no longer followed here.');
+      this.#ending.abort(ended);
+      for (const { reject } of this.#retries.values()) reject(ended);
+      this.#retries.clear();
       await Promise.allSettled(parts);
     }
     if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
@@ -104,11 +113,12 @@ export class Follower {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name} here; another process may have it.`);
     if (tenant.parked === undefined) return undefined;
-    const outcome = new Promise<Parked | undefined>((resolve) => void this.#retries.set(tenant, resolve));
+    this.#ending.signal.throwIfAborted();
+    const outcome = new Promise<Parked | undefined>((resolve, reject) => {
+      this.#retries.set(tenant, { resolve, reject });
+    });
     this.#restart(tenant, tenant.position);
-    const { signal } = this.#ending;
-    const ended = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    return Promise.race([outcome, ended]);
+    return outcome;
   }
 
   /**
@@ -324,7 +334,7 @@ export class Follower {
   }
 
   #endRetry(tenant: FollowedTenant, parked: Parked | undefined): void {
-    this.#retries.get(tenant)?.(parked);
+    this.#retries.get(tenant)?.resolve(parked);
     this.#retries.delete(tenant);
   }
 

@@ -6,6 +6,7 @@ import type { Parked } from '../ports/rowStore.js';
 export const notApplied = ({ eventType, position }: Pick<Parked, 'eventType' | 'position'>): string =>
   `the event ${eventType} at position ${position} could not be applied. Nothing is lost; an operator has to act.`;
 
+/** The same for operators, with the error. */
 export const cannotApply = ({ eventType, position, error }: Parked): string =>
   `The event ${eventType} at position ${position} cannot be applied: ${error}`;
 
