@@ -73,8 +73,7 @@ export function recordsAfter(
       changed.set(id, { id, createdAt, updatedAt: at, batchId, fields: { ...fields, ...set } });
     } else if (effect.kind === 'touch') {
       const { batch: batchId } = effect;
-      for (const record of effect.ids.flatMap((id) => before(id) ?? []))
-        changed.set(record.id, { ...record, batchId });
+      for (const record of effect.ids.flatMap((id) => before(id) ?? [])) changed.set(record.id, { ...record, batchId });
     }
   }
   const { byKey } = knownRecords(assetType, changed.values(), known.formerId);
