@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cancellation } from './cancellation.js';
 
 /** Resolves after the time, or at once when the signal aborts. */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -66,28 +65,6 @@ export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value:
     if (pauses.isDue()) await pauses.take();
   }
   return mapped;
-}
-
-/** Characters that are encoded at once. */
-const ENCODED_AT_ONCE = 65_536;
-
-/** Text that is made while it is iterated over, as UTF-8, without holding the event loop. @throws the cancellation's reason */
-export async function encodeWithPauses(text: Iterable<string>, cancellation?: Cancellation): Promise<Buffer[]> {
-  const bytes: Buffer[] = [];
-  const pauses = new Pauses();
-  let open = '';
-  for (const piece of text) {
-    open += piece;
-    if (open.length >= ENCODED_AT_ONCE) {
-      bytes.push(Buffer.from(open));
-      open = '';
-    }
-    if (!pauses.isDue()) continue;
-    await pauses.take();
-    cancellation?.throwIfCancelled();
-  }
-  bytes.push(Buffer.from(open));
-  return bytes;
 }
 
 /** An answer did not come in time. */

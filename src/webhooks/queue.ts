@@ -57,8 +57,10 @@ export const rangeJob = z.discriminatedUnion('task', [
 ]);
 export type RangeJob = z.infer<typeof rangeJob>;
 
-/** @param id of the work; each of its steps has a message of its own */
-export const rangeMessage = (id: string, job: RangeJob): Message => ({
-  id: job.done === undefined || job.done === 0 ? id : `${id} ${job.done}`,
-  body: job,
-});
+/** Each step has a message of its own. */
+export function rangeMessage(job: RangeJob): Message {
+  let id = `${job.task} ${job.tenant} ${job.position}`;
+  if (job.task === 'backfill') id = job.backfillId;
+  if (job.task === 'resume') id = job.eventId;
+  return { id: job.done === undefined || job.done === 0 ? id : `${id} ${job.done}`, body: job };
+}

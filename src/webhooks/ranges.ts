@@ -9,6 +9,7 @@ import type { Caller, Commands } from '../commands/context.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
+import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEvent, type WebhookEventKind } from '../domain/webhook/events.js';
@@ -49,7 +50,7 @@ const PAGE = 200;
 const CATCH_UP_MS = 1_000;
 /** Approvals hold whole orders, so a slice is small. */
 const SLICE_EVENTS = 100;
-/** A step that finds nothing ends after this time, so that others get their turn. */
+/** A step ends after this time, so that others get their turn. */
 const STEP_MS = 1_000;
 /**
  * A replay waits while its webhook has this many open deliveries. Otherwise it would fill the queue, and new events would
@@ -112,33 +113,31 @@ type Wanted = {
   readonly streamPrefixes: readonly string[];
 };
 
-/** Reads on until something was requested. */
+/** Reads on until something was requested; what the relay left out, for as long as a step may take. */
 async function step(
   deps: RangeDeps,
   job: RangeJob,
   { subscriptionsTo, streamPrefixes }: Wanted,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { eventStore } = deps.commands;
-  const { position: to, done: after = 0 } = job;
+  const { eventStore, directory } = deps.commands;
+  const { tenant, position: to, done: after = 0 } = job;
   const until = Date.now() + STEP_MS;
   let next = { done: after, requested: job.requested ?? 0 };
-  for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
+  // So few at once that about RELAYED_AT_ONCE deliveries follow from them: making their ids takes the thread.
+  const perEvent = directory.tenant(tenant)?.webhooks.size ?? 1;
+  const maxCount = job.task === 'relay' ? Math.ceil(RELAYED_AT_ONCE / Math.max(1, perEvent)) : SLICE_EVENTS;
+  for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount, signal })) {
     const events = slice.events.filter(({ position }) => position <= to);
     const requested = await request(deps, job, events, subscriptionsTo);
     next = { done: slice.position, requested: Math.max(next.requested, requested) };
     if (slice.caughtUp || slice.position >= to) return DONE;
-    if (requested > 0 || Date.now() >= until) break;
+    if ((requested > 0 && job.task !== 'relay') || Date.now() >= until) break;
   }
   if (next.done === after) return retryIn(0);
   // Published before this step ends, so that no crash ends the work.
-  await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(idOf(job), { ...job, ...next })]);
+  await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage({ ...job, ...next })]);
   return DONE;
-}
-
-function idOf(job: RangeJob): string {
-  if (job.task === 'backfill') return job.backfillId;
-  return job.task === 'resume' ? job.eventId : `${job.task} ${job.tenant} ${job.position}`;
 }
 
 /** @returns position of the last delivery that was requested; 0 if there is none */
@@ -185,8 +184,7 @@ async function resume(deps: RangeDeps, job: Job<'resume'>, webhook: Webhook): Pr
     await publishOpen(deps, job);
   }
   const done = await disabledBefore(deps, job);
-  if (done !== undefined)
-    await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(job.eventId, { ...job, done, requested: 0 })]);
+  if (done !== undefined) await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage({ ...job, done, requested: 0 })]);
   return DONE;
 }
 

@@ -112,7 +112,7 @@ class Checkpoint {
  */
 async function startOver({ commands: { eventStore }, broker }: RelayDeps, log: string): Promise<Position> {
   const position = await eventStore.head();
-  const job = rangeMessage(`again ${position}`, { task: 'again', tenant: '', position, done: 0, requested: 0 });
+  const job = rangeMessage({ task: 'again', tenant: '', position, done: 0, requested: 0 });
   if (position > 0) await broker.publish(BACKFILL_QUEUE, [job]);
   await broker.storeCheckpoint(CHECKPOINT, anchorAt(log, { position }));
   return position;
@@ -167,7 +167,7 @@ async function relayTenant(
   if (events.length > 1 && events.length * enabled > RELAYED_OF_TENANT && last !== undefined) {
     const { position } = last;
     const job = { task: 'relay', tenant, position, done: after, requested: 0 } as const;
-    await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(`relay ${tenant} ${position}`, job)]);
+    await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(job)]);
   } else {
     await relayRequests(deps, await requestsFor(eventStore, events, subscriptionsIn(directory)));
   }
@@ -266,11 +266,11 @@ export function taskMessages({ id: eventId, position, metadata, ...recorded }: R
   const { tenant, correlationId } = metadata;
   const event = { type: recorded.type, data: recorded.data } as WebhookEvent;
   const asked = { tenant, webhookId: event.data.id, eventId, position };
-  if (event.type === 'WebhookEnabled') return [rangeMessage(eventId, { task: 'resume', ...asked })];
+  if (event.type === 'WebhookEnabled') return [rangeMessage({ task: 'resume', ...asked })];
   if (event.type !== 'WebhookBackfillRequested' || !Array.isArray(event.data.kinds)) return [];
   const { backfillId, kinds, from, to } = event.data;
   const range = { backfillId, kinds: [...kinds], from, ...(to === undefined ? {} : { to }), done: 0, requested: 0 };
-  return [rangeMessage(backfillId, { task: 'backfill', ...asked, correlationId, ...range })];
+  return [rangeMessage({ task: 'backfill', ...asked, correlationId, ...range })];
 }
 
 const namesWebhook = (data: unknown): boolean =>

@@ -22,7 +22,6 @@ import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
 import { exampleBody, tableBody } from '../domain/webhook/catalogue/example.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { encodeWithPauses } from '../supervision/waiting.js';
 import type { WebhookRequest } from './httpsTransport.js';
 
 /** How long what holds records as they are now is kept: the webhooks of an event ask at about the same time. */
@@ -96,12 +95,12 @@ export class Payloads {
       // The order as approved, not as it is now.
       const { data } = await this.#source<OrderApproved>(stream, subject, ['OrderApproved']);
       const { snapshot, ...approval } = data;
-      return encoded(exportText(snapshot, approval, assetTypes));
+      return beginningOf(exportText(snapshot, approval, assetTypes));
     }
     const order = await this.#commands.orders.loadAt(name, orderId, revision);
     if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
     const snapshot = await exportSnapshot(this.#commands, name, orderId, order.state);
-    return encoded(orderText(snapshot, order.approval, assetTypes));
+    return beginningOf(orderText(snapshot, order.approval, assetTypes));
   }
 
   /** The event that the delivery is about. @throws Error if it has none of these types */
@@ -117,8 +116,7 @@ export class Payloads {
   }
 }
 
-const encoded = async (order: Iterable<string>): Promise<Buffer> =>
-  Buffer.concat([Buffer.from('{"validated_order":'), ...(await encodeWithPauses(order))]);
+const beginningOf = (order: Iterable<string>): Buffer => Buffer.from(`{"validated_order":${[...order].join('')}`);
 
 const missing = (stream: string, { kind, sourceEventId, sourceRevision }: DeliverySubject): Error =>
   new Error(`${stream} has no event ${sourceEventId} of ${kind} at revision ${sourceRevision}.`);
