@@ -7,7 +7,7 @@ const ASSETS = '/api/v1/dynamic-assets/dyn';
 /** Of a service that has just begun with this. */
 const FIRST = 500;
 /** So many of one kind until the compiler of JavaScript has done with what they run. */
-export const WARM_UP = 2_000;
+const WARM_UP = 2_000;
 const WRITES = 2_000;
 const CLIENTS = 16;
 /** By all of them together. */

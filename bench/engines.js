@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { WebhookReceiver } from '../examples/demo/receiver.js';
 import { approvalTimes } from './engines/approvals.js';
 import { measureClusterFaults } from './engines/clusterFaults.js';
-import { measureCreateWaterfall } from './engines/createWaterfall.js';
 import { measureEventLogs } from './engines/eventLogs.js';
 import { isNamed, LOG_NAME, logUnderTest } from './engines/logUnderTest.js';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
@@ -33,7 +32,6 @@ export async function measureEngines(directory) {
   );
   note('broker', RABBITMQ_URL === undefined ? 'embedded' : 'RabbitMQ, where it says so');
   await measureEventLogs(directory);
-  await measureCreateWaterfall(directory);
   // They end nodes, and elect.
   if (isNamed) note('faults of a cluster', 'measured on doubles only, where EVENTSTORE_URL is unset');
   else await measureClusterFaults(directory);

@@ -4,7 +4,6 @@
  *   npm run bench                      1,000,000 records, about ten minutes
  *   npm run bench -- --records 100000  the same with fewer
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
- *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
  *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
  *   npm run bench -- --crowds          what one tenant can make the others wait, a minute or two
  *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, and the
@@ -37,13 +36,11 @@ import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
 import { measurePeers } from './peers/index.js';
 import { startService } from './service.js';
-import { measureWaterfall } from './waterfall/index.js';
 
 const { values } = parseArgs({
   options: {
     records: { type: 'string' },
     deliveries: { type: 'boolean', default: false },
-    waterfall: { type: 'boolean', default: false },
     isolation: { type: 'boolean', default: false },
     crowds: { type: 'boolean', default: false },
     console: { type: 'boolean', default: false },
@@ -87,7 +84,6 @@ try {
   else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants), !process.env.MONGODB_URL);
-  else if (values.waterfall) await measureWaterfall(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);
 } finally {
