@@ -95,8 +95,8 @@ const workOn = (request: JobRequest): Promise<Outcome> =>
           return run(request, told, signal);
         }),
       );
-    await interruptible(work, () => 'What is not reported is as it was. The next one can begin at once.');
-    return { ok: reports.every(isGood), rows: reports.reduce((sum, { rows }) => sum + rows, 0), reports };
+    const rows = await interruptible(work, () => 'What is not reported is as it was. The next one can begin at once.');
+    return { ok: reports.every(isGood), rows, reports };
   });
 
 const linesOf = (reports: readonly JobReport[], nothingDone: string): readonly string[] =>

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { JOB_OUTCOMES, type JobRequest, type RunRowJob } from '../ports/rowJobs.js';
+import { JOB_OUTCOMES, type JobReport, type JobRequest, type RunRowJob } from '../ports/rowJobs.js';
 import { Progress } from '../projections/progress.js';
 import { useDirectory, usersOf } from '../service/directoryUse.js';
 import { openRowReads } from '../service/engines.js';
@@ -14,11 +14,14 @@ import type { Tools } from './operator.js';
 
 const LOOK_MS = 100;
 
+/** Resolves to the rows of all tenants at work; see `RunRowJob`. */
+type RunCounted = (...asked: Parameters<RunRowJob>) => Promise<number>;
+
 /** Runs `work` with what does jobs on rows. @throws CliError where the running service cannot be asked; errors of the work */
 export async function withRowJobs<T>(
   tools: Tools,
   signal: AbortSignal,
-  work: (run: RunRowJob) => Promise<T>,
+  work: (run: RunCounted) => Promise<T>,
 ): Promise<T> {
   const { DATA_DIR } = tools.config;
   const users = await usersOf(DATA_DIR);
@@ -40,7 +43,7 @@ export async function withRowJobs<T>(
 async function withOwnThread<T>(
   { config, eventStore }: Tools,
   signal: AbortSignal,
-  work: (run: RunRowJob) => Promise<T>,
+  work: (run: RunCounted) => Promise<T>,
 ): Promise<T> {
   const rows = await openRowReads({ ...config, READER_THREADS: 1 });
   const progress = new Progress(rows, { isTold: true });
@@ -54,7 +57,15 @@ async function withOwnThread<T>(
       if (failure !== undefined) throw failure;
       await delay(LOOK_MS, undefined, { signal });
     }
-    return await work(thread.run);
+    return await work(async (request, { onProgress, onReport }, ...more) => {
+      let rows = 0;
+      const counted = (report: JobReport): void => {
+        rows += report.rows;
+        onReport(report);
+      };
+      await thread.run(request, { onProgress, onReport: counted }, ...more);
+      return rows;
+    });
   } catch (error) {
     // The thread has reasons of its own.
     signal.throwIfAborted();
@@ -97,16 +108,17 @@ const job = z.object({
   error: z.string().nullable(),
   progress: z.object({ tenant: z.string(), tenants: z.number(), done: z.number(), of: z.number() }).nullable(),
   tenants_done: z.number(),
+  rows: z.number(),
   reports: z.array(report),
 });
 
-/** As `RunRowJob`; of many tenants, only the reports that the service keeps are passed on. */
+/** As `RunCounted`; of many tenants, only the reports that the service keeps are passed on. */
 async function askService(
   session: Session,
   request: JobRequest,
   { onProgress, onReport }: Parameters<RunRowJob>[1],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { id } = job.parse(await ask(session, 'POST', '/jobs', request));
   const path = `/jobs/${id}`;
   for (;;) {
@@ -116,7 +128,7 @@ async function askService(
     if (endedAt !== null) {
       for (const { error: why, ...each } of reports) onReport({ ...each, ...(why === null ? {} : { error: why }) });
       if (error !== null) throw new CliError(error);
-      return;
+      return found.rows;
     }
     if (signal.aborted) {
       await ask(session, 'DELETE', path).catch(() => undefined);
