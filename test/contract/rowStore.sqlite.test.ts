@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { makeIndex } from '#app/adapters/rows/sqlite/makeIndex.js';
+import { makeIndex } from '#app/adapters/rows/sqlite/indexes.js';
 import { openRowReads } from '#app/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
@@ -136,13 +136,8 @@ describe('indexes', () => {
     for (const first of [0, 60, 120, 180]) await write(first);
     await compare(150);
     const file = join(directory, 'indexed.db');
-    for (const slot of [0, 1, 4]) await makeIndex(file, 'places', { kind: 'text', slot });
-    for (const columns of ['s1 id', 's2 s1,desc id', 's0 id', 's3 id', 's4 id', 'updated', 's2 id']) {
-      const terms = columns
-        .split(' ')
-        .map((term) => ({ column: term.split(',')[0] ?? '', descending: term.endsWith('desc') }));
-      await makeIndex(file, 'places', { kind: 'sort', terms });
-    }
+    const columns = ['s1, id', 's2, s1 DESC, id', 's0, id', 's3, id', 's4, id', 'updated, row', 's2, id'];
+    for (const spec of [...columns, 'text s0', 'text s1', 'text s4']) await makeIndex(file, 'places', spec);
     await compare(300);
     for (const first of [30, 200, 240]) await write(first);
     await compare(300);

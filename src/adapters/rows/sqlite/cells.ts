@@ -1,4 +1,4 @@
-/** Values of rows as cells of a table, and back. */
+/** Spaces, and values of their rows as cells of a table. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/row.js';
@@ -17,21 +17,6 @@ export function idText(cell: Buffer | string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-const MICROSECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
-
-/** Microseconds since 1970. Times of another form, as earlier releases wrote them, remain texts. */
-export function timeCell(time: string): number | string {
-  const milliseconds = MICROSECONDS.test(time) ? Date.parse(`${time.slice(0, 23)}Z`) : Number.NaN;
-  return Number.isNaN(milliseconds) ? time : milliseconds * 1000 + Number(time.slice(23, 26));
-}
-
-export function timeText(cell: number | string): string {
-  if (typeof cell === 'string') return cell;
-  const milliseconds = Math.floor(cell / 1000);
-  const rest = String(cell - milliseconds * 1000).padStart(3, '0');
-  return `${new Date(milliseconds).toISOString().slice(0, 23)}${rest}Z`;
-}
-
 /** A space as it is defined. */
 export type Space = {
   /** In the tenant's file. */
@@ -45,6 +30,7 @@ export type Space = {
 const NUMBERS = 2 ** 32;
 /** The first number that a row of the space may have; n is added to it. */
 export const baseOf = ({ number }: Pick<Space, 'number'>): number => number * NUMBERS;
+export const numberOf = (row: number): number => row % NUMBERS;
 
 /**
  * The columns of a space whose asset type changes. Fields that rows may have values of already have none: their values remain
@@ -54,17 +40,22 @@ export function slotsOf(assetType: AssetType, before?: Pick<Space, 'assetType' |
   const known = new Set(before?.assetType.fields.map(({ name }) => name));
   const added = assetType.fields.filter((field) => isSought(field) && !known.has(field.name));
   const slots = before?.slots ?? [];
-  return [...slots, ...added.map(({ name }) => name).filter((name) => !slots.includes(name))].slice(0, SLOTS);
+  return [...slots, ...added.map(({ name }) => name).filter((name) => !slots.includes(name))].slice(0, SLOTS.length);
 }
 
 /** Values of all columns `s<i>`. */
-export function slotCells({ slots }: Space, fields: Fields): Cell[] {
-  const cells: Cell[] = [];
-  for (let slot = 0; slot < SLOTS; slot += 1) {
+export const slotCells = ({ slots }: Space, fields: Fields): Cell[] =>
+  SLOTS.map((_, slot) => {
     const name = slots[slot];
-    cells.push(name === undefined ? null : sortValue(ownValue(fields, name) ?? null));
-  }
-  return cells;
+    return name === undefined ? null : sortValue(ownValue(fields, name) ?? null);
+  });
+
+/** The column of a field that has one. */
+export function columnOf({ slots }: Space, field: string): string | undefined {
+  if (field === 'created_at') return 'created';
+  if (field === 'updated_at') return 'updated';
+  if (field === 'id') return 'id';
+  return SLOTS[slots.indexOf(field)];
 }
 
 const TEXTS: readonly AssetField['type'][] = ['String', 'LongText', 'Date', 'DateTime'];

@@ -1,7 +1,7 @@
 /** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import { keyOf } from '../../../domain/row.js';
 import type {
+  DumpLine,
   FoundRows,
   Parked,
   RowsQuery,
@@ -13,80 +13,59 @@ import type {
   VersionQuery,
 } from '../../../ports/rowStore.js';
 import type { Database, Statement } from '../../openSqlite.js';
-import { baseOf, type Cell, idCell, idText, type Space, timeText } from './cells.js';
-import type { SpaceIndexes, StoredIndex } from './indexes.js';
-import { indexesOf } from './indexes.js';
+import { baseOf, type Cell, idCell, idText, numberOf, type Space } from './cells.js';
+
+/** An index on demand: of columns in an order, or of the trigrams of one column. */
+export type Index = {
+  readonly name: string;
+  /** `s3, id DESC`, or `text s3`. */
+  readonly spec: string;
+  /** Rows up to this n are in it; null: all. */
+  readonly upto: number | null;
+};
 
 /** What a space is now. */
 export type SpaceNow = {
   readonly space: Space;
-  readonly indexes: SpaceIndexes;
+  readonly indexes: readonly Index[];
   readonly state: SpaceState;
   /** Above the n of each row that there ever was. */
   readonly next: number;
-  /** Grows whenever rows change, batch ids apart. */
-  readonly writes: number;
 };
 
-type SpaceTuple = [
-  number: number,
-  rows: number,
-  next: number,
-  changed: number,
-  revision: number,
-  lastEventAt: string,
-  writes: number,
-  shape: number,
-];
-const SPACE = 'SELECT space, rows, next, changed, revision, last_event_at, writes, shape FROM spaces WHERE name = ?';
+const SPACE = `SELECT space, rows, next, changed, revision, last_event_at AS lastEventAt, shape FROM spaces WHERE name = ?`;
+type SpaceCells = Omit<SpaceState, 'progress'> & {
+  readonly space: number;
+  readonly next: number;
+  readonly shape: number;
+};
 
 export const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
 
-type RowTuple = [
-  row: number,
-  key: string | null,
-  id: Buffer | string,
-  from: number,
-  created: number | string,
-  updated: number | string,
-  batch: number | null,
-  data: string,
-];
-const ROW = `SELECT rows.row, key, id, from_pos, created, updated, batch, data FROM rows LEFT JOIN seen ON seen.row = rows.row`;
-
-type StateTuple = [
-  row: number,
-  id: Buffer | string,
-  from: number,
-  created: number | string,
-  updated: number | string,
-  batch: number | null,
-  data: string,
-  to: number | null,
-  how: StoredVersion['how'],
-];
-const PAST = 'SELECT row, id, from_pos, created, updated, batch, data, to_pos, how FROM past';
-const PRESENT = `SELECT row, id, from_pos, created, updated, (SELECT batch FROM seen WHERE seen.row = rows.row), data, NULL,
-  'present' FROM rows`;
+type State = Omit<StoredVersion, 'n' | 'id' | 'to'> & {
+  readonly row: number;
+  readonly id: Buffer | string;
+  readonly to: number | null;
+};
+const PRESENT = `SELECT row, key, id, from_pos AS "from", created, updated,
+  (SELECT batch FROM seen WHERE seen.row = rows.row) AS batch, data, NULL AS "to", 'present' AS how FROM rows`;
+const PAST =
+  'SELECT row, key, id, from_pos AS "from", created, updated, batch, data, to_pos AS "to", how AS how FROM past';
 
 /** A position that no event has: where what is present ends. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 const MAX_STATEMENTS = 300;
-const MAX_BATCHES = 1_000;
+const LINES_AT_A_TIME = 1_000;
 
 export class Connection {
   readonly #statements = new Map<string, Statement<Cell[], unknown>>();
-  readonly #spaces = new Map<
-    string,
-    { readonly shape: number; readonly space: Space; readonly indexes: SpaceIndexes }
-  >();
-  readonly #batches = new Map<number, string>();
+  readonly #spaces = new Map<string, { readonly shape: number; readonly space: Space; readonly indexes: Index[] }>();
 
   constructor(readonly db: Database) {}
 
-  /** Prepared once. Its rows are arrays. Only the caller knows their types, which follow from the text. */
-  tuples<Row>(sql: string): Statement<Cell[], Row> {
-    return this.#prepare(sql, (statement) => statement.raw());
+  /** Prepared once. Only the caller knows the type of its rows, which follows from the text. */
+  query<Row>(sql: string): Statement<Cell[], Row> {
+    return this.#prepare(sql, () => undefined);
   }
 
   /** Prepared once. Its rows are their first column. */
@@ -95,7 +74,7 @@ export class Connection {
   }
 
   run(sql: string, ...cells: Cell[]): number {
-    return this.#prepare(sql, () => undefined).run(...cells).changes;
+    return this.query(sql).run(...cells).changes;
   }
 
   #prepare<Row>(sql: string, shape: (statement: Statement<Cell[], unknown>) => void): Statement<Cell[], Row> {
@@ -125,15 +104,12 @@ export class Connection {
 
   /** Undefined for a file to which nothing was applied. */
   progress(): TenantProgress | undefined {
-    const [position, text] = this.tuples<[number, string | null]>('SELECT position, state FROM tenant').get() ?? [
-      0,
-      null,
-    ];
+    const text = this.column<string | null>('SELECT state FROM tenant').get() ?? null;
     const mark: 'filling' | Parked | undefined = text === null ? undefined : JSON.parse(text);
+    const position = this.position();
     if (position === 0 && mark === undefined) return undefined;
     const rows = this.column<number>('SELECT coalesce(sum(rows), 0) FROM spaces').get() ?? 0;
-    if (mark === undefined) return { position, state: 'running', rows };
-    if (mark === 'filling') return { position, state: 'filling', rows };
+    if (mark === undefined || mark === 'filling') return { position, state: mark ?? 'running', rows };
     return { position, state: 'parked', parked: mark, rows };
   }
 
@@ -147,20 +123,19 @@ export class Connection {
   }
 
   spaceNow(name: string): SpaceNow | undefined {
-    const tuple = this.tuples<SpaceTuple>(SPACE).get(name);
-    if (tuple === undefined) return undefined;
-    const [number, rows, next, changed, revision, lastEventAt, writes, shape] = tuple;
+    const cells = this.query<SpaceCells>(SPACE).get(name);
+    if (cells === undefined) return undefined;
+    const { space: number, next, shape, ...state } = cells;
     let known = this.#spaces.get(name);
     if (known?.shape !== shape) {
-      const [assetType = '', slots = ''] =
-        this.tuples<[string, string]>('SELECT asset_type, slots FROM spaces WHERE space = ?').get(number) ?? [];
-      const stored = this.tuples<StoredIndex>('SELECT name, spec, upto FROM indexes WHERE space = ?').all(number);
-      const space = { number, name, assetType: JSON.parse(assetType), slots: JSON.parse(slots) };
-      known = { shape, space, indexes: indexesOf(stored) };
+      const text = (column: string) =>
+        this.column<string>(`SELECT ${column} FROM spaces WHERE space = ?`).get(number) ?? '';
+      const space = { number, name, assetType: JSON.parse(text('asset_type')), slots: JSON.parse(text('slots')) };
+      const indexes = this.query<Index>('SELECT name, spec, upto FROM indexes WHERE space = ?').all(number);
+      known = { shape, space, indexes };
       this.#spaces.set(name, known);
     }
-    const state = { progress: this.position(), changed, revision, lastEventAt, rows };
-    return { space: known.space, indexes: known.indexes, state, next, writes };
+    return { ...known, state: { progress: this.position(), ...state }, next };
   }
 
   spaces(): ReadonlyMap<string, { readonly assetType: AssetType; readonly state: SpaceState }> {
@@ -173,151 +148,114 @@ export class Connection {
     );
   }
 
-  /** The row with this number. */
-  row(number: number): StoredRow | undefined {
-    const tuple = this.tuples<RowTuple>(`${ROW} WHERE rows.row = ?`).get(number);
-    return tuple && this.#storedRow(tuple);
-  }
-
-  /** The state with this number among those of the past. */
-  pastRow(number: number, space: Space): StoredRow | undefined {
-    const tuple = this.tuples<StateTuple>(`${PAST} WHERE n = ?`).get(number);
-    if (tuple === undefined) return undefined;
-    const { to, how, ...row } = this.#storedState(tuple, space);
-    return row;
+  /** The row with this number, or the state with this one among those of the past. */
+  row(number: number, from: 'rows' | 'past' = 'rows'): StoredRow | undefined {
+    const state = this.query<State>(from === 'rows' ? `${PRESENT} WHERE row = ?` : `${PAST} WHERE n = ?`).get(number);
+    return state && rowOf(state);
   }
 
   rows(name: string, { ids, keys, at, withFormerIds = false }: RowsQuery): FoundRows {
     const now = this.spaceNow(name);
     if (now === undefined) return { rows: [], formerIds: new Map(), state: { ...NO_ROWS, progress: this.position() } };
-    const { space, state } = now;
-    const found = new Map<string, StoredRow>();
+    const { number } = now.space;
     const formerIds = new Map<string, string>();
-    const keep = (row: StoredRow | undefined) => row !== undefined && found.set(row.id, row);
-    for (const id of ids) keep(at === undefined ? this.#byId(space, id) : this.#byIdAt(space, idCell(id), at));
-    for (const key of keys) {
-      if (at !== undefined) {
-        for (const id of this.#idsOfKey(space, key)) {
-          const row = this.#byIdAt(space, id, at);
-          if (row?.key === key) keep(row);
-        }
-        continue;
-      }
-      const tuple = this.tuples<RowTuple>(`${ROW} WHERE space = ? AND key = ?`).get(space.number, key);
-      if (tuple !== undefined) keep(this.#storedRow(tuple));
-      else if (withFormerIds) {
-        const former = this.column<Buffer | string>(
-          `SELECT id FROM past INDEXED BY past_key WHERE space = ? AND last_key = ? AND how = 'deleted'
-           ORDER BY to_pos DESC, n DESC LIMIT 1`,
-        ).get(space.number, key);
-        if (former !== undefined) formerIds.set(key, idText(former));
-      }
-    }
-    return { rows: [...found.values()], formerIds, state };
-  }
-
-  #byId(space: Space, id: string): StoredRow | undefined {
-    const tuple = this.tuples<RowTuple>(`${ROW} WHERE space = ? AND id = ?`).get(space.number, idCell(id));
-    return tuple && this.#storedRow(tuple);
-  }
-
-  #byIdAt(space: Space, id: Cell, at: number): StoredRow | undefined {
-    const present = this.tuples<RowTuple>(`${ROW} WHERE space = ? AND id = ? AND from_pos <= ?`).get(
-      space.number,
-      id,
-      at,
-    );
-    if (present !== undefined) return this.#storedRow(present);
-    const n = this.column<number>(
-      'SELECT n FROM past INDEXED BY past_id WHERE space = ? AND id = ? AND from_pos <= ? AND to_pos > ?',
-    ).get(space.number, id, at, at);
-    return n === undefined ? undefined : this.pastRow(n, space);
-  }
-
-  /** Of all rows that have the key or had it. */
-  #idsOfKey(space: Space, key: string): readonly (Buffer | string)[] {
-    return this.column<Buffer | string>(
-      `SELECT id FROM rows WHERE space = ? AND key = ?
-       UNION SELECT id FROM past INDEXED BY past_key WHERE space = ? AND last_key = ?`,
-    ).all(space.number, key, space.number, key);
-  }
-
-  #storedRow([row, key, id, from, created, updated, batch, data]: RowTuple): StoredRow {
-    return {
-      id: idText(id),
-      key,
-      from,
-      created: timeText(created),
-      updated: timeText(updated),
-      batch: batch === null ? null : this.#batchId(batch),
-      data,
-      n: row % 2 ** 32,
+    const rowBy = (column: 'id' | 'key', value: Cell) => {
+      const is = `space = ? AND ${column} = ?`;
+      if (at === undefined) return this.query<State>(`${PRESENT} WHERE ${is}`).get(number, value);
+      return this.query<State>(
+        `${PRESENT} WHERE ${is} AND from_pos <= ?
+         UNION ALL ${PAST} INDEXED BY past_${column} WHERE ${is} AND from_pos <= ? AND to_pos > ?`,
+      ).get(number, value, at, number, value, at, at);
     };
+    const states = ids.map((id) => rowBy('id', idCell(id)));
+    for (const key of keys) {
+      const state = rowBy('key', key);
+      states.push(state);
+      if (state !== undefined || !withFormerIds) continue;
+      const former = this.column<Buffer | string>(
+        `SELECT id FROM past INDEXED BY past_key WHERE space = ? AND key = ? AND how = 'deleted'
+         ORDER BY to_pos DESC, n DESC LIMIT 1`,
+      ).get(number, key);
+      if (former !== undefined) formerIds.set(key, idText(former));
+    }
+    const found = new Map(states.flatMap((state) => (state === undefined ? [] : [[state.row, rowOf(state)]])));
+    return { rows: [...found.values()], formerIds, state: now.state };
   }
 
-  #storedState(
-    [row, id, from, created, updated, batch, data, to, how]: StateTuple,
-    { assetType }: Space,
-  ): StoredVersion {
-    const state: RowTuple = [row, null, id, from, created, updated, batch, data];
-    // A key of the past is read from the fields, since most rows keep theirs.
-    const key = assetType.uniqueField === undefined ? null : keyOf(assetType, JSON.parse(data));
-    return { ...this.#storedRow(state), key, to: to ?? undefined, how };
-  }
-
-  versions(name: string, query: VersionQuery): VersionPage {
+  versions(name: string, { id, begun, ended, how, direction, behind, limit, withTotal }: VersionQuery): VersionPage {
     const now = this.spaceNow(name);
-    const none = query.withTotal ? { total: 0 } : {};
+    const none = withTotal ? { total: 0 } : {};
     if (now === undefined) return { versions: [], ...none, state: { ...NO_ROWS, progress: this.position() } };
-    const { id, how, direction, limit, withTotal } = query;
-    const [after, until] = query.begun ?? query.ended ?? [0, 0];
-    const range: Cell[] = id === undefined ? [after, until] : [idCell(id)];
-    const sides: Side[] = [];
-    if (how !== 'present')
-      sides.push(
-        id !== undefined
-          ? { from: PAST, by: 'past_id', where: 'id = ?', place: 'to_pos' }
-          : query.begun !== undefined
-            ? { from: PAST, by: 'past_from', where: 'from_pos > ? AND from_pos <= ?', place: 'from_pos' }
-            : { from: PAST, by: 'past_to', where: 'to_pos > ? AND to_pos <= ?', place: 'to_pos' },
-      );
-    if (query.ended === undefined && (how ?? 'present') === 'present')
-      sides.push(
-        id === undefined
-          ? { from: PRESENT, by: 'rows_pos', where: 'from_pos > ? AND from_pos <= ?', place: 'from_pos' }
-          : { from: PRESENT, by: 'rows_id', where: 'id = ?', place: String(NEVER) },
-      );
-    const sign = direction === 'asc' ? 1 : -1;
-    const placeOf = ({ from, to = NEVER }: StoredVersion) => (query.begun === undefined ? to : from);
+    const [column, place] = id !== undefined ? ['id', 'to'] : begun !== undefined ? ['from', 'from'] : ['to', 'to'];
+    const range: Cell[] = id === undefined ? [...(begun ?? ended ?? [])] : [idCell(id)];
+    const test = id === undefined ? `${column}_pos > ? AND ${column}_pos <= ?` : 'id = ?';
+    const sides: { readonly select: string; readonly place: string; readonly rest: string }[] = [];
+    if (how !== 'present') {
+      const isOfHow = how === undefined ? '' : ` AND how = '${how}'`;
+      const rest = `INDEXED BY past_${column} WHERE space = ? AND ${test}${isOfHow}`;
+      sides.push({ select: PAST, place: `${place}_pos`, rest });
+    }
+    if (ended === undefined && (how ?? 'present') === 'present') {
+      const rest = `INDEXED BY rows_${column} WHERE space = ? AND ${test}`;
+      sides.push({ select: PRESENT, place: place === 'from' ? 'from_pos' : `${NEVER}`, rest });
+    }
+    const cells = [now.space.number, ...range];
+    const start: Cell[] = behind === undefined ? [] : [behind[0], baseOf(now.space) + behind[1]];
     const versions: StoredVersion[] = [];
     let total = 0;
-    for (const { from, by, where, place } of sides) {
-      const isOfHow = from === PAST && how !== undefined ? ' AND how = ?' : '';
-      const cells = [now.space.number, ...range, ...(isOfHow === '' || how === undefined ? [] : [how])];
-      const table = from.slice(from.lastIndexOf(' '));
-      const rest = `INDEXED BY ${by} WHERE space = ? AND ${where}${isOfHow}`;
-      const [position, n] = query.behind ?? [];
-      const behind = position === undefined ? '' : ` AND (${place}, row) ${sign > 0 ? '>' : '<'} (?, ?)`;
-      const behindCells = position === undefined ? [] : [position, baseOf(now.space) + Number(n)];
-      const tuples = this.tuples<StateTuple>(
-        `${from} ${rest}${behind} ORDER BY ${place} ${direction}, row ${direction} LIMIT ?`,
-      ).all(...cells, ...behindCells, limit);
-      versions.push(...tuples.map((tuple) => this.#storedState(tuple, now.space)));
-      if (withTotal) total += this.column<number>(`SELECT count(*) FROM${table} ${rest}`).get(...cells) ?? 0;
+    // Those that are present end last, so only by where they begin are both mixed.
+    for (const { select, place: by, rest } of direction === 'asc' ? sides : sides.toReversed()) {
+      const isBehind = behind === undefined ? '' : ` AND (${by}, row) ${direction === 'asc' ? '>' : '<'} (?, ?)`;
+      const sql = `${select} ${rest}${isBehind} ORDER BY ${by} ${direction}, row ${direction} LIMIT ?`;
+      versions.push(
+        ...this.query<State>(sql)
+          .all(...cells, ...start, limit)
+          .map(versionOf),
+      );
+      const count = `SELECT count(*) FROM${select.slice(select.lastIndexOf(' '))} ${rest}`;
+      if (withTotal) total += this.column<number>(count).get(...cells) ?? 0;
     }
-    if (sides.length > 1) versions.sort((a, b) => sign * (placeOf(a) - placeOf(b) || a.n - b.n));
+    const sign = direction === 'asc' ? 1 : -1;
+    if (begun !== undefined) versions.sort((a, b) => sign * (a.from - b.from || a.n - b.n));
     return { versions: versions.slice(0, limit), ...(withTotal && { total }), state: now.state };
   }
 
-  #batchId(batch: number): string {
-    let id = this.#batches.get(batch);
-    if (id === undefined) {
-      id = this.column<string>('SELECT id FROM batches WHERE batch = ?').get(batch) ?? '';
-      if (this.#batches.size >= MAX_BATCHES) this.#batches.clear();
-      this.#batches.set(batch, id);
+  /** Everything as lines, for comparing two files. */
+  *dump(): Iterable<DumpLine> {
+    for (const space of [...this.spaces().keys()].sort()) {
+      const now = this.spaceNow(space);
+      if (now === undefined) continue;
+      const { revision, lastEventAt, rows } = now.state;
+      const text = JSON.stringify([revision, lastEventAt, rows, now.space.assetType]);
+      yield { space, kind: 'space', id: '', text };
+      const lineOf = (kind: DumpLine['kind'], state: State): DumpLine => {
+        const { id, ...rest } = versionOf(state);
+        return { space, kind, id, text: JSON.stringify(rest) };
+      };
+      const base = baseOf(now.space);
+      const behind = this.query<State>(`${PRESENT} WHERE row > ? AND row < ? ORDER BY row LIMIT ${LINES_AT_A_TIME}`);
+      for (let last: number | undefined = base; last !== undefined; ) {
+        const states: readonly State[] = behind.all(last, base + now.next);
+        for (const state of states) yield lineOf('row', state);
+        last = states.at(-1)?.row;
+      }
+      const past = this.column<number>('SELECT n FROM past WHERE space = ? ORDER BY row, from_pos');
+      for (const n of past.all(now.space.number)) {
+        const state = this.query<State>(`${PAST} WHERE n = ?`).get(n);
+        if (state !== undefined) yield lineOf('version', state);
+      }
     }
-    return id;
   }
 }
 
-type Side = { readonly from: string; readonly by: string; readonly where: string; readonly place: string };
+function rowOf(state: State): StoredRow {
+  const { to, how, ...row } = versionOf(state);
+  return row;
+}
+
+const versionOf = ({ row, id, to, ...state }: State): StoredVersion => ({
+  ...state,
+  id: idText(id),
+  n: numberOf(row),
+  to: to ?? undefined,
+});

@@ -3,38 +3,38 @@ import { firstFault } from '../../damagedFiles.js';
 import { type Database, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
-export const LAYOUT = 1;
+export const LAYOUT = 2;
 
 /** Columns for values that are sought or sorted by. Further fields are read from `data`. */
-export const SLOTS = 16;
-const slots = Array.from({ length: SLOTS }, (_, slot) => `s${slot}`);
+export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
+
+/** What a row and a state that it had are alike in. `data` is last, so that no other column is read behind a long one. */
+export const COLUMNS = `row, space, key, id, from_pos, created, updated, ${SLOTS.join(', ')}, data`;
 
 /**
  * `rows.row` is the number of the space × 2³² + n, the order of creation. `s<i>` is the sort value of a field; NULL sorts first.
- * Batch ids are apart, so that a batch that changes nothing writes nothing else. `past.last_key` is set where the next state of
- * the row has another key, or there is none. `spaces.writes` grows whenever rows change, `spaces.shape` with its fields and
+ * Batch ids are apart, so that a batch that changes nothing writes nothing else. `spaces.shape` grows with its fields and
  * indexes. `indexes.upto`: rows up to this n are in it; NULL: all.
  */
 const TABLES = `
   CREATE TABLE tenant (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, state TEXT, cleaned INTEGER NOT NULL);
   INSERT INTO tenant VALUES (1, 0, NULL, 0);
   CREATE TABLE spaces (space INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rows INTEGER NOT NULL, next INTEGER NOT NULL,
-    changed INTEGER NOT NULL, revision INTEGER NOT NULL, last_event_at TEXT NOT NULL, writes INTEGER NOT NULL,
-    shape INTEGER NOT NULL, asset_type TEXT NOT NULL, slots TEXT NOT NULL);
+    changed INTEGER NOT NULL, revision INTEGER NOT NULL, last_event_at TEXT NOT NULL, shape INTEGER NOT NULL,
+    asset_type TEXT NOT NULL, slots TEXT NOT NULL);
   CREATE TABLE rows (row INTEGER PRIMARY KEY, space INTEGER NOT NULL, key TEXT, id BLOB NOT NULL, from_pos INTEGER NOT NULL,
-    created NOT NULL, updated NOT NULL, ${slots.join(', ')}, data TEXT NOT NULL);
+    created TEXT NOT NULL, updated TEXT NOT NULL, ${SLOTS.join(', ')}, data TEXT NOT NULL);
   CREATE UNIQUE INDEX rows_id ON rows (space, id);
   CREATE INDEX rows_key ON rows (space, key) WHERE key IS NOT NULL;
-  CREATE INDEX rows_pos ON rows (space, from_pos);
-  CREATE TABLE batches (batch INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-  CREATE TABLE seen (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL);
-  CREATE TABLE past (n INTEGER PRIMARY KEY, space INTEGER NOT NULL, row INTEGER NOT NULL, id BLOB NOT NULL,
-    from_pos INTEGER NOT NULL, to_pos INTEGER NOT NULL, how TEXT NOT NULL, created NOT NULL, updated NOT NULL, batch INTEGER,
-    last_key TEXT, data TEXT NOT NULL);
+  CREATE INDEX rows_from ON rows (space, from_pos);
+  CREATE TABLE seen (row INTEGER PRIMARY KEY, batch TEXT NOT NULL);
+  CREATE TABLE past (n INTEGER PRIMARY KEY, to_pos INTEGER NOT NULL, how TEXT NOT NULL, batch TEXT, row INTEGER NOT NULL,
+    space INTEGER NOT NULL, key TEXT, id BLOB NOT NULL, from_pos INTEGER NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL,
+    ${SLOTS.join(', ')}, data TEXT NOT NULL);
   CREATE INDEX past_id ON past (space, id);
+  CREATE INDEX past_key ON past (space, key) WHERE key IS NOT NULL;
   CREATE INDEX past_from ON past (space, from_pos, row);
   CREATE INDEX past_to ON past (space, to_pos, row);
-  CREATE INDEX past_key ON past (space, last_key) WHERE last_key IS NOT NULL;
   CREATE TABLE indexes (name TEXT PRIMARY KEY, space INTEGER NOT NULL, spec TEXT NOT NULL, upto INTEGER);
 `;
 
@@ -46,19 +46,21 @@ const CACHE_KILOBYTES = 16_384;
 /** Files that each thread keeps open. */
 export const OPEN_FILES = 100;
 
-type Opening = {
+export type Opening = {
   /** A reader's connection never removes the log beside the file when it closes. */
   readonly readonly?: boolean;
-  /** Looks whether pages are damaged. */
-  readonly checks?: boolean;
   /** How long it waits for another connection that writes. */
   readonly timeoutMs?: number;
 };
 
-/** @throws UnusableRowsError, and errors of SQLite */
+/**
+ * @param isChecked looks whether pages are damaged
+ * @throws UnusableRowsError, and errors of SQLite
+ */
 export function openTenantFile(
   file: string,
-  { readonly = false, checks = false, timeoutMs = 5_000 }: Opening = {},
+  { readonly = false, timeoutMs = 5_000 }: Opening,
+  isChecked: boolean,
 ): Database {
   const db = openSqlite(file, { timeout: timeoutMs, fileMustExist: true, readonly });
   try {
@@ -72,7 +74,7 @@ export function openTenantFile(
     db.pragma('temp_store = MEMORY');
     if (db.pragma('user_version', { simple: true }) !== LAYOUT)
       throw new UnusableRowsError(`The rows in ${file} have the layout of another release.`);
-    if (checks) checkPages(db);
+    if (isChecked) checkPages(db);
     return db;
   } catch (error) {
     db.close();
@@ -90,13 +92,9 @@ export function checkPages(db: Database): void {
 export function createTenantFile(file: string): void {
   const db = openSqlite(file);
   try {
-    db.pragma('page_size = 4096');
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
-    db.transaction(() => {
-      db.exec(TABLES);
-      db.pragma(`user_version = ${LAYOUT}`);
-    })();
+    db.transaction(() => db.exec(`${TABLES} PRAGMA user_version = ${LAYOUT}`))();
   } finally {
     db.close();
   }

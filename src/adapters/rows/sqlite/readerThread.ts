@@ -1,102 +1,99 @@
 /** A worker thread that answers questions one after another, over connections of its own that only read. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { RowsUnavailableError } from '../../../ports/rowStore.js';
+import { type PageQuery, type RowsQuery, RowsUnavailableError, type VersionQuery } from '../../../ports/rowStore.js';
 import { sendable } from '../../../supervision/threads.js';
 import { isDamage } from '../../damagedFiles.js';
-import { Connection } from './connection.js';
+import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
-import { Functions, NoLongerWantedError } from './functions.js';
-import type { IndexSpec } from './indexes.js';
-import { OPEN_FILES, openTenantFile, UnusableRowsError } from './layout.js';
-import { makeIndex } from './makeIndex.js';
-import { Pages } from './pages.js';
-import type { Question, ReaderThreadData, Reply, WantedIndex } from './questions.js';
+import { makeIndex } from './indexes.js';
+import { OPEN_FILES, UnusableRowsError } from './layout.js';
+import { NoLongerWantedError, Pages } from './pages.js';
+
+export type Question = { readonly tenant: string } & (
+  | { readonly kind: 'progress' | 'spaces' }
+  | { readonly kind: 'rows'; readonly space: string; readonly query: RowsQuery }
+  | { readonly kind: 'page'; readonly space: string; readonly query: PageQuery }
+  | { readonly kind: 'versions'; readonly space: string; readonly query: VersionQuery }
+  /** Makes an index. */
+  | { readonly kind: 'make'; readonly space: string; readonly spec: string }
+);
+
+export type Reply =
+  | { readonly kind: 'answer'; readonly answer: unknown; readonly wanted?: readonly string[] }
+  /** A kind of its own, as an error that is sent to another thread loses its class. */
+  | { readonly kind: 'unavailable'; readonly message: string }
+  | { readonly kind: 'error'; readonly error: Error };
+
+export type ReaderThreadData = {
+  readonly directory: string;
+  /** One cell: 1 as soon as the question in work is cancelled, else 0. Set by the asking thread. */
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
+};
 
 /** A list that took longer asks for the indexes that it lacked. */
 const SLOW_MS = 10;
 
-type Open = { readonly number: number; readonly connection: Connection; readonly pages: Pages };
+type Open = { readonly file: string; readonly connection: Connection; readonly pages: Pages };
 
 const { directory, unwanted }: ReaderThreadData = workerData;
 const files = new RowFiles(directory);
 const open = new LRUCache<string, Open>({ max: OPEN_FILES, dispose: ({ connection }) => connection.db.close() });
 
-/** Undefined for a tenant without rows. */
-function openFile(tenant: string): Open | undefined {
-  const number = files.number(tenant);
+function openFile(tenant: string, file: string): Open {
   const known = open.get(tenant);
-  if (known !== undefined && known.number === number) return known;
-  open.delete(tenant);
-  if (number === undefined) return undefined;
-  const connection = new Connection(
-    openTenantFile(files.path(tenant), { readonly: true, checks: files.isNotChecked(tenant) }),
-  );
-  const functions = new Functions(connection, () => Atomics.load(unwanted, 0) === 0);
-  const opened = { number, connection, pages: new Pages(functions) };
+  if (known?.file === file) return known;
+  const connection = files.open(file, { readonly: true });
+  const opened = { file, connection, pages: new Pages(connection, () => Atomics.load(unwanted, 0) === 0) };
   open.set(tenant, opened);
   return opened;
 }
 
-type Answered = { readonly answer: unknown; readonly wanted?: readonly IndexSpec[] };
-
-function answerOf(question: Question, { connection, pages }: Open): Answered {
+function answerOf(question: Exclude<Question, { kind: 'make' }>, { connection, pages }: Open): Reply {
+  const hidden = question.kind === 'progress' || question.kind === 'spaces' ? undefined : connection.hidden();
+  if (hidden !== undefined) throw new RowsUnavailableError(hidden);
+  if (question.kind === 'page') {
+    const start = performance.now();
+    const { page, wanted } = pages.page(question.space, question.query);
+    return { kind: 'answer', answer: page, wanted: performance.now() - start > SLOW_MS ? wanted : [] };
+  }
   switch (question.kind) {
     case 'progress':
-      return { answer: connection.progress() };
+      return { kind: 'answer', answer: connection.progress() };
     case 'spaces':
-      return { answer: connection.spaces() };
+      return { kind: 'answer', answer: connection.spaces() };
     case 'rows':
-      return { answer: connection.rows(question.space, question.query) };
+      return { kind: 'answer', answer: connection.rows(question.space, question.query) };
     case 'versions':
-      return { answer: connection.versions(question.space, question.query) };
-    case 'page': {
-      const { page, wanted } = pages.page(question.space, question.query);
-      return { answer: page, wanted };
-    }
+      return { kind: 'answer', answer: connection.versions(question.space, question.query) };
   }
 }
 
-function ask(question: Question): Reply {
+async function replyTo(question: Question): Promise<Reply> {
   const { tenant } = question;
   try {
-    const start = performance.now();
-    const file = openFile(tenant);
-    if (file === undefined) return { kind: 'answer', answer: undefined, wanted: [] };
-    const { answer, wanted = [] } = file.connection.reading(() => {
-      const hidden = question.kind === 'progress' || question.kind === 'spaces' ? undefined : file.connection.hidden();
-      if (hidden !== undefined) throw new RowsUnavailableError(hidden);
-      return answerOf(question, file);
-    });
-    return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? wanted : [] };
+    const file = files.current(tenant);
+    // Without rows there is nothing.
+    if (file === undefined) return { kind: 'answer', answer: undefined };
+    if (question.kind === 'make') await makeIndex(file, question.space, question.spec);
+    else {
+      const opened = openFile(tenant, file);
+      return opened.connection.reading(() => answerOf(question, opened));
+    }
+    return { kind: 'answer', answer: undefined };
   } catch (error) {
     if (error instanceof RowsUnavailableError) return { kind: 'unavailable', message: error.message };
-    if (isDamage(error) || error instanceof UnusableRowsError) {
-      open.delete(tenant);
-      files.markLost(tenant);
-      return {
-        kind: 'unavailable',
-        message: `The rows of ${tenant} cannot be read, and are made again from the event log.`,
-      };
-    }
-    if (error instanceof NoLongerWantedError) return { kind: 'answer', answer: undefined, wanted: [] };
-    return { kind: 'error', error: sendable(error) };
+    if (error instanceof NoLongerWantedError) return { kind: 'answer', answer: undefined };
+    if (!isDamage(error) && !(error instanceof UnusableRowsError)) return { kind: 'error', error: sendable(error) };
+    open.delete(tenant);
+    files.markLost(tenant);
+    const message = `The rows of ${tenant} cannot be read, and are made again from the event log.`;
+    return { kind: 'unavailable', message };
   }
 }
 
-async function make({ tenant, space, spec }: WantedIndex): Promise<Reply> {
-  try {
-    await makeIndex(files.path(tenant), space, spec);
-    return { kind: 'answer', answer: undefined, wanted: [] };
-  } catch (error) {
-    // The file may have been removed or replaced meanwhile, or be damaged: the next list asks again.
-    return { kind: 'error', error: sendable(error) };
-  }
-}
-
-parentPort?.on('message', async (request: Question | WantedIndex | { readonly kind: 'close' }) => {
-  if (request.kind !== 'close')
-    return parentPort?.postMessage(request.kind === 'make' ? await make(request) : ask(request));
+parentPort?.on('message', async (question: Question | { readonly kind: 'close' }) => {
+  if (question.kind !== 'close') return parentPort?.postMessage(await replyTo(question));
   open.clear();
   return parentPort?.close();
 });

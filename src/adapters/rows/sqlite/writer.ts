@@ -17,13 +17,12 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { isDamage } from '../../damagedFiles.js';
-import { openDerived } from '../../derivedSqlite.js';
+import { openDerived, removeDerived } from '../../derivedSqlite.js';
 import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
 import { Changes } from './changes.js';
-import { Connection } from './connection.js';
-import { dumpOf } from './dump.js';
+import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
-import { checkPages, LAYOUT, OPEN_FILES, openTenantFile, UnusableRowsError } from './layout.js';
+import { checkPages, LAYOUT, OPEN_FILES, UnusableRowsError } from './layout.js';
 
 /** What a long clean-up may take at a time, in ms. */
 const PIECE_MS = 50;
@@ -75,10 +74,8 @@ class SqliteRowWriter implements RowWriter {
   readonly #follower: Database;
   readonly #open: LRUCache<string, Connection>;
   readonly #copies = new Map<string, { readonly file: string; readonly connection: Connection }>();
-  /** Tenants whose progress the follower's file does not have. */
+  /** Tenants whose progress the follower's file does not have. The disk may not have their commits yet. */
   readonly #moved = new Set<string>();
-  /** Tenants with commits that the disk may not have yet. */
-  readonly #unflushed = new Set<string>();
   /** Losses that were found beside other work. */
   readonly #found: RowsLostError[] = [];
 
@@ -91,10 +88,8 @@ class SqliteRowWriter implements RowWriter {
 
   async apply(tenant: string, slice: Slice): Promise<boolean> {
     return this.#on(tenant, (connection) => {
-      const isWhole = applyTo(connection, slice);
       this.#moved.add(tenant);
-      this.#unflushed.add(tenant);
-      return isWhole;
+      return applyTo(connection, slice);
     });
   }
 
@@ -103,17 +98,17 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async spaces(tenant: string) {
-    if (!this.#files.has(tenant)) return undefined;
+    if (this.#files.current(tenant) === undefined) return undefined;
     return this.#on(tenant, (connection) => connection.reading(() => connection.spaces()));
   }
 
   async progress(tenant: string) {
-    if (!this.#files.has(tenant)) return undefined;
+    if (this.#files.current(tenant) === undefined) return undefined;
     return this.#on(tenant, (connection) => connection.progress());
   }
 
   async tenants(): Promise<ReadonlyMap<string, TenantProgress>> {
-    this.#keepMoved();
+    await this.#keepMoved();
     const stored = this.#follower.prepare<[], [string, string]>('SELECT tenant, progress FROM tenants').raw().all();
     const known = new Map(stored);
     const tenants = new Map<string, TenantProgress>();
@@ -138,29 +133,29 @@ class SqliteRowWriter implements RowWriter {
   async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
     while (!this.#on(tenant, (connection) => markIn(connection, state))) await delay(WAIT_FOR_INDEX_MS);
     this.#moved.add(tenant);
-    await this.#files.flush(tenant);
-    this.#keepMoved();
+    await this.#keepMoved();
   }
 
   async copy(tenant: string): Promise<RowCopy> {
     await this.#discard(tenant);
     const file = this.#files.create(tenant);
-    const connection = new Connection(openTenantFile(file));
+    const connection = this.#files.open(file);
     this.#copies.set(tenant, { file, connection });
     return {
       apply: async (_, slice) => applyTo(connection, slice),
       rows: async ({ space }, query) => connection.rows(space, query),
       spaces: async () => connection.spaces(),
       progress: async () => connection.progress(),
-      dump: () => dumpOf(connection),
+      dump: async function* () {
+        yield* connection.dump();
+      },
       swap: async () => {
         this.#copies.delete(tenant);
         connection.db.close();
         this.#open.delete(tenant);
         this.#files.show(tenant, file);
         this.#moved.add(tenant);
-        this.#unflushed.add(tenant);
-        this.#keepMoved();
+        await this.#keepMoved();
       },
       discard: () => this.#discard(tenant),
     };
@@ -170,11 +165,11 @@ class SqliteRowWriter implements RowWriter {
     const copy = this.#copies.get(tenant);
     this.#copies.delete(tenant);
     copy?.connection.db.close();
-    if (copy !== undefined) this.#files.removeFile(copy.file);
+    if (copy !== undefined) removeDerived(copy.file);
   }
 
   async *dump(tenant: string): AsyncIterable<DumpLine> {
-    if (this.#files.has(tenant)) yield* dumpOf(this.#connectionOf(tenant));
+    if (this.#files.current(tenant) !== undefined) yield* this.#connectionOf(tenant).dump();
   }
 
   async remove(tenant: string): Promise<void> {
@@ -190,50 +185,46 @@ class SqliteRowWriter implements RowWriter {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  async keep(checkpoint: Checkpoint): Promise<void> {
-    // After a power cut no rows may lack what the checkpoint says that they have.
-    const unflushed = [...this.#unflushed];
-    this.#unflushed.clear();
-    try {
-      await Promise.all(unflushed.map((tenant) => this.#files.flush(tenant)));
-    } catch (error) {
-      for (const tenant of unflushed) this.#unflushed.add(tenant);
-      throw error;
-    }
-    this.#keepMoved(checkpoint);
+  keep(checkpoint: Checkpoint): Promise<void> {
+    return this.#keepMoved(checkpoint);
   }
 
   async lost(): Promise<readonly RowsLostError[]> {
-    const found = this.#found.splice(0);
-    const marked = this.#files.takeLost().flatMap((tenant) => {
-      if (!this.#files.has(tenant)) return [];
+    for (const tenant of this.#files.takeLost()) {
+      if (this.#files.current(tenant) === undefined) continue;
       try {
         this.#open.delete(tenant);
         this.#on(tenant, ({ db }) => checkPages(db));
-        return [];
       } catch (error) {
-        if (error instanceof RowsLostError) return [error];
-        throw error;
+        if (!(error instanceof RowsLostError)) throw error;
+        this.#found.push(error);
       }
-    });
-    return [...found, ...marked];
+    }
+    return this.#found.splice(0);
   }
 
-  #keepMoved(checkpoint?: Checkpoint): void {
+  /** Keeps how far tenants are. After a power cut no rows may lack what the follower's file says that they have. */
+  async #keepMoved(checkpoint?: Checkpoint): Promise<void> {
+    const moved = [...this.#moved].map((tenant) => [tenant, this.#progressNow(tenant)] as const);
+    this.#moved.clear();
+    try {
+      await Promise.all(moved.map(([tenant]) => this.#files.flush(tenant)));
+    } catch (error) {
+      for (const [tenant] of moved) this.#moved.add(tenant);
+      throw error;
+    }
     this.#follower.transaction(() => {
       const put = this.#follower.prepare('INSERT OR REPLACE INTO tenants VALUES (?, ?)');
-      for (const tenant of this.#moved) {
-        const progress = this.#progressNow(tenant);
-        if (progress !== undefined) put.run(tenant, JSON.stringify(progress));
-      }
+      for (const [tenant, progress] of moved)
+        if (progress !== undefined && this.#files.current(tenant) !== undefined)
+          put.run(tenant, JSON.stringify(progress));
       if (checkpoint !== undefined)
         this.#follower.prepare('INSERT OR REPLACE INTO checkpoint VALUES (1, ?)').run(JSON.stringify(checkpoint));
     })();
-    this.#moved.clear();
   }
 
   async close(): Promise<void> {
-    this.#keepMoved();
+    await this.#keepMoved();
     for (const tenant of this.#copies.keys()) await this.#discard(tenant);
     this.#open.clear();
     this.#follower.close();
@@ -252,15 +243,14 @@ class SqliteRowWriter implements RowWriter {
   }
 
   #connectionOf(tenant: string): Connection {
-    const open = this.#open.get(tenant);
-    if (open !== undefined) return open;
-    if (this.#files.number(tenant) === undefined) this.#files.show(tenant, this.#files.create(tenant));
-    const connection = new Connection(
-      openTenantFile(this.#files.path(tenant), {
-        checks: this.#files.isNotChecked(tenant),
-        timeoutMs: WAIT_FOR_INDEX_MS,
-      }),
-    );
+    const known = this.#open.get(tenant);
+    if (known !== undefined) return known;
+    let file = this.#files.current(tenant);
+    if (file === undefined) {
+      file = this.#files.create(tenant);
+      this.#files.show(tenant, file);
+    }
+    const connection = this.#files.open(file, { timeoutMs: WAIT_FOR_INDEX_MS });
     this.#open.set(tenant, connection);
     return connection;
   }
@@ -270,16 +260,14 @@ class SqliteRowWriter implements RowWriter {
     this.#open.delete(tenant);
     const aside = isDamage(cause) ? this.#files.aside(tenant) : undefined;
     const file = this.#files.create(tenant);
-    const empty = new Connection(openTenantFile(file));
+    const empty = this.#files.open(file);
     markIn(empty, 'filling');
     empty.db.close();
     this.#files.show(tenant, file, aside);
     this.#moved.add(tenant);
     const reason = cause instanceof Error ? cause.message : String(cause);
-    return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`, {
-      cause,
-      aside,
-    });
+    const message = `The rows of ${tenant} are made again from the event log (${reason}).`;
+    return new RowsLostError(tenant, message, { cause, aside });
   }
 }
 
