@@ -76,6 +76,7 @@ class SqliteRowWriter implements RowWriter {
   readonly #copies = new Map<string, { readonly file: string; readonly connection: Connection }>();
   /** Tenants whose progress the follower's file does not have. The disk may not have their commits yet. */
   readonly #moved = new Set<string>();
+  #keeping: Promise<unknown> = Promise.resolve();
   /** Losses that were found beside other work. */
   readonly #found: RowsLostError[] = [];
 
@@ -203,8 +204,15 @@ class SqliteRowWriter implements RowWriter {
     return this.#found.splice(0);
   }
 
-  /** Keeps how far tenants are. After a power cut no rows may lack what the follower's file says that they have. */
-  async #keepMoved(checkpoint?: Checkpoint): Promise<void> {
+  /** One after another, so that no older progress takes the place of a later one. */
+  #keepMoved(checkpoint?: Checkpoint): Promise<void> {
+    const kept = this.#keeping.then(() => this.#keepNow(checkpoint));
+    this.#keeping = kept.catch(() => undefined);
+    return kept;
+  }
+
+  /** After a power cut no rows may lack what the follower's file says that they have. */
+  async #keepNow(checkpoint?: Checkpoint): Promise<void> {
     const moved = [...this.#moved].map((tenant) => [tenant, this.#progressNow(tenant)] as const);
     this.#moved.clear();
     try {
