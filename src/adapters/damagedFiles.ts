@@ -6,7 +6,6 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { KEPT_DAMAGED_FILES, MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
-import { lacksCommits } from './lostCommits.js';
 import { codeOf, type Database, openSqlite } from './openSqlite.js';
 
 const MARK = '.damaged';
@@ -70,18 +69,13 @@ type DamageCheck = {
   readonly isOnlyRead?: boolean;
   /** Checks all pages, however many there are. */
   readonly isWhole?: boolean;
-  /** Commits that are missing in the middle of the write-ahead log do not count as damage. */
-  readonly mayLackCommits?: boolean;
 };
 
 /**
  * Checks a file before it is used: all pages of a small one, else those that opening needs.
  * @returns SQLite's description of the damage; undefined if none was found, or there is no file
  */
-export function damageOf(
-  file: string,
-  { isOnlyRead = false, isWhole = false, mayLackCommits = false }: DamageCheck = {},
-): string | undefined {
+export function damageOf(file: string, { isOnlyRead = false, isWhole = false }: DamageCheck = {}): string | undefined {
   if (!existsSync(file)) return undefined;
   let db: Database | undefined;
   try {
@@ -90,9 +84,7 @@ export function damageOf(
       const fault = firstFault(db);
       if (fault !== undefined) return inOneLine(fault);
     } else db.prepare('SELECT count(*) FROM sqlite_master').get();
-    return !mayLackCommits && lacksCommits(`${file}-wal`)
-      ? 'commits are missing in the middle of its write-ahead log'
-      : undefined;
+    return undefined;
   } catch (error) {
     if (!isDamage(error)) throw error;
     return error instanceof Error ? error.message : String(error);

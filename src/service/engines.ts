@@ -109,8 +109,8 @@ export function openDirectory(
  * be filled again. @returns how many files were @throws EventLogDamagedError
  */
 export async function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): Promise<number> {
-  const { DATA_DIR, DURABILITY, EVENTSTORE_URL, RABBITMQ_URL } = config;
-  if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), DURABILITY);
+  const { DATA_DIR, EVENTSTORE_URL, RABBITMQ_URL } = config;
+  if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'));
   // Another process would go on with the jobs in a file that is set aside.
   if (!hasJobs || RABBITMQ_URL !== undefined || (await usersOf(DATA_DIR)).length > 1) return 0;
   const file = join(DATA_DIR, 'broker.db');

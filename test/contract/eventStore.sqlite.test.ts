@@ -52,7 +52,7 @@ describe('event store on an SQLite file', () => {
   beforeEach(async () => {
     file = await newFile();
     store = await openSqliteEventStore({ file, busyTimeoutMs: 50 });
-    patient = await openSqliteEventStore({ file, pollMs: 3_600_000 });
+    patient = await openSqliteEventStore({ file });
   });
   afterEach(async () => {
     await patient.close();
@@ -78,7 +78,6 @@ describe('event store on an SQLite file', () => {
   });
 
   test('notices what another process appends, which then ends by itself', async () => {
-    // It is told, and need not look.
     const seen = firstEvents(patient, { after: 0 }, 5);
     const child = spawn(process.execPath, [secondProcess, file, 'order-2nd', '5'], { stdio: 'inherit' });
     const exited = once(child, 'exit');

@@ -280,18 +280,6 @@ describe('a damaged event log', () => {
     });
   });
 
-  it('whose write-ahead log lost commits in its middle: the start says so, and leaves both as they are', async () => {
-    await rm(dataDir, { recursive: true });
-    await cp(killed, dataDir, { recursive: true, verbatimSymlinks: true });
-    const wal = at('events.db-wal');
-    await overwrite(wal, Math.floor((await stat(wal)).size / 3), 500);
-    const before = await Promise.all(['events.db', 'events.db-wal'].map((name) => readFile(at(name))));
-    await expect(service.start()).rejects.toThrow('ended (code 1, signal null) before it listened');
-    expect(service.log).toMatch(sentence());
-    const after = await Promise.all(['events.db', 'events.db-wal'].map((name) => readFile(at(name))));
-    expect(after.map((each, index) => each.equals(before[index] ?? Buffer.alloc(0)))).toEqual([true, true]);
-  });
-
   it('while the service runs: changes are 503, readiness names the file, and a backup brings all back', async () => {
     await service.start();
     await untilRight(client(0));

@@ -15,7 +15,6 @@ import {
   storeWith,
   WrongExpectedRevisionError,
 } from '../../ports/eventStore.js';
-import { mapWithPauses } from '../../supervision/waiting.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -24,11 +23,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
  * @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of data
  * @throws TypeError if an id is no UUID or occurs twice, or data is no JSON value
  */
-export async function dataAsJson(stream: string, events: readonly EventToAppend[]): Promise<readonly string[]> {
+export function dataAsJson(stream: string, events: readonly EventToAppend[]): readonly string[] {
   if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
     throw new TypeError(`Two events of one append to ${stream} have the same id.`);
   }
-  return mapWithPauses(events, ({ id, type, data }) => {
+  return events.map(({ id, type, data }) => {
     if (!UUID.test(id)) throw new TypeError(`Event id ${id} is not a UUID.`);
     const json: string | undefined = JSON.stringify(data);
     if (json === undefined) throw new TypeError(`The data of ${type} is not a JSON value.`);

@@ -1,7 +1,7 @@
 /**
  * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
  *
- * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.2s` … its delayed messages.
+ * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.256ms` … its delayed messages.
  * All are durable, and replicated in a cluster (quorum queues). A message that is delayed or dead-lettered is published
  * again and then acknowledged, so a crash in between repeats it and never loses it.
  */
@@ -95,13 +95,13 @@ class RabbitMqBroker implements MessageBroker {
 
   async storeCheckpoint(name: string, checkpoint: LogAnchor): Promise<void> {
     const message = checkpointMessage(this.#prefix + name, checkpoint);
-    await this.#send([message], (session) => session.declare(message.queue, LAST_ONLY));
+    await this.#send([message], (session) => session.declare([message.queue, LAST_ONLY]));
   }
 
   async checkpoint(name: string): Promise<LogAnchor> {
     const queue = checkpointQueue(this.#prefix + name);
     return this.#publishing.use(async (session) => {
-      const wasThere = await session.declare(queue, LAST_ONLY);
+      const wasThere = await session.declare([queue, LAST_ONLY]);
       for (let reads = wasThere ? CHECKPOINT_READS : 1; reads > 0; reads -= 1) {
         const found = (await inspected(session, queue, 1)).map(checkpointOf);
         if (found[0] !== undefined) return found[0];
@@ -154,7 +154,7 @@ class RabbitMqBroker implements MessageBroker {
     ending: AbortSignal,
   ): Promise<void> {
     const message = candidateMessage(this.#prefix + name);
-    const stand = () => this.#send([message], (session) => session.declare(message.queue, ONE_CONSUMER));
+    const stand = () => this.#send([message], (session) => session.declare([message.queue, ONE_CONSUMER]));
     await stand();
     // Without a message the queue was removed, or its server is shutting down.
     await channel.consume(message.queue, (taken) => (taken === null ? lost : elected).abort(), { noAck: true });

@@ -4,7 +4,6 @@
  * A message that is put off for a moment waits here, unacknowledged: on the server each delay is a message more.
  */
 import type { Channel, ConsumeMessage } from 'amqplib';
-import PQueue from 'p-queue';
 import { HELD_PER_MESSAGE_IN_FLIGHT } from '../../../domain/limits.js';
 import type { ConsumeOptions, Outcome } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
@@ -38,14 +37,14 @@ type Link = { readonly channel: Channel; readonly closed: AbortSignal; readonly 
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly #slots: PQueue;
-  /** Messages that wait for a slot, in their order. */
-  readonly #waiting = new Set<{ readonly readyAt: number }>();
-  #held = 0;
+  /** Messages that wait for their handler, in their order. */
+  readonly #waiting: { readonly readyAt: number; readonly begin: () => void }[] = [];
+  #inFlight = 0;
+  /** Ends the wait of each message that is put off. */
+  readonly #held = new Set<() => void>();
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
-    this.#slots = new PQueue({ concurrency: options.concurrency });
   }
 
   /** Of the messages that this process has taken. */
@@ -55,9 +54,13 @@ export class Consumer {
     readonly inFlight: number;
     readonly oldest: number;
   } {
-    const [oldest] = this.#waiting;
-    const [ready, inFlight] = [this.#waiting.size, this.#slots.pending];
-    return { ready, delayed: this.#held, inFlight, oldest: oldest?.readyAt ?? Number.POSITIVE_INFINITY };
+    const [oldest = { readyAt: Number.POSITIVE_INFINITY }] = this.#waiting;
+    return {
+      ready: this.#waiting.length,
+      delayed: this.#held.size,
+      inFlight: this.#inFlight,
+      oldest: oldest.readyAt,
+    };
   }
 
   get #mostHeld(): number {
@@ -85,6 +88,9 @@ export class Consumer {
     channel.once('close', () => closed.abort());
     const ending = AbortSignal.any([signal, closed.signal]);
     const ended = new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
+    ending.addEventListener('abort', () => {
+      for (const end of this.#held) end();
+    });
     const link: Link = { channel, closed: closed.signal, ending };
     try {
       await channel.prefetch(concurrency + this.#mostHeld);
@@ -117,7 +123,7 @@ export class Consumer {
     let redeliveries = deliveriesOf(message);
     let outcome: Outcome = { kind: 'retry', delayMs: restMs(message) };
     while (outcome.kind === 'retry' && this.#mayHold(outcome.delayMs, receivedAt, link)) {
-      await this.#hold(outcome.delayMs, link);
+      if (outcome.delayMs > 0) await this.#hold(outcome.delayMs);
       const handled = await this.#handle(message, redeliveries, link);
       if (handled === undefined) return;
       outcome = handled;
@@ -127,25 +133,36 @@ export class Consumer {
   }
 
   #mayHold(delayMs: number, receivedAt: number, { ending }: Link): boolean {
-    if (ending.aborted || delayMs > LONGEST_HELD_MS || (delayMs > 0 && this.#held >= this.#mostHeld)) return false;
+    if (ending.aborted || delayMs > LONGEST_HELD_MS || (delayMs > 0 && this.#held.size >= this.#mostHeld)) return false;
     return performance.now() + delayMs - receivedAt < LONGEST_UNACKNOWLEDGED_MS;
   }
 
-  async #hold(delayMs: number, { ending }: Link): Promise<void> {
-    if (delayMs <= 0) return;
-    this.#held += 1;
-    await sleep(delayMs, ending);
-    this.#held -= 1;
+  #hold(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#held.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, delayMs);
+      this.#held.add(end);
+    });
   }
 
-  /** @returns undefined if the link ended before there was a slot */
+  /** @returns undefined if the link ended before its turn */
   async #handle(message: ConsumeMessage, redeliveries: number, { ending }: Link): Promise<Outcome | undefined> {
-    const waiting = { readyAt: Math.min(readyAt(message), Date.now()) };
-    this.#waiting.add(waiting);
-    return this.#slots.add(async () => {
-      this.#waiting.delete(waiting);
-      return ending.aborted ? undefined : this.#outcome(message, redeliveries);
-    });
+    if (this.#inFlight >= this.#options.concurrency) {
+      const at = Math.min(readyAt(message), Date.now());
+      await new Promise<void>((begin) => this.#waiting.push({ readyAt: at, begin }));
+    } else this.#inFlight += 1;
+    try {
+      return ending.aborted ? undefined : await this.#outcome(message, redeliveries);
+    } finally {
+      const next = this.#waiting.shift();
+      // It takes this one's place.
+      if (next !== undefined) next.begin();
+      else this.#inFlight -= 1;
+    }
   }
 
   async #outcome(message: ConsumeMessage, redeliveries: number): Promise<Outcome> {

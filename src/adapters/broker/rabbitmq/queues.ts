@@ -1,12 +1,15 @@
 /**
  * Queues on the server: their names and arguments.
  *
- * A delay is a queue whose messages expire into the work queue, one for each power of two of seconds: within a queue all
- * wait for the same time, so none waits behind a longer one. A message waits in the longest that fits its delay, and comes
- * back with the rest of it. The queues stay: an `x-expires` would end a quorum queue together with what waits in it.
+ * A delay is a queue whose messages expire into the work queue: in one queue all wait for the same time, so none waits behind
+ * a longer one. Up to half a minute a delay is rounded up, to at most five fourths: behind its queue a message waits with all
+ * others. A longer one is rounded down, and the message comes back with the rest of it. The queues stay: an `x-expires` would
+ * end a quorum queue together with what waits in it.
  */
 
 export type Arguments = { readonly [name: string]: string | number | boolean };
+/** With arguments beside those of every queue. */
+export type Queue = readonly [name: string, own: Arguments];
 
 /** Replicated. Version 4 drops a message after 20 returns unless told otherwise; inspecting takes and returns messages. */
 export const QUORUM: Arguments = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000_000 };
@@ -16,8 +19,12 @@ export const LAST_ONLY: Arguments = { 'x-max-length': 1, 'x-overflow': 'drop-hea
 /** Hands its messages to one consumer until that one is gone. */
 export const ONE_CONSUMER: Arguments = { ...LAST_ONLY, 'x-single-active-consumer': true };
 
-/** Seconds that the delay queues hold a message: 2 to 16,384 (4.5 hours). */
-const DELAYS = Array.from({ length: 14 }, (_, exponent) => 2 ** (exponent + 1));
+const SHORTEST_MS = 256;
+const ROUNDED_DOWN_FROM_MS = SHORTEST_MS * 2 ** 7;
+/** Milliseconds that the delay queues hold a message, up to 4.7 hours. */
+const DELAYS = Array.from({ length: 17 }, (_, exponent) => SHORTEST_MS * 2 ** exponent).flatMap((ms) =>
+  ms < ROUNDED_DOWN_FROM_MS ? [1, 1.25, 1.5, 1.75].map((times) => times * ms) : [ms],
+);
 
 export const deadQueue = (queue: string): string => `${queue}.dead`;
 
@@ -27,29 +34,31 @@ export const checkpointQueue = (name: string): string => `checkpoint.${name}`;
 /** Elects who leads under this name. */
 export const leaderQueue = (name: string): string => `leader.${name}`;
 
-const delayQueue = (queue: string, seconds: number): string => `${queue}.delay.${seconds}s`;
+const delayQueue = (queue: string, ms: number): string => `${queue}.delay.${ms}ms`;
 
-export const delayQueues = (queue: string): readonly string[] => DELAYS.map((seconds) => delayQueue(queue, seconds));
+export const delayQueues = (queue: string): readonly string[] => DELAYS.map((ms) => delayQueue(queue, ms));
 
 /** The queue, and what belongs to it. Expired messages are passed on with confirms. */
-export const workQueues = (queue: string): readonly (readonly [name: string, own: Arguments])[] => [
+export const workQueues = (queue: string): readonly Queue[] => [
   [queue, {}],
   [deadQueue(queue), {}],
-  ...DELAYS.map((seconds): readonly [string, Arguments] => [
-    delayQueue(queue, seconds),
-    {
-      'x-message-ttl': seconds * 1_000,
-      'x-dead-letter-exchange': '',
-      'x-dead-letter-routing-key': queue,
-      'x-dead-letter-strategy': 'at-least-once',
-      'x-overflow': 'reject-publish',
-    },
-  ]),
+  ...DELAYS.map(
+    (ms): Queue => [
+      delayQueue(queue, ms),
+      {
+        'x-message-ttl': ms,
+        'x-dead-letter-exchange': '',
+        'x-dead-letter-routing-key': queue,
+        'x-dead-letter-strategy': 'at-least-once',
+        'x-overflow': 'reject-publish',
+      },
+    ],
+  ),
 ];
 
 /** Where a message waits, and how long it has to wait after that (ms). */
 export function delayRoute(queue: string, delayMs: number): { readonly queue: string; readonly restMs: number } {
-  const [shortest = 2] = DELAYS;
-  const seconds = DELAYS.findLast((each) => each * 1_000 <= delayMs) ?? shortest;
-  return { queue: delayQueue(queue, seconds), restMs: Math.max(0, delayMs - seconds * 1_000) };
+  const longer = delayMs < ROUNDED_DOWN_FROM_MS ? DELAYS.find((ms) => ms >= delayMs) : undefined;
+  const ms = longer ?? DELAYS.findLast((each) => each <= delayMs) ?? SHORTEST_MS;
+  return { queue: delayQueue(queue, ms), restMs: Math.max(0, delayMs - ms) };
 }

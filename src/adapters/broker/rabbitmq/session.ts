@@ -4,7 +4,7 @@ import PQueue from 'p-queue';
 import { errorCode } from '../../../supervision/errorCode.js';
 import { sleep } from '../../../supervision/waiting.js';
 import type { Outgoing } from './messages.js';
-import { type Arguments, QUORUM, workQueues } from './queues.js';
+import { QUORUM, type Queue, workQueues } from './queues.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A server that stays silent for twice this time is lost. */
@@ -21,7 +21,7 @@ export class Session {
   /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<Error>;
   readonly #model: ChannelModel;
-  /** Whether each queue was there before it was declared here. */
+  /** By the name of the first queue: whether all were there before they were declared here. */
   readonly #declared = new Map<string, Promise<boolean>>();
   #confirming: Promise<ConfirmChannel> | undefined;
   /** Numbers of messages that the server returned because no queue took them. */
@@ -86,32 +86,32 @@ export class Session {
   }
 
   /**
-   * Makes a replicated queue unless there is one of this name, of any kind: an operator may have made it.
-   * @returns whether it was there
+   * Makes replicated queues unless there are some of these names, of any kind: an operator may have made them.
+   * @returns whether all were there
    */
-  declare(queue: string, own: Arguments = {}): Promise<boolean> {
-    const known = this.#declared.get(queue);
+  declare(...queues: readonly Queue[]): Promise<boolean> {
+    const [[name = ''] = []] = queues;
+    const known = this.#declared.get(name);
     if (known !== undefined) return known;
-    const declared = declaring.add(() => this.#declare(queue, { durable: true, arguments: { ...QUORUM, ...own } }));
-    this.#declared.set(queue, declared);
-    declared.catch(() => this.#declared.delete(queue));
+    const declared = declaring.add(() => this.#declare(queues));
+    this.#declared.set(name, declared);
+    declared.catch(() => this.#declared.delete(name));
     return declared;
   }
 
-  async #declare(queue: string, options: { durable: boolean; arguments: Arguments }): Promise<boolean> {
-    try {
-      await this.withChannel((channel) => channel.checkQueue(queue));
-      return true;
-    } catch (error) {
-      if (errorCode(error) !== NOT_FOUND) throw error;
-    }
-    await this.withChannel((channel) => channel.assertQueue(queue, options));
+  async #declare(queues: readonly Queue[]): Promise<boolean> {
+    const missing = await this.withChannel((channel) => firstMissing(channel, queues));
+    if (missing === undefined) return true;
+    const [name, own] = missing;
+    const options = { durable: true, arguments: { ...QUORUM, ...own } };
+    await this.withChannel((channel) => channel.assertQueue(name, options));
+    await this.#declare(queues.slice(queues.indexOf(missing) + 1));
     return false;
   }
 
   /** Declares the queue and what belongs to it. */
   async declareWork(queue: string): Promise<void> {
-    await Promise.all(workQueues(queue).map(([name, own]) => this.declare(name, own)));
+    await this.declare(...workQueues(queue));
   }
 
   /** The declared queues may have been removed: the next use declares them again. */
@@ -162,6 +162,19 @@ export class Session {
       });
     });
   }
+}
+
+/** Checking a missing queue ends the channel. */
+async function firstMissing(channel: Channel, queues: readonly Queue[]): Promise<Queue | undefined> {
+  for (const queue of queues) {
+    try {
+      await channel.checkQueue(queue[0]);
+    } catch (error) {
+      if (errorCode(error) === NOT_FOUND) return queue;
+      throw error;
+    }
+  }
+  return undefined;
 }
 
 const isRefusal = (error: unknown): boolean => error instanceof Error && error.message === 'message nacked';

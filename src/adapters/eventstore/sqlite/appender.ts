@@ -9,7 +9,6 @@ import {
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { threadLimits } from '../../threadLimits.js';
-import { touch } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './logFile.js';
 
@@ -27,8 +26,6 @@ export type AppendRequest = {
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
   readonly expectedRevision: ExpectedRevision;
-  /** Characters of data and metadata; limits the size of a group. */
-  readonly size: number;
 };
 
 export type AppenderMessage = AppendRequest | 'close';
@@ -40,24 +37,23 @@ export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'failed'; readonly reason: string; readonly mayBeStored: boolean }
 );
 
-type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
+type Pending = AppendRequest & {
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: Error) => void;
 };
+
+/** The name of the channel that announces a file's new head. @param file its real path */
+export const headsOf = (file: string): string => `event-log ${file}`;
 
 /** The caller's side of the appender thread: sends appends and resolves their answers. */
 export class Appender {
   /** Whether the last commit failed. */
   isFailing = false;
   readonly #settings: AppenderSettings;
-  /** Resolves when all earlier appends have been sent to the thread, or refused. */
-  #sent: Promise<void> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
   #lastTicket = 0;
   #worker: Worker | undefined;
   #closed = false;
-  /** The thread ends with the process, perhaps before it has told other processes. */
-  readonly #tellAtExit = (): void => touch(this.#settings.file);
 
   constructor(settings: AppenderSettings) {
     this.#settings = settings;
@@ -69,28 +65,27 @@ export class Appender {
     this.#worker.unref();
   }
 
-  /** See `EventStore.append`. */
+  /** See `EventStore.append`. Sent in the order of the calls: copying a log relies on it. */
   async append(
     stream: string,
     events: readonly EventToAppend[],
     expectedRevision: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
-    // Sent in the order of the calls, even if an earlier one takes longer to encode: copying a log relies on it.
-    const sending = Promise.all([encodeAppend(stream, events), this.#sent]).then(([encoded]) =>
-      this.#send(stream, encoded, expectedRevision),
-    );
-    // Drops the results: each promise would keep those of all appends before it alive.
-    this.#sent = Promise.allSettled([this.#sent, sending]).then(() => undefined);
-    const { answer } = await sending;
-    return answer;
+    const ticket = ++this.#lastTicket;
+    const request: AppendRequest = { ticket, stream, events: encodeAppend(stream, events), expectedRevision };
+    return new Promise((resolve, reject) => {
+      this.#pending.set(ticket, { ...request, resolve, reject });
+      // The first append starts the thread, so that a store that only reads has none.
+      this.#worker ??= this.#start();
+      this.#worker.ref();
+      this.#worker.postMessage(request);
+    });
   }
 
   /** Finishes the queued appends and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#sent;
-    process.off('exit', this.#tellAtExit);
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
@@ -99,24 +94,7 @@ export class Appender {
     await ended;
   }
 
-  #send(stream: string, events: readonly EncodedEvent[], expectedRevision: ExpectedRevision) {
-    const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
-    const ticket = ++this.#lastTicket;
-    const request: AppendRequest = { ticket, stream, events, expectedRevision, size };
-    const answer = new Promise<AppendResult>((resolve, reject) => {
-      this.#pending.set(ticket, { stream, expectedRevision, resolve, reject });
-      // The first append starts the thread, so that a store that only reads has none.
-      this.#worker ??= this.#start();
-      this.#worker.ref();
-      this.#worker.postMessage(request);
-    });
-    // Wrapped, since returning the promise itself would wait for it here.
-    return { answer };
-  }
-
   #start(): Worker {
-    process.off('exit', this.#tellAtExit);
-    process.once('exit', this.#tellAtExit);
     const worker = new Worker(new URL('./appender.worker.js', import.meta.url), {
       workerData: this.#settings,
       resourceLimits: threadLimits(16),

@@ -15,7 +15,6 @@ export type EncodedEvent = {
 export type EventRow = {
   readonly position: number;
   readonly revision: number;
-  readonly following: number;
   readonly id: string;
   readonly stream: string;
   readonly type: string;
@@ -42,8 +41,8 @@ type PackedMetadata = readonly [
  * structured clone of objects.
  * @throws what `dataAsJson` throws
  */
-export async function encodeAppend(stream: string, events: readonly EventToAppend[]): Promise<readonly EncodedEvent[]> {
-  const json = await dataAsJson(stream, events);
+export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly EncodedEvent[] {
+  const json = dataAsJson(stream, events);
   return events.map(({ id, type, metadata }, index) => ({
     id: id.toLowerCase(),
     type,

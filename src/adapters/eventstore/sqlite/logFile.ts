@@ -10,8 +10,8 @@ export type Durability = 'full' | 'normal';
 /**
  * Migrations of the file, the oldest first. The file's `user_version` counts those applied.
  *
- * - `following`: how many events of the same append follow this one. Readers never stop before it is 0.
- * - `events_by_category` covers filters by stream, so that skipped events are never read.
+ * `following`: how many events of the same append follow this one. Readers never stop before it is 0. Categories of streams
+ * are of earlier releases: `category_id` has no meaning any more.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -38,6 +38,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX events_by_id ON events (stream_id, event_id);
   CREATE INDEX events_by_category ON events (category_id, position, stream_id, following);
   `,
+  'DROP INDEX events_by_category; DROP TABLE categories;',
 ];
 
 export class UnknownFileVersionError extends Error {
@@ -91,9 +92,8 @@ function versionOf(db: Database): number {
 }
 
 /** Checks the file before it is used. @throws EventLogDamagedError */
-export function refuseDamagedLog(file: string, durability: Durability): void {
-  // Without an fsync per commit, a power cut may lose commits from the middle of the unsynchronised ones.
-  const damage = damageOf(file, { isOnlyRead: true, mayLackCommits: durability === 'normal' });
+export function refuseDamagedLog(file: string): void {
+  const damage = damageOf(file, { isOnlyRead: true });
   if (damage !== undefined) throw new EventLogDamagedError(file, damage);
 }
 
@@ -126,71 +126,31 @@ export function checkSqliteEventStore(file: string): LogIntegrity {
 
 const countOf = (db: Database): number => db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
 
-/** Checks pages, rows, and that the indexes by stream, id and category find each event. */
+/** Checks pages and rows, and that the indexes find each event. */
 function structure(db: Database): string[] {
   const said = db.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all();
   return said.length === 1 && said[0] === 'ok' ? [] : said.map((line) => `SQLite says: ${line}.`);
 }
 
-/** Checks that positions and each stream's revisions have no gap, and that no append is incomplete. */
-function gaps(db: Database): string[] {
-  const last = db
-    .prepare<[], { position: number; following: number }>(
-      'SELECT position, following FROM events ORDER BY position DESC LIMIT 1',
-    )
-    .get();
-  if (last === undefined) return [];
-  const positions = db
-    .prepare<[number], number>(
-      `SELECT position FROM (SELECT position, lag(position, 1, 0) OVER (ORDER BY position) AS before FROM events)
-       WHERE position <> before + 1 LIMIT ?`,
-    )
-    .pluck()
-    .all(MAX_FAULTS);
-  const streams = db
-    .prepare<[number], string>(
-      `SELECT name FROM (SELECT stream_id, count(*) AS events, min(revision) AS first, max(revision) AS last
-         FROM events GROUP BY stream_id) JOIN streams USING (stream_id)
-       WHERE first <> 0 OR last <> events - 1 LIMIT ?`,
-    )
-    .pluck()
-    .all(MAX_FAULTS);
-  const strays = db
-    .prepare<[number], number>(
-      `SELECT position FROM events JOIN streams USING (stream_id) LEFT JOIN categories c USING (category_id)
-       WHERE c.name IS NOT iif(instr(streams.name, '-') = 0, streams.name, substr(streams.name, 1, instr(streams.name, '-')))
-       LIMIT ?`,
-    )
-    .pluck()
-    .all(MAX_FAULTS);
-  const split = db
-    .prepare<[number], number>(
-      `SELECT position FROM (SELECT position, following, stream_id,
-         lead(following) OVER (ORDER BY position) AS next, lead(stream_id) OVER (ORDER BY position) AS next_stream
-         FROM events)
-       WHERE following > 0 AND next IS NOT NULL AND (next <> following - 1 OR next_stream IS NOT stream_id) LIMIT ?`,
-    )
-    .pluck()
-    .all(MAX_FAULTS);
-  const disordered = db
-    .prepare<[number], string>(
-      `SELECT DISTINCT streams.name FROM (SELECT stream_id, revision,
-         lag(revision, 1, -1) OVER (PARTITION BY stream_id ORDER BY position) AS before FROM events)
-       JOIN streams USING (stream_id) WHERE revision <> before + 1 LIMIT ?`,
-    )
-    .pluck()
-    .all(MAX_FAULTS);
-  return [
-    ...strays.map((position) => `The event at position ${position} has the category of other streams.`),
-    ...split.map((position) => `The append does not go on behind position ${position}.`),
-    ...disordered
-      .filter((stream) => !streams.includes(stream))
-      .map((stream) => `The revisions of the stream ${stream} are not in the order of the log.`),
-    ...positions.map((position) => `The event before position ${position} is missing.`),
-    ...streams.map((stream) => `Events of the stream ${stream} are missing.`),
-    ...(last.following === 0 ? [] : [`The last append ends before its last event, at position ${last.position}.`]),
-  ];
-}
+/** What no append leaves behind: each query has a sentence for each fault. */
+const GAPS: readonly string[] = [
+  `SELECT 'The append does not go on behind position ' || position || '.'
+   FROM (SELECT position, following, stream_id, lead(following) OVER (ORDER BY position) AS next,
+     lead(stream_id) OVER (ORDER BY position) AS next_stream FROM events)
+   WHERE following > 0 AND next IS NOT NULL AND (next <> following - 1 OR next_stream IS NOT stream_id)`,
+  `SELECT 'The event before position ' || position || ' is missing.'
+   FROM (SELECT position, lag(position, 1, 0) OVER (ORDER BY position) AS before FROM events)
+   WHERE position <> before + 1`,
+  `SELECT 'Events of the stream ' || name || ' are missing.'
+   FROM (SELECT stream_id, count(*) AS events, min(revision) AS first, max(revision) AS last
+     FROM events GROUP BY stream_id) JOIN streams USING (stream_id)
+   WHERE first <> 0 OR last <> events - 1`,
+  `SELECT 'The last append ends before its last event, at position ' || position || '.'
+   FROM (SELECT position, following FROM events ORDER BY position DESC LIMIT 1) WHERE following > 0`,
+];
+
+const gaps = (db: Database): string[] =>
+  GAPS.flatMap((query) => db.prepare<[number], string>(`${query} LIMIT ?`).pluck().all(MAX_FAULTS));
 
 /**
  * Copies the log as of one moment, while it is in use. The complete copy is on the disk, or there is none.

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { BroadcastChannel } from 'node:worker_threads';
 import {
   type AppendResult,
   type BackwardSlice,
@@ -22,8 +23,7 @@ import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf, type Database } from '../../openSqlite.js';
 import { identityOf } from '../everyStore.js';
-import { Appender } from './appender.js';
-import { CommitListener, type CommitNews, RecentCommits } from './commitNews.js';
+import { Appender, headsOf } from './appender.js';
 import { type Durability, openLog } from './logFile.js';
 import { LogReader } from './logReader.js';
 
@@ -41,7 +41,7 @@ export type SqliteEventStoreSettings = {
   readonly durability?: Durability;
   /** Starts the appender thread at once, so that the first append need not wait for it. */
   readonly appendsSoon?: boolean;
-  /** How often to look for other processes' appends, for systems that do not report them. Default 10,000 ms. */
+  /** How often subscriptions look for other processes' appends. Default 25 ms. */
   readonly pollMs?: number;
   /** How long a write waits for another process's write. Default 5,000 ms. */
   readonly busyTimeoutMs?: number;
@@ -61,29 +61,28 @@ export class SqliteEventStore implements EventStore {
   readonly #db: Database;
   readonly #reader: LogReader;
   readonly #appender: Appender;
-  readonly #listen: () => CommitListener;
   readonly #waiting = new Set<WakeUp>();
-  readonly #recent = new RecentCommits();
-  #listener: CommitListener | undefined;
+  readonly #pollMs: number;
   /** The last known head of the log. A waiting subscription has read up to it, or has been woken. */
-  #seen: Position = 0;
+  #head: Position = 0;
+  /** Announces heads to the threads of this process. Set once there was a subscription, as the next. */
+  #heads: BroadcastChannel | undefined;
+  #polling: NodeJS.Timeout | undefined;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
-  constructor(settings: SqliteEventStoreSettings) {
-    const { durability = 'full', busyTimeoutMs = 5_000, pollMs = 10_000 } = settings;
-    this.#db = available(settings.file, () => openLog(settings.file, durability, busyTimeoutMs));
-    const file = realpathSync(settings.file);
+  constructor({
+    file,
+    durability = 'full',
+    appendsSoon,
+    busyTimeoutMs = 5_000,
+    pollMs = 25,
+  }: SqliteEventStoreSettings) {
+    this.#db = available(file, () => openLog(file, durability, busyTimeoutMs));
     this.#reader = new LogReader(this.#db);
-    this.#appender = new Appender({ file, durability, busyTimeoutMs });
-    if (settings.appendsSoon === true) this.#appender.start();
-    this.#listen = () =>
-      new CommitListener(
-        file,
-        pollMs,
-        (news) => this.#onCommit(news),
-        () => this.#readHeadOrWake(),
-      );
+    this.#appender = new Appender({ file: realpathSync(file), durability, busyTimeoutMs });
+    this.#pollMs = pollMs;
+    if (appendsSoon === true) this.#appender.start();
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -118,43 +117,29 @@ export class SqliteEventStore implements EventStore {
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
-    const { streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT } = options;
+    const { after, streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT } = options;
+    const isWanted = (stream: string): boolean =>
+      (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const wakeUp = new WakeUp();
-    const stop = (): void => wakeUp.wake();
-    signal.addEventListener('abort', stop);
     // Listens before the first read, so that no append is missed between reading and waiting.
-    this.#listener ??= this.#listen();
+    this.#listen();
     this.#waiting.add(wakeUp);
     try {
-      let position = options.after;
-      let first = true;
-      let hasCaughtUp = false;
-      while (!signal.aborted) {
-        const slice = this.#slice(hasCaughtUp, position, streamPrefixes, maxCount, accepts);
-        hasCaughtUp ||= slice.caughtUp;
-        if (first || slice.position > position) {
-          position = slice.position;
-          first = false;
+      for (let [position, isFirst] = [after, true]; !signal.aborted; ) {
+        const slice = this.#read((reader) => reader.slice(position, isWanted, maxCount, streamPrefixes !== undefined));
+        if (isFirst || slice.position > position) {
+          [position, isFirst] = [slice.position, false];
           yield slice;
           await nextTurn();
           // Otherwise there is more to read already.
-          if (!slice.caughtUp || position < this.#seen) continue;
+          if (!slice.caughtUp || position < this.#head) continue;
         }
-        // One listener wakes all: listening in each subscription would take as long as reading the news.
-        if (!signal.aborted) await wakeUp.wait(undefined);
+        await wakeUp.wait(undefined, signal);
       }
     } finally {
-      signal.removeEventListener('abort', stop);
       this.#waiting.delete(wakeUp);
     }
-  }
-
-  #slice(hasCaughtUp: boolean, ...asked: Parameters<LogReader['slice']>): EventSlice {
-    const recent = this.#recent.slice(...asked);
-    if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
-    // A new subscription may have missed the last commits, so it asks the file. A running one is told of each commit.
-    return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#readHead()) };
   }
 
   async *sizes({ after, signal: ending }: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncGenerator<SizeSlice> {
@@ -170,41 +155,17 @@ export class SqliteEventStore implements EventStore {
 
   /** Also wakes waiting subscriptions. */
   async head(): Promise<Position> {
-    return this.#readHead();
+    const head = this.#read((reader) => reader.head());
+    this.#announced(head);
+    return head;
   }
 
   readonly positionAt = async (time: string): Promise<Position> => this.#read((reader) => reader.positionAt(time));
 
   /** After a failed append, as on a full disk, tests whether another one works. */
   async ping(): Promise<void> {
-    this.#readHead();
+    await this.head();
     if (this.#appender.isFailing) await this.append('', [], 'any');
-  }
-
-  #readHead(): Position {
-    const head = this.#read((reader) => reader.head());
-    if (head > this.#seen) this.#wake();
-    this.#seen = head;
-    return head;
-  }
-
-  #onCommit(news: CommitNews): void {
-    this.#recent.add(news);
-    this.#seen = Math.max(this.#seen, news.head);
-    this.#wake();
-  }
-
-  #readHeadOrWake(): void {
-    try {
-      this.#readHead();
-    } catch {
-      // Subscriptions read the log and report the same failure.
-      this.#wake();
-    }
-  }
-
-  #wake(): void {
-    for (const wakeUp of this.#waiting) wakeUp.wake();
   }
 
   identity(): Promise<string> {
@@ -226,10 +187,32 @@ export class SqliteEventStore implements EventStore {
 
   async #end(): Promise<void> {
     this.#closing.abort();
-    this.#listener?.close();
+    this.#heads?.close();
+    clearInterval(this.#polling);
     await this.#appender.close();
     // The last connection to close empties and removes the write-ahead log.
     this.#db.close();
+  }
+
+  /** Threads of this process announce what they commit; other processes' commits are looked for. */
+  #listen(): void {
+    if (this.#heads !== undefined || this.#closing.signal.aborted) return;
+    this.#heads = new BroadcastChannel(headsOf(realpathSync(this.#db.name)));
+    this.#heads.onmessage = (message) => this.#announced(Number(Object(message).data));
+    this.#heads.unref();
+    // A subscription that is woken reads the log, and reports why it cannot be read.
+    const look = (): Promise<unknown> => this.head().catch(() => this.#wake());
+    this.#polling = setInterval(look, this.#pollMs).unref();
+  }
+
+  #announced(head: Position): void {
+    if (head <= this.#head) return;
+    this.#head = head;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wakeUp of this.#waiting) wakeUp.wake();
   }
 
   #read<T>(read: (reader: LogReader) => T): T {
