@@ -49,7 +49,7 @@ export class Appender {
     expected: ExpectedRevision,
     { until = Number.POSITIVE_INFINITY }: AppendOptions = {},
   ): Promise<AppendResult> {
-    await dataAsJson(stream, events);
+    dataAsJson(stream, events);
     const deadline = Math.min(until, Date.now() + this.#timeoutMs);
     await this.#list(events, deadline);
     const encoded = encode(events);
