@@ -11,7 +11,7 @@ const LOOK_AGAIN_MS = 250;
  * Checks that the server still has the log that this process has read: the event that it knew last is at its position.
  * After a lost connection this is looked up before anything is read on or written. A node that has just begun to lead,
  * wrongly takes itself for the leader, or takes a file away may lack events for a moment, so the log must lack it for ten
- * seconds without a lost connection meanwhile (decision 0017).
+ * seconds (decision 0017).
  */
 export class KnownLog {
   readonly #reader: LogReader;
@@ -67,9 +67,8 @@ export class KnownLog {
 
   /** See `EventStore.holds`. */
   async holds(place: EventPosition): Promise<boolean> {
-    let [since, lost] = [performance.now(), this.#lost];
+    const since = performance.now();
     while (!(await this.#reader.has(place))) {
-      if (lost !== this.#lost) [since, lost] = [performance.now(), this.#lost];
       if (place.position >= this.#lacks) return false;
       if (performance.now() - since >= this.#replacedAfterMs) {
         this.#lacks = place.position;
