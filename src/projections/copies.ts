@@ -2,7 +2,8 @@
 import type { JobReport, RowDifference } from '../ports/rowJobs.js';
 import type { DumpLine, RowCopy, RowWriter } from '../ports/rowStore.js';
 import { nextTurn } from '../supervision/waiting.js';
-import type { CopyOptions, Follower } from './follower.js';
+import type { CopyOptions } from './followedTenant.js';
+import type { Follower } from './follower.js';
 
 /** The most differences that are named, and the most that are counted. */
 const NAMED_DIFFERENCES = 100;

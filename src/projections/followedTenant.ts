@@ -25,6 +25,15 @@ export type SlicesOf = (
   store: Pick<RowWriter, 'rows' | 'spaces'>,
 ) => AsyncIterable<Slice>;
 
+export type CopyOptions = {
+  /** Discards the copy. */
+  readonly signal: AbortSignal;
+  /** Positions of the log that are applied, and how many it will be. */
+  readonly onProgress?: (done: Position, of: Position) => void;
+  /** A parked tenant's copy goes beyond the event that parked it. */
+  readonly toEnd?: boolean;
+};
+
 export type TurnEnd = 'applied' | 'parked' | 'deleted';
 
 type Beginning = {
@@ -51,6 +60,8 @@ export class FollowedTenant {
   isBusy = false;
   /** It has no turns, so that its rows stay as they are. */
   isHeld = false;
+  /** How often it has begun at another position: what was read for it before is not offered any more. */
+  begun = 0;
   readonly turnEnded = new WakeUp();
   #events: RecordedEvent[] = [];
   #items = 0;
@@ -191,6 +202,7 @@ export class FollowedTenant {
     this.position = position;
     this.readTo = position;
     this.isApart = true;
+    this.begun += 1;
     this.shownFrom = Number.POSITIVE_INFINITY;
     this.forgetWaiting();
   }

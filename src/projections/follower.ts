@@ -11,7 +11,7 @@ import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } f
 import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { appliedTo, beginningIn, behind } from './checkpoints.js';
-import { FollowedTenant, type SlicesOf } from './followedTenant.js';
+import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
 import { FollowedTenants, type TenantDeps } from './followedTenants.js';
 import { cannotApply } from './tenantTexts.js';
 import { Turns } from './turns.js';
@@ -39,20 +39,8 @@ export type FollowerDeps = TenantDeps & {
   readonly readAhead?: typeof READ_AHEAD;
 };
 
-export type CopyOptions = {
-  /** Discards the copy. */
-  readonly signal: AbortSignal;
-  /** Positions of the log that are applied, and how many it will be. */
-  readonly onProgress?: (done: Position, of: Position) => void;
-  /** A parked tenant's copy goes beyond the event that parked it. */
-  readonly toEnd?: boolean;
-};
-
 /** A tenant that was parked is tried again: it runs, or is parked again, or the follower ends. */
-type Retry = {
-  readonly resolve: (parked: Parked | undefined) => void;
-  readonly reject: (reason: Error) => void;
-};
+type Retry = { readonly resolve: (parked: Parked | undefined) => void; readonly reject: (reason: Error) => void };
 
 export class Follower {
   readonly #deps: FollowerDeps;
@@ -240,16 +228,18 @@ export class Follower {
     }
   }
 
-  /** Ends where the reader for all is; from there on, it has the tenants. */
+  /** Ends where the reader for all is; from there on, it has the tenants. One that has begun once more is in the next pass. */
   async #pass(tenants: ReadonlyMap<string, FollowedTenant>, signal: AbortSignal): Promise<void> {
+    const begun = new Map([...tenants.values()].map((tenant) => [tenant, tenant.begun]));
+    const isHere = (tenant: FollowedTenant): boolean => tenant.isApart && tenant.begun === begun.get(tenant);
     const after = Math.min(...[...tenants.values()].map(({ readTo }) => readTo));
     for await (const slice of this.#slicesOf(new Set(tenants.keys()), after, signal)) {
       const isOver = slice.position >= this.#place.position;
       for (const event of slice.events) {
         const tenant = tenants.get(tenantOf(event) ?? '');
-        if (tenant?.isApart === true && this.#tenants.has(tenant)) this.#offer(tenant, event);
+        if (tenant !== undefined && isHere(tenant) && this.#tenants.has(tenant)) this.#offer(tenant, event);
       }
-      for (const tenant of tenants.values()) {
+      for (const tenant of [...tenants.values()].filter(isHere)) {
         tenant.readTo = Math.max(tenant.readTo, slice.position);
         if (!isOver || tenant.parked !== undefined) continue;
         tenant.isApart = false;
