@@ -1,6 +1,6 @@
 /** Applies writes to the file of one tenant's rows, within a transaction of its caller. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { keyOf, type Row, sortValue } from '../../../domain/row.js';
 import { RowRefusedError, type RowWrite } from '../../../ports/rowStore.js';
 import { baseOf, columnOf, idCell, type Space, slotCells, slotsOf } from './cells.js';
@@ -167,10 +167,10 @@ export class Changes {
       .all(space.number, idCell(id));
     for (const { n, data } of versions) {
       const before: Fields = JSON.parse(data);
-      const entries = Object.entries(before).map(([name, value]) => [
-        name,
-        Object.hasOwn(fields, name) ? fields[name] : value,
-      ]);
+      const entries = Object.entries(before).map(([name, value]) => {
+        const instead = ownValue(fields, name);
+        return [name, instead === undefined ? value : instead];
+      });
       const after: Fields = Object.fromEntries(entries.filter(([, value]) => value !== null));
       const cells = [keyOf(space.assetType, after), ...slotCells(space, after), JSON.stringify(after)];
       this.#connection.run(`UPDATE past SET key = ?, ${SET} WHERE n = ?`, ...cells, n);
