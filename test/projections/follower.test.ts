@@ -1,7 +1,8 @@
 /** The follower: rows of all tenants are kept current, and no tenant waits for another. Over a real log, with rows in memory. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { OtherLogError } from '#app/ports/eventStore.js';
-import { RowRefusedError } from '#app/ports/rowStore.js';
+import { RowRefusedError, RowsLostError } from '#app/ports/rowStore.js';
 import { rebuild, verify } from '#app/projections/copies.js';
 import type { FollowerDeps } from '#app/projections/follower.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
@@ -242,6 +243,36 @@ test('tenants whose rows are lost are filled by themselves, and not shown before
   await third.running('acme');
   expect(namesIn(rows, 'acme')).toHaveLength(12);
   expect([...rows.stored.keys()].sort()).toEqual(['acme', 'other']);
+});
+
+test('a tenant whose rows are lost again while it is read by itself is read from the beginning once more', async () => {
+  await log.create('acme');
+  for (let n = 0; n < 20; n += 1) await log.item('acme', `Item ${n}`);
+  const position = await log.item('acme', 'Last');
+  // Event by event, and slower than the look for what is lost.
+  const { store } = log;
+  const oneByOne: FollowerDeps['eventStore'] = {
+    subscribe: (options) => store.subscribe({ ...options, maxCount: 1 }),
+    readStream: store.readStream.bind(store),
+    head: store.head.bind(store),
+    identity: store.identity.bind(store),
+    holds: store.holds.bind(store),
+  };
+  const slowly: FollowerDeps['slicesOf'] = async function* (tenant, events, store) {
+    await wait(100);
+    yield* slicesOf(tenant, events, store, { deliveryLogDays: 30 });
+  };
+  let losses = 0;
+  rows.lost = async () => {
+    losses += 1;
+    if (losses > 2) return [];
+    await rows.remove('acme');
+    return [new RowsLostError('acme', 'They are gone.')];
+  };
+  const following = follow({ eventStore: oneByOne, slicesOf: slowly, readAhead: { all: 0, ofTenant: 0 } });
+  await following.until((news) => news.kind === 'applied' && news.position === position && losses > 2);
+  await following.running('acme');
+  expect(namesIn(rows, 'acme')).toHaveLength(21);
 });
 
 test('rows of another log are refused, or made again', async () => {
