@@ -22,9 +22,8 @@ module.exports = {
     layer('projections', ['domain', 'ports']),
     layer('queries', ['domain', 'ports']),
     layer('audit', ['domain', 'ports']),
-    layer('directory', ['projections', 'domain', 'ports']),
-    layer('webhooks', ['commands', 'queries', 'directory', 'domain', 'ports']),
-    layer('api', ['audit', 'webhooks', 'commands', 'queries', 'directory', 'domain', 'ports']),
+    layer('webhooks', ['commands', 'queries', 'projections/directory', 'domain', 'ports']),
+    layer('api', ['audit', 'webhooks', 'commands', 'queries', 'projections/directory', 'domain', 'ports']),
     layer('adapters', ['domain', 'ports']),
     {
       name: 'domain-does-no-io',

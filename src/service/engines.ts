@@ -16,13 +16,13 @@ import {
   openRowWriter as openSqliteRowWriter,
 } from '../adapters/rows/sqlite/writer.js';
 import type { Config } from '../config.js';
-import { Directory } from '../directory/directory.js';
-import { TENANTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import { EventLogDamagedError, type EventStore, LogReplacedError } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
+import { Directory } from '../projections/directory/directory.js';
+import { TENANTS_VERSION } from '../projections/directory/storedDirectory.js';
 import { ROWS } from './dataDirectory.js';
 import { usersOf } from './directoryUse.js';
 

@@ -5,8 +5,8 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { SecretBox } from '#app/commands/context.js';
 import { stageWebhookSecret } from '#app/commands/webhooks/secrets.js';
-import { Directory } from '#app/directory/directory.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
+import { Directory } from '#app/projections/directory/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { type Environment, Workplace } from './cli.js';
 

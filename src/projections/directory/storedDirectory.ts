@@ -3,13 +3,13 @@
  * A failed store is repeated later, or the next start reads more of the log.
  */
 import { randomUUID } from 'node:crypto';
-import type { AssetType } from '../domain/assetTypes/assetType.js';
-import type { KnownTenant, StreamEnd, StreamEnds, Tenant, Webhook } from '../domain/identity/directory.js';
-import type { ApiClient, User } from '../domain/identity/events.js';
-import { onThisRelease, standardTables } from '../domain/identity/tenantTables.js';
-import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../ports/directoryStore.js';
-import type { EventPosition, EventStore } from '../ports/eventStore.js';
-import { Pauses } from '../supervision/waiting.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { KnownTenant, StreamEnd, StreamEnds, Tenant, Webhook } from '../../domain/identity/directory.js';
+import type { ApiClient, User } from '../../domain/identity/events.js';
+import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
+import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
+import type { EventPosition, EventStore } from '../../ports/eventStore.js';
+import { Pauses } from '../../supervision/waiting.js';
 
 /**
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed

@@ -8,11 +8,11 @@ import {
   type KnownTenant,
   type StreamEnds,
   type Tenant,
-} from '../domain/identity/directory.js';
-import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../domain/identity/signingKeys.js';
-import { parseStream, SIGNING_KEYS_STREAM } from '../domain/streams.js';
-import { copiedOnce } from '../domain/writable.js';
-import type { DirectoryStore } from '../ports/directoryStore.js';
+} from '../../domain/identity/directory.js';
+import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../../domain/identity/signingKeys.js';
+import { parseStream, SIGNING_KEYS_STREAM } from '../../domain/streams.js';
+import { copiedOnce } from '../../domain/writable.js';
+import type { DirectoryStore } from '../../ports/directoryStore.js';
 import {
   EventLogDamagedError,
   type EventPosition,
@@ -20,10 +20,10 @@ import {
   type EventStore,
   type Position,
   type RecordedEvent,
-} from '../ports/eventStore.js';
-import type { ParkedTenant } from '../ports/progress.js';
-import { notApplied } from '../projections/tenantTexts.js';
-import { keepRunning } from '../supervision/keepRunning.js';
+} from '../../ports/eventStore.js';
+import type { ParkedTenant } from '../../ports/progress.js';
+import { keepRunning } from '../../supervision/keepRunning.js';
+import { notApplied } from '../tenantTexts.js';
 import { evolveTenantIn } from './evolveTenant.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 

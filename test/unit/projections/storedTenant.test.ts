@@ -1,6 +1,6 @@
-import { tenantFrom, tenantJson } from '#app/directory/storedDirectory.js';
 import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
+import { tenantFrom, tenantJson } from '#app/projections/directory/storedDirectory.js';
 
 const AT = '2026-11-21T03:11:47.123456Z';
 const LATER = '2099-01-01T00:00:00.000000Z';

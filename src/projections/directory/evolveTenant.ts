@@ -1,8 +1,8 @@
-import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
-import type { DirectoryEvent } from '../domain/identity/events.js';
-import { parseStream } from '../domain/streams.js';
-import type { Writable } from '../domain/writable.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import { evolveTenant, type Tenant } from '../../domain/identity/directory.js';
+import type { DirectoryEvent } from '../../domain/identity/events.js';
+import { parseStream } from '../../domain/streams.js';
+import type { Writable } from '../../domain/writable.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /**
  * Applies an event of a directory stream.
