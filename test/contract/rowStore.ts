@@ -275,7 +275,7 @@ export function describeRows(engine: string, open: OpenRows): void {
           ['places', 'row', second.id],
           ['places', 'version', first.id],
         ]);
-        await copy.apply(acme.name, { position: 4, writes: [acme.put({ ...next, from: 4, updated: time(9) })] });
+        await copy.apply(acme.name, { position: 4, writes: [acme.put({ ...next, updated: time(9) })] });
         expect(await dumped(copy.dump(acme.name))).not.toEqual(lines);
         await copy.discard();
       });

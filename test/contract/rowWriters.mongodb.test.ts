@@ -15,14 +15,13 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { TcpProxy } from '../engines/tcpProxy.js';
-import { scaled } from '../engines/timeScale.js';
 import { MemoryRows } from '../support/memoryRows.js';
 import { SPACES, sliceBehind } from '../support/rowHistory.js';
 import { places, Tenant } from './rowStoreFixture.js';
 
 const TENANTS = ['acme', 'bolt'];
 const END = 60;
-const LEASE_MS = scaled(1_000);
+const LEASE_MS = 1_000;
 
 /** A process that follows its share of the tenants, and whose connections can be cut off or frozen. */
 class Follower {
@@ -156,7 +155,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
       }
     }
     await Promise.all(two.map((each) => each.stop()));
-    expect(kills).toBeGreaterThan(3);
+    expect(kills).toBeGreaterThan(5);
     for (const tenant of TENANTS) expect(await shown(reads, tenant)).toEqual(await shown(model.reads, tenant));
     await reads.close();
   });
@@ -207,23 +206,9 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await Promise.all([late, next, reads].map((each) => each.close()));
   });
 
-  test('one that has lost its share puts no copy over the rows of the next one', async () => {
-    const url = mongoDb.freshUrl();
-    const writerOf = (fence: number) =>
-      openMongoRowWriter({ url, shares: { held: () => [...Array(SHARES).keys()], fenceOf: () => fence } });
-    const [late, next] = [writerOf(1), writerOf(2)];
-    await late.apply('acme', await sliceBehind(0, 3, 'acme', late));
-    const copy = await late.copy('acme');
-    await copy.apply('acme', await sliceBehind(0, 3, 'acme', copy));
-    await next.apply('acme', await sliceBehind(3, 5, 'acme', next));
-    await expect(copy.swap()).rejects.toThrow(RowsUnavailableError);
-    expect(await next.progress('acme')).toMatchObject({ position: 5 });
-    await Promise.all([late, next].map((each) => each.close()));
-  });
-
   test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
-    const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
+    const writer = openMongoRowWriter({ url, sweepAfterMs: 20 });
     const reads = openMongoRowReads({ url });
     for (let position = 0; position < END; ) {
       const slice = await sliceBehind(position, Math.min(position + 5, END), 'acme', writer);
@@ -240,7 +225,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
     const { MongoClient } = await import('mongodb');
     const client = await MongoClient.connect(url);
-    const states = client.db().collection('rows2.states');
+    const states = client.db().collection('rows');
     const swept = async () =>
       (await states.distinct('s')).length === SPACES.length &&
       (await states.countDocuments({ h: { $in: ['replaced', 'forgotten'] } })) === 0 &&
@@ -267,7 +252,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     const url = new URL(mongoDb.freshUrl());
     const proxy = await TcpProxy.start(Number(url.port));
     url.port = String(proxy.port);
-    const connection = new MongoConnection(url.href);
+    const connection = new MongoConnection({ url: url.href, socketTimeoutMs: 0 });
     const insert = connection.run(async ({ garbage }) => {
       await garbage.findOne({});
       await proxy.dispose();

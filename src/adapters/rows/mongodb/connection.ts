@@ -7,7 +7,7 @@ import type {
   CheckpointDocument,
   DefinitionDocument,
   GarbageDocument,
-  LeasesDocument,
+  LeaseDocument,
   StateDocument,
   TenantDocument,
 } from './documents.js';
@@ -19,49 +19,48 @@ export type Database = {
   readonly definitions: Collection<DefinitionDocument>;
   readonly garbage: Collection<GarbageDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
-  readonly leases: Collection<LeasesDocument>;
+  readonly leases: Collection<LeaseDocument>;
   /** The server's clock, which all processes use for leases. */
   serverTime(): Promise<Date>;
 };
 
+export type ConnectionOptions = {
+  /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
+  readonly url: string;
+  /** Operations without an answer or a connection end after so long; 0: never. */
+  readonly socketTimeoutMs: number;
+};
+
 type Opened = { readonly client: MongoClient; readonly database: Database };
 
-/** Where the URL has no path. */
 const DEFAULT_DATABASE = 'dynamic_assets';
-/** Of what is stored. Collections of another one are not read, so that the rows are made again. */
-const LAYOUT = 'rows2';
-const SELECTION_TIMEOUT_MS = 2_000;
-/** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
-const FAIL_FAST_MS = 500;
-
-const OPTIONS = {
-  appName: 'dynamic-assets',
-  // Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good. On a secondary,
-  // progress and leases would be of some time ago.
+/**
+ * Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good. On a secondary,
+ * progress and leases would be of some time ago.
+ */
+const CONSISTENCY = {
   readPreference: 'primary',
   readConcernLevel: 'local',
   writeConcern: { w: 'majority' },
   retryWrites: true,
-  // A server that hangs is found by the driver's heartbeats, which end what waits for it.
-  serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
-  connectTimeoutMS: SELECTION_TIMEOUT_MS,
-  heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
-  socketTimeoutMS: 0,
 } as const;
 
 /** Callers are told no more than that; operators, the cause. */
 const away = (said: string, error?: Error): RowsUnavailableError =>
   new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
+const SELECTION_TIMEOUT_MS = 2_000;
+/** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
+const FAIL_FAST_MS = 500;
+
 export class MongoConnection {
-  readonly #url: string;
+  readonly #options: ConnectionOptions;
   #opening: Promise<Opened> | undefined;
   #awayUntil = 0;
   #isClosed = false;
 
-  /** @param url `mongodb://127.0.0.1:27017/assets` */
-  constructor(url: string) {
-    this.#url = url;
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
   }
 
   /** @throws RowsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
@@ -72,11 +71,11 @@ export class MongoConnection {
       const { database } = await this.#open();
       return await work(database);
     } catch (error) {
-      if (error instanceof MongoServerError && BUSY_CODES.includes(error.code))
-        throw away(`MongoDB is busy: ${error.message}`, error);
-      if (!(error instanceof Error && isAway(error))) throw error;
-      this.#awayUntil = performance.now() + FAIL_FAST_MS;
-      throw away(`MongoDB cannot be reached: ${error.message}`, error);
+      const trouble = troubleOf(error);
+      if (trouble === undefined || !(error instanceof Error)) throw error;
+      if (trouble === 'away') this.#awayUntil = performance.now() + FAIL_FAST_MS;
+      const said = trouble === 'away' ? 'MongoDB cannot be reached' : 'MongoDB is busy';
+      throw away(`${said}: ${error.message}`, error);
     }
   }
 
@@ -90,10 +89,18 @@ export class MongoConnection {
   }
 
   async #connect(): Promise<Opened> {
-    const client = new MongoClient(this.#url, OPTIONS);
+    const client = new MongoClient(this.#options.url, {
+      ...CONSISTENCY,
+      appName: 'dynamic-assets',
+      serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
+      connectTimeoutMS: SELECTION_TIMEOUT_MS,
+      heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
+      socketTimeoutMS: this.#options.socketTimeoutMs,
+      waitQueueTimeoutMS: this.#options.socketTimeoutMs,
+    });
     try {
       await client.connect();
-      return { client, database: databaseIn(client, databaseOf(this.#url)) };
+      return { client, database: databaseIn(client, databaseOf(this.#options.url)) };
     } catch (error) {
       await client.close();
       throw error;
@@ -110,12 +117,12 @@ export class MongoConnection {
 function databaseIn(client: MongoClient, name: string): Database {
   const db = client.db(name);
   return {
-    states: db.collection(`${LAYOUT}.states`),
-    tenants: db.collection(`${LAYOUT}.tenants`),
-    definitions: db.collection(`${LAYOUT}.definitions`),
-    garbage: db.collection(`${LAYOUT}.garbage`),
-    checkpoints: db.collection(`${LAYOUT}.checkpoints`),
-    leases: db.collection(`${LAYOUT}.leases`),
+    states: db.collection('rows'),
+    tenants: db.collection('row_tenants'),
+    definitions: db.collection('row_definitions'),
+    garbage: db.collection('row_garbage'),
+    checkpoints: db.collection('row_checkpoints'),
+    leases: db.collection('row_leases'),
     // Some servers send a number.
     serverTime: async () => new Date((await db.command({ hello: 1 })).localTime),
   };
@@ -143,17 +150,31 @@ const BUSY_CODES: readonly unknown[] = [50, 134, 262, 365, 462, 13388];
 /** Errors of sockets that the server has just closed, before the driver has noticed. */
 const SOCKET_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'];
 
-const AWAY_ERRORS =
-  /^Mongo(ServerSelection|ServerClosed|NotConnected|TopologyClosed|ClientClosed|Pool|WaitQueueTimeout)/;
+const AWAY_ERRORS: ReadonlySet<string> = new Set([
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoServerClosedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedError',
+  'MongoWaitQueueTimeoutError',
+  'MongoClientClosedError',
+]);
 
-function isAway(error: Error): boolean {
+/** Why the same may succeed later; undefined if it will not. */
+function troubleOf(error: unknown): 'away' | 'busy' | undefined {
+  if (error instanceof MongoServerError && BUSY_CODES.includes(error.code)) return 'busy';
+  return isAway(error) ? 'away' : undefined;
+}
+
+function isAway(error: unknown): boolean {
   // What the connection threw, without its class. Codes of the server are numbers.
   if (error instanceof MongoBulkWriteError && typeof error.code !== 'number')
     return [error.writeErrors].flat().length === 0;
   if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
   if (error instanceof MongoNetworkError) return true;
-  if (error instanceof MongoError) return AWAY_ERRORS.test(error.name);
-  return 'code' in error && SOCKET_CODES.includes(error.code);
+  if (error instanceof MongoError) return AWAY_ERRORS.has(error.name);
+  return error instanceof Error && 'code' in error && SOCKET_CODES.includes(error.code);
 }
 
 const DUPLICATE_KEY = 11_000;

@@ -40,11 +40,6 @@ export type StateDocument = {
   /** See `slotValues`. */
   readonly [slot: Slot]: string | number | null;
 };
-/** The state that a row has. */
-export type Head = Pick<StateDocument, 'n' | 'f'>;
-/** By space and row; undefined: there is no such row. */
-export type Heads = Map<string, Map<string, Head | undefined>>;
-
 /** Which field has which slot. A field keeps its slot for ever. */
 export type Slots = ReadonlyMap<string, number>;
 type Slot = `${'a' | 'm' | 'x'}${number}`;
@@ -94,15 +89,15 @@ export type CheckpointDocument = {
   readonly log: string;
 };
 
-/** The only one of its collection. */
-export type LeasesDocument = {
-  readonly _id: 'leases';
-  /** How often it was changed. It is replaced only where it is as it was read. */
-  readonly revision: number;
-  /** Processes that want shares, and when they were alive last, by the server's clock. */
-  readonly processes: readonly { readonly owner: string; readonly renewedAt: Date }[];
-  /** By share; without an owner, nobody has it. */
-  readonly shares: readonly { readonly owner: string | null; readonly fence: number }[];
+export type LeaseDocument = {
+  /** Share and fencing number; of a process that wants shares, its name. */
+  readonly _id: string;
+  readonly owner: string;
+  readonly share?: number;
+  readonly fence?: number;
+  /** By the server's clock. */
+  readonly renewedAt: Date;
+  readonly released: boolean;
 };
 
 /** Names of tenants and generations have no dots. */
@@ -122,21 +117,26 @@ export const copyId = (tenant: string): string => `${tenant}~copy`;
 
 export const stateId = (s: string, id: string, from: Position): string => `${s}/${id}/${from}`;
 
-/** @param position up to which its batch id is known */
-export const newDocument = (s: string, slots: Slots, row: Row, n: number, position: Position): StateDocument => ({
+export const newDocument = (
+  s: string,
+  slots: Slots,
+  row: Row,
+  ended: { readonly n: number; readonly to: Position; readonly how: How },
+  known: Position,
+): StateDocument => ({
   _id: stateId(s, row.id, row.from),
   s,
   i: row.id,
-  n,
+  n: ended.n,
   k: row.key,
   f: row.from,
-  t: OPEN,
-  h: 'present',
+  t: ended.to,
+  h: ended.how,
   o: 1,
   c: row.created,
   u: row.updated,
   b: row.batch,
-  p: position,
+  p: known,
   d: JSON.stringify(row.fields),
   ...slotValues(slots, row.fields),
 });

@@ -5,9 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
-import type { LeasesDocument } from './documents.js';
+import type { LeaseDocument } from './documents.js';
 
 export const SHARES = 16;
+const ALL = Array.from({ length: SHARES }, (_, share) => share);
 
 export const shareOf = (tenant: string): number => (createHash('sha256').update(tenant).digest()[0] ?? 0) % SHARES;
 
@@ -29,107 +30,113 @@ export type SharesOptions = {
   readonly onBeat?: () => void;
 };
 
-const NOBODY: LeasesDocument = {
-  _id: 'leases',
-  revision: 0,
-  processes: [],
-  shares: Array.from({ length: SHARES }, () => ({ owner: null, fence: 0 })),
-};
-
 export class Shares {
   readonly #connection: MongoConnection;
-  readonly #options: SharesOptions;
+  readonly #owner: string;
   readonly #leaseMs: number;
-  /** Fencing numbers of the shares that it has, and until when. */
-  #fences: ReadonlyMap<number, number> = new Map();
-  #until = 0;
+  readonly #onBeat: () => void;
+  readonly #held = new Map<number, { readonly fence: number; until: number }>();
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
 
-  constructor(options: SharesOptions) {
-    this.#connection = new MongoConnection(options.url);
-    this.#options = options;
-    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+  constructor({ url, owner, leaseMs = LEASE_MS, onBeat = () => undefined }: SharesOptions) {
+    this.#connection = new MongoConnection({ url, socketTimeoutMs: leaseMs });
+    this.#owner = owner;
+    this.#leaseMs = leaseMs;
+    this.#onBeat = onBeat;
   }
 
   /** Takes what is free, and goes on with that in the background. @throws RowsUnavailableError */
   async start(): Promise<void> {
-    await this.#beat();
+    await this.#connection.run((database) => this.#beat(database));
     this.#timer = setInterval(() => this.#beatLater(), this.#leaseMs / BEATS_A_LEASE).unref();
   }
 
   /** Shares whose lease has not run out. */
   held(): readonly number[] {
-    return performance.now() < this.#until ? [...this.#fences.keys()] : [];
+    const now = performance.now();
+    return [...this.#held].flatMap(([share, { until }]) => (until > now ? share : []));
   }
 
   /** @returns the fencing number of the tenant's share @throws ShareLostError */
   fenceOf(tenant: string): number {
-    const fence = this.#fences.get(shareOf(tenant));
-    if (fence === undefined || performance.now() >= this.#until)
+    const lease = this.#held.get(shareOf(tenant));
+    if (lease === undefined || lease.until <= performance.now())
       throw new ShareLostError(`Another process writes the rows of ${tenant}.`);
-    return fence;
+    return lease.fence;
   }
 
+  /** A beat that fails does no harm: the next may succeed, and without it the leases run out. */
   #beatLater(): void {
     this.#beating = this.#beating
-      .then(() => this.#beat())
+      .then(() => this.#connection.run((database) => this.#beat(database)))
       .catch(() => undefined)
-      .finally(() => this.#options.onBeat?.());
+      // One that failed in the middle has changed some.
+      .finally(() => this.#onBeat());
   }
 
-  #beat(isLast = false): Promise<void> {
-    return this.#connection.run(async (database) => {
-      while (!(await this.#renew(database, isLast)));
-    });
-  }
-
-  /** @returns false if another process was quicker */
-  async #renew({ leases, serverTime }: Database, isLast: boolean): Promise<boolean> {
-    const { owner } = this.#options;
+  async #beat(database: Database): Promise<void> {
+    const { leases } = database;
     const until = performance.now() + this.#leaseMs;
-    const now = await serverTime();
-    const before = (await leases.findOne({ _id: NOBODY._id })) ?? NOBODY;
-    const after = shared(before, { owner, now, leaseMs: this.#leaseMs, isLast });
-    const own = after.shares.flatMap((lease, share) => (lease.owner === owner ? [[share, lease.fence] as const] : []));
-    const fences = new Map(own);
-    // What is handed over is not written any more when others may take it.
-    this.#fences = new Map([...this.#fences].filter(([share, fence]) => fences.get(share) === fence));
-    const { revision, _id } = before;
-    const others = await unlessThere(() => leases.replaceOne({ _id, revision }, after, { upsert: true }));
-    if (others.length > 0) return false;
-    [this.#fences, this.#until] = [fences, until];
-    return true;
+    const now = await database.serverTime();
+    const sign = { owner: this.#owner, renewedAt: now, released: false };
+    await leases.replaceOne({ _id: `process ${this.#owner}` }, sign, { upsert: true });
+    const mine = [...this.#held].map(([share, { fence }]) => leaseId(share, fence));
+    await leases.updateMany({ _id: { $in: mine }, owner: this.#owner, released: false }, { $set: { renewedAt: now } });
+    const known = await leases.find().toArray();
+    for (const [share, lease] of this.#held) {
+      const last = lastOf(known, share);
+      if (last?.fence === lease.fence && !last.released) lease.until = until;
+      else this.#held.delete(share);
+    }
+    const isAlive = ({ renewedAt, released }: LeaseDocument): boolean =>
+      !released && now.getTime() - renewedAt.getTime() < this.#leaseMs;
+    const wanting = known.filter((lease) => lease.share === undefined && isAlive(lease)).length;
+    const fair = Math.ceil(SHARES / Math.max(wanting, 1));
+    for (const share of [...this.#held.keys()].slice(fair)) await this.#release(database, share);
+    for (const share of ALL) {
+      const last = lastOf(known, share);
+      if (this.#held.size >= fair || this.#held.has(share) || (last !== undefined && isAlive(last))) continue;
+      await this.#take(database, share, (last?.fence ?? 0) + 1, until, now);
+    }
+  }
+
+  /** Of many that insert the same lease, one does. */
+  async #take({ leases }: Database, share: number, fence: number, until: number, renewedAt: Date): Promise<void> {
+    const lease = { _id: leaseId(share, fence), owner: this.#owner, share, fence, renewedAt, released: false };
+    const there = await unlessThere(() => leases.insertOne(lease));
+    if (there.length > 0) return;
+    this.#held.set(share, { fence, until });
+    await leases.deleteMany({ share, fence: { $lt: fence } });
+  }
+
+  async #release({ leases }: Database, share: number): Promise<void> {
+    const lease = this.#held.get(share);
+    this.#held.delete(share);
+    if (lease !== undefined) await leases.updateOne({ _id: leaseId(share, lease.fence) }, { $set: { released: true } });
   }
 
   /** Others need not wait for what is released. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
-    // Else they run out.
-    await this.#beat(true).catch(() => undefined);
+    await this.#connection
+      .run(async (database) => {
+        for (const share of [...this.#held.keys()]) await this.#release(database, share);
+        await database.leases.deleteOne({ _id: `process ${this.#owner}` });
+      })
+      // They run out.
+      .catch(() => undefined);
     await this.#connection.close();
   }
 }
 
-type Beat = { readonly owner: string; readonly now: Date; readonly leaseMs: number; readonly isLast: boolean };
+const leaseId = (share: number, fence: number): string => `${share} ${fence}`;
 
-/** The leases after a process has renewed its own, handed over what is more than its part, and taken what is free. */
-function shared({ _id, revision, processes, shares }: LeasesDocument, beat: Beat): LeasesDocument {
-  const { owner, now, leaseMs, isLast } = beat;
-  const others = processes.filter((each) => each.owner !== owner && now.getTime() - each.renewedAt.getTime() < leaseMs);
-  const alive = isLast ? others : [...others, { owner, renewedAt: now }];
-  const fair = isLast ? 0 : Math.ceil(SHARES / alive.length);
-  const kept = shares.flatMap((lease, share) => (lease.owner === owner ? share : [])).slice(0, fair);
-  const free = shares.flatMap((lease, share) => (others.some((each) => each.owner === lease.owner) ? [] : share));
-  const taken = free.filter((share) => shares[share]?.owner !== owner).slice(0, fair - kept.length);
-  return {
-    _id,
-    revision: revision + 1,
-    processes: alive,
-    shares: shares.map((lease, share) => {
-      if (taken.includes(share)) return { owner, fence: lease.fence + 1 };
-      return lease.owner !== owner || kept.includes(share) ? lease : { ...lease, owner: null };
-    }),
-  };
-}
+const lastOf = (known: readonly LeaseDocument[], share: number): LeaseDocument | undefined =>
+  known
+    .filter((lease) => lease.share === share)
+    .reduce<LeaseDocument | undefined>(
+      (last, lease) => ((lease.fence ?? 0) > (last?.fence ?? 0) ? lease : last),
+      undefined,
+    );

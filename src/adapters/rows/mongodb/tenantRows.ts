@@ -19,7 +19,7 @@ import type {
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { filtersOf, type StateFilter, sortOf } from './conditions.js';
 import { type Database, whileWanted } from './connection.js';
-import { type Definition, Definitions } from './definitions.js';
+import type { Definition, Definitions } from './definitions.js';
 import {
   OPEN,
   spaceIn,
@@ -46,13 +46,12 @@ const MOST_TOTALS = 1_000;
 export class Known {
   /** Totals by space, the position of its last change, and conditions. */
   readonly totals = new LRUCache<string, number>({ max: MOST_TOTALS });
-  readonly definitions = new Definitions();
 
-  constructor(readonly indexes?: Indexes) {}
+  constructor(
+    readonly definitions: Definitions,
+    readonly indexes?: Indexes,
+  ) {}
 }
-
-/** @param id a tenant, or a copy */
-export const tenantIn = async ({ tenants }: Database, id: string) => (await tenants.findOne({ _id: id })) ?? undefined;
 
 export class TenantRows {
   readonly #database: Database;

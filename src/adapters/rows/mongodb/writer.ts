@@ -2,29 +2,29 @@
 
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import {
-  type Checkpoint,
-  type DumpLine,
-  type FoundRows,
-  type Parked,
-  type RowCopy,
-  type RowsLostError,
-  type RowsQuery,
-  RowsUnavailableError,
-  type RowWriter,
-  type Slice,
-  type SpaceRef,
-  type TenantProgress,
+import type {
+  Checkpoint,
+  DumpLine,
+  Parked,
+  RowCopy,
+  RowsLostError,
+  RowWriter,
+  Slice,
+  SpaceRef,
+  TenantProgress,
 } from '../../../ports/rowStore.js';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
-import { copyId, type Head, type Heads, progressOf, spaceKey, type TenantDocument } from './documents.js';
-import { makeAlways } from './indexes.js';
+import { Definitions } from './definitions.js';
+import { copyId, progressOf, spaceKey, type TenantDocument } from './documents.js';
+import { Indexes } from './indexes.js';
+import { tenantIn } from './reads.js';
 import { SHARES, type Shares, shareOf } from './shares.js';
-import { SliceWriter } from './slice.js';
+import { SliceWriter } from './sliceWriter.js';
 import { Sweeper } from './sweeper.js';
-import { Known, TenantRows, tenantIn } from './tenantRows.js';
+import { Known, TenantRows } from './tenantRows.js';
 
-const LATE = 'Another process writes these rows.';
+/** To count or end states of a very large table takes long. */
+const SOCKET_TIMEOUT_MS = 300_000;
 
 /** Tenants that are remembered as they were stored. */
 const MOST_STORED = 1_000;
@@ -33,8 +33,8 @@ export type MongoRowWriterOptions = {
   readonly url: string;
   /** The tenants that it writes; by default all, and no other process may write. */
   readonly shares?: Pick<Shares, 'held' | 'fenceOf'>;
-  /** How long states that ended stay where lists find them, at least. */
-  readonly sweepEveryMs?: number;
+  /** How long states that ended stay where lists find them. */
+  readonly sweepAfterMs?: number;
 };
 
 const ALL_SHARES: Pick<Shares, 'held' | 'fenceOf'> = {
@@ -42,33 +42,32 @@ const ALL_SHARES: Pick<Shares, 'held' | 'fenceOf'> = {
   fenceOf: () => 0,
 };
 
-/** A tenant as it was read or stored, and heads of rows that were read since. */
-type Stored = { readonly document: TenantDocument; readonly heads: Heads };
-
 /** The server need not be reachable: each use connects when needed. */
 export const openMongoRowWriter = (options: MongoRowWriterOptions): RowWriter => new MongoRowWriter(options);
 
 class MongoRowWriter implements RowWriter {
   readonly #connection: MongoConnection;
+  readonly #indexes: Indexes;
   readonly #shares: Pick<Shares, 'held' | 'fenceOf'>;
   readonly #sweeper: Sweeper;
-  readonly #known = new Known();
+  readonly #known = new Known(new Definitions());
   #isIndexed: Promise<void> | undefined;
-  /** Tenants and copies as they were read or stored last. What another process has stored since lets no commit through. */
-  readonly #stored = new LRUCache<string, Stored>({ max: MOST_STORED });
+  /** Tenants as this writer has stored them last. What another process has stored since lets no commit through. */
+  readonly #stored = new LRUCache<string, TenantDocument>({ max: MOST_STORED });
 
-  constructor({ url, shares = ALL_SHARES, sweepEveryMs }: MongoRowWriterOptions) {
-    this.#connection = new MongoConnection(url);
+  constructor({ url, shares = ALL_SHARES, sweepAfterMs }: MongoRowWriterOptions) {
+    this.#connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+    this.#indexes = new Indexes(url);
     this.#shares = shares;
-    this.#sweeper = new Sweeper(this.#connection, sweepEveryMs);
+    this.#sweeper = new Sweeper(this.#connection, sweepAfterMs);
   }
 
-  rows({ tenant, space }: SpaceRef, query: RowsQuery): Promise<FoundRows> {
-    return this.#rows(tenant, space, query);
+  rows({ tenant, space }: SpaceRef, query: Parameters<RowWriter['rows']>[1]) {
+    return this.#ask(tenant, (rows) => rows.rows(space, query));
   }
 
   spaces(tenant: string) {
-    return this.#spaces(tenant);
+    return this.#ask(tenant, (rows) => rows.spaces());
   }
 
   progress(tenant: string): Promise<TenantProgress | undefined> {
@@ -92,29 +91,48 @@ class MongoRowWriter implements RowWriter {
     return this.#apply(tenant, tenant, slice);
   }
 
-  async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
+  #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
     const fence = this.#shares.fenceOf(tenant);
-    await this.#connection.run(async (database) => {
-      await this.#create(database, tenant, tenant);
-      const change =
-        typeof state === 'object'
-          ? { $set: { state: 'parked' as const, parked: state } }
-          : { $set: { state: state ?? ('running' as const) }, $unset: { parked: '' as const } };
-      await database.tenants.updateOne({ _id: tenant, fence: { $lte: fence } }, change);
+    return this.#connection.run(async (database) => {
+      const document = (await this.#tenantIn(database, id)) ?? (await this.#create(database, tenant, id));
+      if (slice.position <= document.position) return true;
+      const writer = new SliceWriter(database, this.#known.definitions, document, slice);
+      if ((await writer.write()) === 'clean-up goes on') return false;
+      this.#shares.fenceOf(tenant);
+      this.#stored.delete(id);
+      const stored = await writer.commit(fence);
+      if (stored !== undefined) this.#stored.set(id, stored);
+      for (const s of writer.ending) this.#sweeper.noteEnded(s, slice.position);
+      return true;
+    });
+  }
+
+  mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
+    const fence = this.#shares.fenceOf(tenant);
+    this.#stored.delete(tenant);
+    return this.#connection.run(async (database) => {
+      const { _id } = (await tenantIn(database, tenant)) ?? (await this.#create(database, tenant, tenant));
+      const parked = typeof state === 'object' ? state : undefined;
+      await database.tenants.updateOne(
+        { _id, fence: { $lte: fence } },
+        parked === undefined
+          ? { $set: { state: state === 'filling' ? 'filling' : 'running' }, $unset: { parked: '' } }
+          : { $set: { state: 'parked', parked } },
+      );
     });
   }
 
   async copy(tenant: string): Promise<RowCopy> {
     const id = copyId(tenant);
-    const discard = () => this.#connection.run((database) => this.#discard(database, id));
-    await this.#connection.run(async (database) => {
-      await this.#discard(database, id);
-      await this.#create(database, tenant, tenant);
-      await this.#create(database, tenant, id);
-    });
+    const discard = (): Promise<void> => {
+      this.#stored.delete(id);
+      return this.#connection.run((database) => discardTenant(database, id));
+    };
+    await discard();
+    await this.#connection.run((database) => this.#create(database, tenant, id));
     return {
-      rows: ({ space }, query) => this.#rows(id, space, query),
-      spaces: () => this.#spaces(id),
+      rows: ({ space }, query) => this.#ask(id, (rows) => rows.rows(space, query)),
+      spaces: () => this.#ask(id, (rows) => rows.spaces()),
       progress: () => this.#progress(id),
       apply: (_, slice) => this.#apply(tenant, id, slice),
       dump: () => this.#dump(id),
@@ -129,9 +147,10 @@ class MongoRowWriter implements RowWriter {
 
   remove(tenant: string): Promise<void> {
     this.#shares.fenceOf(tenant);
+    this.#stored.clear();
     return this.#connection.run(async (database) => {
-      await this.#discard(database, copyId(tenant));
-      await this.#discard(database, tenant);
+      await discardTenant(database, copyId(tenant));
+      await discardTenant(database, tenant);
     });
   }
 
@@ -151,10 +170,11 @@ class MongoRowWriter implements RowWriter {
     });
   }
 
-  async keep({ position, eventId, log }: Checkpoint): Promise<void> {
-    const replacement = { position, log, ...(eventId !== undefined && { eventId }) };
-    const kept = this.#shares.held().map((_id) => ({ replaceOne: { filter: { _id }, replacement, upsert: true } }));
-    if (kept.length > 0) await this.#connection.run(({ checkpoints }) => checkpoints.bulkWrite(kept));
+  keep({ position, eventId, log }: Checkpoint): Promise<void> {
+    const kept = { position, log, ...(eventId !== undefined && { eventId }) };
+    return this.#connection.run(async ({ checkpoints }) => {
+      for (const _id of this.#shares.held()) await checkpoints.replaceOne({ _id }, kept, { upsert: true });
+    });
   }
 
   /** The server mends its files itself. */
@@ -163,73 +183,36 @@ class MongoRowWriter implements RowWriter {
   }
 
   async close(): Promise<void> {
-    await this.#connection.close();
     await this.#sweeper.close();
+    await Promise.all([this.#connection.close(), this.#indexes.close()]);
+  }
+
+  #ask<Result>(id: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> {
+    return this.#connection.run(async (database) =>
+      ask(new TenantRows(database, this.#known, await this.#tenantIn(database, id))),
+    );
   }
 
   /** All that a slice is made from is of one moment, so that what is late writes what others have written as well. */
-  #withStored<Result>(id: string, work: (database: Database, stored: Stored | undefined) => Promise<Result>) {
-    return this.#connection.run(async (database) => {
-      const document = this.#stored.has(id) ? undefined : await tenantIn(database, id);
-      if (document !== undefined && !this.#stored.has(id)) this.#stored.set(id, { document, heads: new Map() });
-      return work(database, this.#stored.get(id));
-    });
+  async #tenantIn(database: Database, id: string): Promise<TenantDocument | undefined> {
+    return this.#stored.get(id) ?? (await tenantIn(database, id));
   }
 
-  #rows(id: string, space: string, query: RowsQuery): Promise<FoundRows> {
-    return this.#withStored(id, async (database, stored) => {
-      const found = await new TenantRows(database, this.#known, stored?.document).rows(space, query);
-      if (query.at !== undefined || stored === undefined) return found;
-      // The next slice is made from these.
-      const heads = stored.heads.get(space) ?? new Map<string, Head | undefined>();
-      for (const each of query.ids) heads.set(each, undefined);
-      for (const { id: each, n, from } of found.rows) heads.set(each, { n, f: from });
-      stored.heads.set(space, heads);
-      return found;
-    });
-  }
-
-  #spaces(id: string) {
-    return this.#withStored(id, (database, stored) => new TenantRows(database, this.#known, stored?.document).spaces());
-  }
-
-  /** As it is stored now: who asks may do so beside the follower. */
   #progress(id: string): Promise<TenantProgress | undefined> {
     return this.#connection.run(async (database) => {
-      const document = await tenantIn(database, id);
-      return document && progressOf(document);
-    });
-  }
-
-  #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
-    const fence = this.#shares.fenceOf(tenant);
-    return this.#withStored(id, async (database, stored) => {
-      const document = stored?.document ?? (await this.#create(database, tenant, id));
-      if (slice.position <= document.position) return true;
-      this.#stored.delete(id);
-      const writer = new SliceWriter(database, this.#known.definitions, document, slice, stored?.heads ?? new Map());
-      const ending = await writer.write();
-      if (ending === undefined) return false;
-      this.#shares.fenceOf(tenant);
-      const next = await writer.commit(fence);
-      if (next !== undefined) this.#stored.set(id, { document: next, heads: new Map() });
-      for (const s of ending) this.#sweeper.noteEnded(s, slice.position);
-      return true;
+      const document = await this.#tenantIn(database, id);
+      return document === undefined ? undefined : progressOf(document);
     });
   }
 
   async *#dump(id: string): AsyncGenerator<DumpLine> {
-    const rows = await this.#connection.run(
-      async (database) => new TenantRows(database, this.#known, await tenantIn(database, id)),
-    );
+    const rows = await this.#ask(id, async (found) => found);
     yield* rows.dump();
   }
 
-  /** Stores a tenant without rows, unless it is there. */
+  /** Stores a tenant without rows. */
   async #create(database: Database, tenant: string, id: string): Promise<TenantDocument> {
-    const there = await tenantIn(database, id);
-    if (there !== undefined) return there;
-    this.#isIndexed ??= makeAlways(database);
+    this.#isIndexed ??= this.#indexes.makeAlways();
     await this.#isIndexed.catch((error: unknown) => {
       this.#isIndexed = undefined;
       throw error;
@@ -241,33 +224,27 @@ class MongoRowWriter implements RowWriter {
     return (await tenantIn(database, id)) ?? document;
   }
 
-  /** Not where another process has the tenant's share by now, nor over rows that are further. */
   #swap(tenant: string, id: string): Promise<void> {
     const fence = this.#shares.fenceOf(tenant);
+    this.#stored.clear();
     return this.#connection.run(async (database) => {
       const [copy, shown] = [await tenantIn(database, id), await tenantIn(database, tenant)];
-      if (copy === undefined || shown === undefined) throw new RowsUnavailableError(LATE);
-      await noteGarbage(database, shown);
+      if (copy === undefined) return;
+      if (shown !== undefined) await noteGarbage(database, shown);
       const { _id: _, parked: __, ...rows } = copy;
-      const { matchedCount } = await database.tenants.replaceOne(
-        { _id: tenant, generation: shown.generation, position: { $lte: copy.position }, fence: { $lte: fence } },
-        { ...rows, state: 'running', fence },
-      );
-      if (matchedCount === 0) throw new RowsUnavailableError(LATE);
-      this.#stored.clear();
+      await database.tenants.replaceOne({ _id: tenant }, { ...rows, state: 'running', fence }, { upsert: true });
       await database.tenants.deleteOne({ _id: id });
       for (const space of Object.keys(copy.spaces)) this.#sweeper.noteEnded(spaceKey(copy, space), copy.position);
     });
   }
+}
 
-  /** The rows go later, when nobody reads them. */
-  async #discard(database: Database, id: string): Promise<void> {
-    this.#stored.delete(id);
-    const document = await tenantIn(database, id);
-    if (document === undefined) return;
-    await noteGarbage(database, document);
-    await database.tenants.deleteOne({ _id: id, generation: document.generation });
-  }
+/** The rows go later, when nobody reads them. */
+async function discardTenant(database: Database, id: string): Promise<void> {
+  const document = await tenantIn(database, id);
+  if (document === undefined) return;
+  await noteGarbage(database, document);
+  await database.tenants.deleteOne({ _id: id });
 }
 
 async function noteGarbage({ garbage }: Database, { tenant, generation }: TenantDocument): Promise<void> {
