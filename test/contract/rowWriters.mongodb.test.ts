@@ -206,6 +206,21 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await Promise.all([late, next, reads].map((each) => each.close()));
   });
 
+  test('one that has lost its share puts no copy in the place of rows that the next one writes', async () => {
+    const url = mongoDb.freshUrl();
+    const writerOf = (fence: number) =>
+      openMongoRowWriter({ url, shares: { held: () => [...Array(SHARES).keys()], fenceOf: () => fence } });
+    const [late, next] = [writerOf(1), writerOf(2)];
+    await late.apply('acme', await sliceBehind(0, 3, 'acme', late));
+    const copy = await late.copy('acme');
+    await copy.apply('acme', await sliceBehind(0, 3, 'acme', copy));
+    await next.apply('acme', await sliceBehind(3, 6, 'acme', next));
+    await expect(copy.swap()).rejects.toThrow(RowsUnavailableError);
+    expect(await next.progress('acme')).toMatchObject({ position: 6 });
+    await copy.discard();
+    await Promise.all([late, next].map((each) => each.close()));
+  });
+
   test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
     const writer = openMongoRowWriter({ url, sweepAfterMs: 20 });

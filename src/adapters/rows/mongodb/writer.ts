@@ -2,16 +2,17 @@
 
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type {
-  Checkpoint,
-  DumpLine,
-  Parked,
-  RowCopy,
-  RowsLostError,
-  RowWriter,
-  Slice,
-  SpaceRef,
-  TenantProgress,
+import {
+  type Checkpoint,
+  type DumpLine,
+  type Parked,
+  type RowCopy,
+  type RowsLostError,
+  RowsUnavailableError,
+  type RowWriter,
+  type Slice,
+  type SpaceRef,
+  type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
 import { Definitions } from './definitions.js';
@@ -230,9 +231,18 @@ class MongoRowWriter implements RowWriter {
     return this.#connection.run(async (database) => {
       const [copy, shown] = [await tenantIn(database, id), await tenantIn(database, tenant)];
       if (copy === undefined) return;
-      if (shown !== undefined) await noteGarbage(database, shown);
       const { _id: _, parked: __, ...rows } = copy;
-      await database.tenants.replaceOne({ _id: tenant }, { ...rows, state: 'running', fence }, { upsert: true });
+      if (shown === undefined) {
+        await unlessThere(() => database.tenants.insertOne({ ...rows, _id: tenant, state: 'running', fence }));
+      } else {
+        await noteGarbage(database, shown);
+        // Not where another process has the share by now, nor over rows that are further.
+        const { matchedCount } = await database.tenants.replaceOne(
+          { _id: tenant, generation: shown.generation, position: { $lte: copy.position }, fence: { $lte: fence } },
+          { ...rows, state: 'running', fence },
+        );
+        if (matchedCount === 0) throw new RowsUnavailableError('Another process writes these rows.');
+      }
       await database.tenants.deleteOne({ _id: id });
       for (const space of Object.keys(copy.spaces)) this.#sweeper.noteEnded(spaceKey(copy, space), copy.position);
     });
