@@ -18,7 +18,7 @@ import type { Directory } from './projections/directory/directory.js';
 import { type FollowerNews, Progress } from './projections/progress.js';
 import { openQueries, shownRows } from './queries/queries.js';
 import { AuditTree } from './service/auditTree.js';
-import { prepareDataDirectory } from './service/dataDirectory.js';
+import { prepareDataDirectory, removeEarlierRows } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
 import { openDiskReserve } from './service/disk.js';
 import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAside } from './service/engines.js';
@@ -62,8 +62,17 @@ class OpenParts {
     return part;
   }
 
+  /** Closes all of them, whatever one throws. @throws the first error */
   async close(): Promise<void> {
-    for (const each of this.#closing.splice(0).reverse()) await each();
+    const failures: unknown[] = [];
+    for (const each of this.#closing.splice(0).reverse()) {
+      try {
+        await each();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 }
 
@@ -105,7 +114,8 @@ export async function startService(
     parts.add(server, (each) => each.stop());
     return { ...opened, address, stop: () => parts.close() };
   } catch (error) {
-    await parts.close();
+    // The first error says why.
+    await parts.close().catch(() => undefined);
     throw error;
   }
 }
@@ -164,7 +174,10 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     maxStalenessSeconds: config.READ_MAX_STALENESS_SECONDS,
   });
   const rows = parts.add(shownRows(stored, progress), (each) => each.close());
-  if (isFollowing && isEmbedded) parts.add(await holdRows(config.DATA_DIR), (release) => release());
+  if (isFollowing && isEmbedded) {
+    parts.add(await holdRows(config.DATA_DIR), (release) => release());
+    await removeEarlierRows(config);
+  }
   const onNews = (news: FollowerNews): void => {
     if (news.kind === 'filling' && news.aside !== undefined) asideCount += 1;
     progress.tell(news);

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { operator, withCommands } from '../../dist/cli/operator.js';
+import { operator, withFirstLog } from '../../dist/cli/operator.js';
 import { createClient as createApiClient } from '../../dist/commands/identity/clients.js';
 import { createTenant } from '../../dist/commands/identity/tenants.js';
 import { readConfig } from '../../dist/config.js';
@@ -85,7 +85,7 @@ function addTenants(data, from, to) {
   // As the command line does: its files are for their owner alone.
   process.umask(0o077);
   const names = Array.from({ length: to - from }, (_, i) => `tenant${from + i}`);
-  return withCommands(
+  return withFirstLog(
     async ({ commands }) => {
       const made = [];
       for (const name of names) {

@@ -104,6 +104,7 @@ const report = z.object({
 });
 const job = z.object({
   id: z.string(),
+  state: z.string(),
   ended_at: z.string().nullable(),
   error: z.string().nullable(),
   progress: z.object({ tenant: z.string(), tenants: z.number(), done: z.number(), of: z.number() }).nullable(),
@@ -128,6 +129,8 @@ async function askService(
     if (endedAt !== null) {
       for (const { error: why, ...each } of reports) onReport({ ...each, ...(why === null ? {} : { error: why }) });
       if (error !== null) throw new CliError(error);
+      if (found.state === 'cancelled' && !signal.aborted)
+        throw new CliError('The job was cancelled, by another operator or by the end of the service.');
       return found.rows;
     }
     if (signal.aborted) {

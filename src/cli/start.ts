@@ -5,6 +5,8 @@ import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import { ConflictError } from '../commands/context.js';
 import { type Config, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
+import { Backoff } from '../supervision/keepRunning.js';
+import { sleep } from '../supervision/waiting.js';
 import { command, commaSeparated, flag, parsed } from './command.js';
 import { DEMO_TENANT, openDemoTenant } from './demo.js';
 import { settingsHelp } from './installation.js';
@@ -45,13 +47,35 @@ export const start = command({
     const again = { ...settings, PORT: Number(new URL(service.address).port || config.PORT) };
     // Nothing of the former log is left in memory.
     while ((await Promise.race([signal, service.replaced])) === undefined) {
-      await service.stop();
-      service = await startService(again, log, roles);
+      await service.stop().catch((err: unknown) => log.warn({ err }, 'not all of the service could be closed'));
+      const next = await untilStarted(() => startService(again, log, roles), log, signal);
+      // A signal came, and nothing is open.
+      if (next === undefined) return;
+      service = next;
     }
     log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
     await stopOrGiveUp(service, log);
   },
 });
+
+const BACKOFF = { firstMs: 500, longestMs: 10_000 };
+
+/** The engine may still be coming back. @returns undefined at a signal */
+async function untilStarted(
+  start: () => Promise<RunningService>,
+  log: Logger,
+  signal: Promise<NodeJS.Signals>,
+): Promise<RunningService | undefined> {
+  const backoff = new Backoff(BACKOFF);
+  for (;;) {
+    try {
+      return await start();
+    } catch (err) {
+      log.error({ err }, 'the service could not start again, and tries it once more');
+    }
+    if ((await Promise.race([signal, sleep(backoff.next())])) !== undefined) return undefined;
+  }
+}
 
 function rolesIn(given: string): ReadonlySet<Role> {
   const names = commaSeparated(given);

@@ -53,7 +53,6 @@ type DataDirectoryCheck = {
 /** Creates the directory if needed, and removes the access of others to it and to our files in it. */
 export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DataDirectoryCheck> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
-  for (const name of EARLIER) await rm(join(DATA_DIR, name), { recursive: true, force: true });
   const mended: string[] = [];
   const open: string[] = [];
   for (const path of await ownPaths(DATA_DIR)) {
@@ -65,6 +64,11 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
     }
   }
   return { mended, open };
+}
+
+/** Call it where rows of this release are made. */
+export async function removeEarlierRows({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
+  for (const name of EARLIER) await rm(join(DATA_DIR, name), { recursive: true, force: true });
 }
 
 async function ownPaths(directory: string): Promise<readonly string[]> {

@@ -1,8 +1,7 @@
 /**
  * Tracks which processes use a data directory, and which may use it together. Each keeps two files in `in-use/`: a
  * description for people, and a lock that the system frees however the process ends, also in containers, where process
- * ids mean nothing. A service that answers writes before they are shown (`answersEarly`) needs the directory alone,
- * because others would not find those writes. All others share it.
+ * ids mean nothing. A service with all roles and embedded engines needs the directory alone. All others share it.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

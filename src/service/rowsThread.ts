@@ -145,7 +145,7 @@ function logNews(log: Logger, news: FollowerNews): void {
   switch (news.kind) {
     case 'parked': {
       const { tenant, parked } = news;
-      const help = 'Start a release with a fix, or mend the cause, then: dynamic-assets projections retry';
+      const help = `Start a release with a fix, or mend the cause, then: dynamic-assets projections retry --tenant ${tenant}`;
       log.error({ tenant, ...parked, help }, 'an event cannot be applied: the rows of this tenant are parked');
       return;
     }
