@@ -105,17 +105,19 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   return gate.enter(endpoint, deliveryId, redeliveries, async () => {
     const loaded = await load();
     if (loaded === undefined) return missing;
-    const isSecond = redeliveries === 0 && hasOtherMessage(job, loaded, commands.now());
+    const isSecond = redeliveries === 0 && job.enabledAt !== undefined && hasOtherMessage(loaded, parts);
     return isSecond ? DONE : proceed(parts, loaded, endpoint);
   });
 }
 
 /**
  * Enabling a webhook publishes a message for each open delivery. One that waits between two attempts has its own message,
- * which ends only when the delivery is due while the webhook is disabled.
+ * which ends only when the delivery is due while the webhook is disabled; it is asked as that message asks.
  */
-const hasOtherMessage = ({ enabledAt }: DeliveryJob, { delivery }: LoadedDelivery, now: string): boolean =>
-  enabledAt !== undefined && Date.parse(delivery.retryAt ?? now) - Date.parse(now) > CLOCK_TOLERANCE_MS;
+const hasOtherMessage = ({ delivery }: LoadedDelivery, { commands, settings }: DeliveryParts): boolean => {
+  const step = nextStep(delivery, commands.now(), settings);
+  return delivery.retryAt !== undefined && step.kind === 'wait' && step.delayMs > CLOCK_TOLERANCE_MS;
+};
 
 /** One step after the other, as the stream says, until its message can end or has to wait. */
 async function proceed(parts: DeliveryParts, first: LoadedDelivery, endpoint: Endpoint): Promise<Outcome> {

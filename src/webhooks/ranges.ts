@@ -65,7 +65,7 @@ const DISABLED_MS = 60_000;
 /** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
 /** Waits of a message whose tenant is being served. */
-const SERVED_MS = { first: 20, longest: 500 };
+const SERVED_MS = { first: 20, longest: 10_000 };
 
 /** Runs until the signal ends it, then until the work in flight has ended. */
 export async function runRanges(deps: RangeDeps, signal: AbortSignal): Promise<void> {

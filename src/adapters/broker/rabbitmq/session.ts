@@ -142,7 +142,10 @@ export class Session {
   }
 
   async #openConfirming(): Promise<ConfirmChannel> {
-    const channel = await this.#model.createConfirmChannel();
+    const channel = await this.#model.createConfirmChannel().catch((error: unknown) => {
+      this.#confirming = undefined;
+      throw error;
+    });
     channel.on('error', () => undefined);
     channel.on('return', ({ properties }) => this.#returned.add(String(properties.correlationId)));
     channel.on('close', () => {

@@ -98,6 +98,7 @@ export class RowFiles {
     const file = this.current(tenant);
     rmSync(this.#link(tenant), { force: true });
     if (file !== undefined) removeDerived(file);
+    removeDerived(this.aside(tenant));
   }
 
   /** The name under which a damaged file is kept, so that a person can look at it, in place of one that was kept before. */

@@ -195,12 +195,18 @@ export class Pages {
           ? `rows NOT INDEXED WHERE from_pos <= ?`
           : `past INDEXED BY past_to WHERE space = ${now.space.number} AND to_pos > ? AND from_pos <= ?`;
       const rest = `FROM ${where} AND row > ? AND row < ? AND ${test.text} AND ${STILL_WANTED}`;
+      const cellsOf = (after: number, before: number) => [
+        ...(table === 'rows' ? [at] : [at, at]),
+        base + after,
+        base + before,
+        ...test.cells,
+      ];
       const columns = [
         table === 'rows' ? `row AS n, 'rows' AS source` : `n, 'past' AS source`,
         ...sort.map((term) => sortedBy(term, now.space)),
       ];
-      const cells = [...(table === 'rows' ? [at] : [at, at]), base + from, base + to, ...test.cells];
-      return { rest, select: `SELECT ${columns.join(', ')} ${rest}`, cells };
+      const select = `SELECT ${columns.join(', ')} ${rest}`;
+      return { rest, select, cells: cellsOf(from, to), all: cellsOf(0, now.next) };
     });
     const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`).join(', ');
     const places = this.#connection
@@ -209,8 +215,8 @@ export class Pages {
       )
       .all(...sides.flatMap(({ cells }) => cells), limit, offset);
     let total = 0;
-    for (const { rest, cells } of withTotal ? sides : [])
-      total += this.#connection.column<number>(`SELECT count(*) ${rest}`).get(...cells) ?? 0;
+    for (const { rest, all } of withTotal ? sides : [])
+      total += this.#connection.column<number>(`SELECT count(*) ${rest}`).get(...all) ?? 0;
     return { total, rows: read(places, ({ n, source }) => this.#connection.row(n, source)) };
   }
 

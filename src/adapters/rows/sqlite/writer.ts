@@ -154,6 +154,7 @@ class SqliteRowWriter implements RowWriter {
         this.#copies.delete(tenant);
         connection.db.close();
         this.#open.delete(tenant);
+        this.#forgetProgress(tenant);
         this.#files.show(tenant, file);
         this.#moved.add(tenant);
         await this.#keepMoved();
@@ -170,7 +171,15 @@ class SqliteRowWriter implements RowWriter {
   }
 
   async *dump(tenant: string): AsyncIterable<DumpLine> {
-    if (this.#files.current(tenant) !== undefined) yield* this.#connectionOf(tenant).dump();
+    const file = this.#files.current(tenant);
+    if (file === undefined) return;
+    // Of its own: turns of many other tenants would close the one that the follower uses.
+    const connection = this.#files.open(file);
+    try {
+      yield* connection.dump();
+    } finally {
+      connection.db.close();
+    }
   }
 
   async remove(tenant: string): Promise<void> {
@@ -178,6 +187,10 @@ class SqliteRowWriter implements RowWriter {
     this.#open.delete(tenant);
     this.#files.remove(tenant);
     this.#moved.delete(tenant);
+    this.#forgetProgress(tenant);
+  }
+
+  #forgetProgress(tenant: string): void {
     this.#follower.prepare('DELETE FROM tenants WHERE tenant = ?').run(tenant);
   }
 
@@ -271,6 +284,8 @@ class SqliteRowWriter implements RowWriter {
     const empty = this.#files.open(file);
     markIn(empty, 'filling');
     empty.db.close();
+    // What it says is of the rows that are gone: a start after a crash asks the file.
+    this.#forgetProgress(tenant);
     this.#files.show(tenant, file, aside);
     this.#moved.add(tenant);
     const reason = cause instanceof Error ? cause.message : String(cause);
