@@ -65,7 +65,9 @@ export class Appender {
     const { revision, position } = appended;
     if (position !== undefined) return { revision, position };
     // The answer to an append that was already stored may lack the position.
-    const [last] = await this.#reader.storedIn(stream, revision, 1);
+    const [last] = await this.#reader.storedIn(stream, revision, 1).catch((error: unknown) => {
+      throw toPortError(error, true);
+    });
     if (last === undefined) throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
     return { revision, position: last.event.position };
   }
@@ -97,7 +99,8 @@ export class Appender {
     const events = [...missing].map(([key, data]) =>
       jsonEvent({ id: nameBasedUuid(key, NAMESPACE), type: 'EventTypeStored', data }),
     );
-    await this.#send(STORED_TYPES_STREAM, events, 'any', deadline);
+    // One by one: of several, of which another process has stored some, the server refuses all.
+    for (const event of events) await this.#send(STORED_TYPES_STREAM, [event], 'any', deadline);
     for (const key of missing.keys()) this.#listed.add(key);
   }
 

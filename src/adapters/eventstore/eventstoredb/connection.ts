@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { type ChannelCredentialOptions, EventStoreDBClient } from '@eventstore/db-client';
 import {
   type ConnectionOptions,
@@ -27,7 +28,12 @@ export class StoreClient extends EventStoreDBClient {
 
   /** Ends its reads and subscriptions, and its connection once its appends have ended. */
   async abandon(): Promise<void> {
-    const close = () => this.getChannel().then((channel) => channel.close());
+    const close = async (): Promise<void> => {
+      const channel = await this.getChannel();
+      // Calls that waited for it as well begin first: on a closed channel they throw where nothing catches it.
+      await eventLoopTurn();
+      channel.close();
+    };
     setTimeout(() => void close().catch(() => undefined), CHANNEL_KEPT_MS).unref();
     await this.dispose();
   }

@@ -67,6 +67,9 @@ export function isUnsent(error: unknown): boolean {
  * @param mayBeStored whether an append may have been stored
  */
 export function toPortError(error: unknown, mayBeStored = false): unknown {
+  // A later attempt was not sent, and an earlier one may be stored.
+  if (mayBeStored && error instanceof EventStoreUnavailableError && !(error instanceof LogReplacedError))
+    return new EventStoreUnavailableError(error.message, { cause: error, mayBeStored });
   if (error instanceof EventStoreUnavailableError || !(error instanceof Error)) return error;
   const text = NO_LEADER.test(error.message)
     ? 'no node of the cluster says who leads; are its addresses, tls and tlsCAFile right?'
@@ -79,7 +82,8 @@ export function toPortError(error: unknown, mayBeStored = false): unknown {
   const hint = isOf(error, ErrorType.ACCESS_DENIED)
     ? ' Check the user in EVENTSTORE_URL: it must read $all and append to streams.'
     : '';
-  return new EventStoreRefusalError(`The event store refuses (${error.type}): ${text}.${hint}`, { cause: error });
+  const said = `The event store refuses (${error.type}): ${text}.${hint}`;
+  return new EventStoreRefusalError(said, { cause: error, mayBeStored });
 }
 
 const isOf = (error: unknown, ...types: readonly string[]): boolean =>

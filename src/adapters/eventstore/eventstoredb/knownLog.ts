@@ -33,7 +33,10 @@ export class KnownLog {
   }
 
   note({ position, eventId }: EventPosition): void {
-    if (eventId !== undefined && position > this.#known.position) this.#known = { position, eventId };
+    if (eventId === undefined || position <= this.#known.position) return;
+    this.#known = { position, eventId };
+    // The log goes on there now.
+    if (position >= this.#lacks) this.#lacks = Number.POSITIVE_INFINITY;
   }
 
   connectionLost(): void {
@@ -71,7 +74,8 @@ export class KnownLog {
     while (!(await this.#reader.has(place))) {
       if (place.position >= this.#lacks) return false;
       if (performance.now() - since >= this.#replacedAfterMs) {
-        this.#lacks = place.position;
+        // A place before what is known to be there says nothing of those behind it.
+        if (place.position > this.#known.position) this.#lacks = place.position;
         return false;
       }
       await sleep(LOOK_AGAIN_MS, this.#signal);

@@ -38,7 +38,8 @@ const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX events_by_id ON events (stream_id, event_id);
   CREATE INDEX events_by_category ON events (category_id, position, stream_id, following);
   `,
-  'DROP INDEX events_by_category; DROP TABLE categories;',
+  // IF EXISTS: an earlier release that still ran may have set the version back.
+  'DROP INDEX IF EXISTS events_by_category; DROP TABLE IF EXISTS categories;',
 ];
 
 export class UnknownFileVersionError extends Error {
@@ -78,13 +79,13 @@ function migrate(db: Database): void {
     const version = versionOf(db);
     if (version > MIGRATIONS.length) throw new UnknownFileVersionError(db.name, version);
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    writeVersion(db);
+    writeVersion(db, MIGRATIONS.length);
   }).immediate();
 }
 
-/** Changes nothing if the file is up to date, but shows whether it can be written. */
-export function writeVersion(db: Database): void {
-  db.pragma(`user_version = ${MIGRATIONS.length}`);
+/** By default it changes nothing, but shows whether the file can be written. */
+export function writeVersion(db: Database, version = versionOf(db)): void {
+  db.pragma(`user_version = ${version}`);
 }
 
 function versionOf(db: Database): number {
