@@ -38,7 +38,8 @@ export class RowFiles {
   /** The file of a tenant's rows, if there are any. Another one when others have taken their place. */
   current(tenant: string): string | undefined {
     try {
-      return join(this.directory, readlinkSync(this.#link(tenant)));
+      // The name alone: a copy of the directory may have links to the files of the original.
+      return join(this.directory, basename(readlinkSync(this.#link(tenant))));
     } catch {
       return undefined;
     }
