@@ -133,12 +133,14 @@ export class Turns {
 
 /**
  * `costly`: documents of orders, pages made of versions or of a stream, undos. `largeWrite`: a write with a large body, or of
- * many records. `operator`: what an operator looks at, which may wait for an engine that is away.
+ * many records. `moment`: finding a moment of the past, which costly work asks for in its turn, so it has turns of its own.
+ * `operator`: what an operator looks at, which may wait for an engine that is away.
  */
-export type WorkKind = 'costly' | 'largeWrite' | 'operator';
+export type WorkKind = 'costly' | 'moment' | 'largeWrite' | 'operator';
 
 export const turnsOfWork = (): { readonly [kind in WorkKind]: Turns } => ({
   costly: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
+  moment: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
   largeWrite: new Turns({ atOnce: LARGE_WRITES_AT_ONCE, ofTenant: LARGE_WRITES_OF_TENANT, what: 'such requests' }),
   operator: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_AT_ONCE, what: 'such requests' }),
 });

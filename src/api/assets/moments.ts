@@ -50,7 +50,7 @@ const SHOWN_WITHIN_MS = 2_000;
  * @throws HttpError 400 for a moment in the future, or before the tenant; 503 if the rows have not come there yet
  */
 export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'): Promise<Past> {
-  return api.work.costly.run(req.context, async () => {
+  return api.work.moment.run(req.context, async () => {
     const { eventStore, now } = api.commands;
     const { deadline, tenant: asked } = req.context;
     const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();

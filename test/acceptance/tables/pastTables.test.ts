@@ -86,6 +86,10 @@ it('an order, its document and its parts are shown as they were, with the record
   expect((await past(`/orders/${order.id}?at=${at}`, asPerson)).body).toMatchObject({
     data: { customer_reference: 'first', lines: [{ quantity: 1, item: { name: 'Tea' } }] },
   });
+  // Each finds its moment within its turn; turns within turns of one kind would wait for each other.
+  const both = [`/orders/${order.id}?at=${at}`, `/tables/dyn_item/compare?from=${at}&to=${at}`];
+  const many = await Promise.all([...both, ...both, ...both, ...both].map((path) => past(path, asPerson)));
+  expect(new Set(many.map(({ status }) => status))).toEqual(new Set([200]));
   expect((await past(`/dyn_order_line/assets?at=${at}`)).body).toMatchObject({ meta: { total: 1 } });
   expect((await past('/dyn_order_line/assets')).body).toMatchObject({ meta: { total: 0 } });
   expect(await past(`/dyn_stock_order/assets/${order.id}?at=${at - 3}`)).toMatchObject({ status: 404 });
