@@ -94,7 +94,13 @@ function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
   const { method, context } = req;
   if (status !== 503 || !('error' in body) || isSafe(method)) return { status, body, ...(headers && { headers }) };
   const { message, error } = body;
-  if (!context.deadline.mayHaveWritten) return answer(status, message, `${error} Nothing was written.`, headers);
+  if (!context.deadline.mayHaveWritten) {
+    const nothing =
+      req.headers['idempotency-key'] === undefined
+        ? 'Nothing was written.'
+        : 'Nothing was written by this attempt; an earlier one may have been: send this again with the same Idempotency-Key; it is done once.';
+    return answer(status, message, `${error} ${nothing}`, headers);
+  }
   const unknown = 'Temporarily unavailable; the outcome is not known.';
   const outcome = `${error} It may have been written, or may be yet`;
   if (req.headers['idempotency-key'] !== undefined) {
