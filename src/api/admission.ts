@@ -82,6 +82,8 @@ function sizeOf({ headers }: Request): number | undefined {
 type TurnLimits = {
   readonly atOnce: number;
   readonly ofTenant: number;
+  /** Of `atOnce`, for tenants that have none at work. */
+  readonly reserved?: number;
   /** Names them in the refusal. */
   readonly what: string;
 };
@@ -94,8 +96,8 @@ export class Turns {
   readonly #queue: FairQueue;
   readonly #what: string;
 
-  constructor({ atOnce, ofTenant, what }: TurnLimits) {
-    this.#queue = new FairQueue({ atOnce, ofGroup: ofTenant, waitingOfGroup: MAX_WAITING_OF_TENANT });
+  constructor({ atOnce, ofTenant, reserved = 0, what }: TurnLimits) {
+    this.#queue = new FairQueue({ atOnce, ofGroup: ofTenant, reserved, waitingOfGroup: MAX_WAITING_OF_TENANT });
     this.#what = what;
   }
 
@@ -145,9 +147,17 @@ export const turnsOfWork = (): { readonly [kind in WorkKind]: Turns } => ({
   operator: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_AT_ONCE, what: 'such requests' }),
 });
 
-/** Large bodies that are read and processed at once: each takes several times its size in memory. */
+/**
+ * Large bodies that are read and processed at once: each takes several times its size in memory. Slow uploads of some tenants
+ * leave room for a first one of each other tenant.
+ */
 export const turnsOfBodies = (): Turns =>
-  new Turns({ atOnce: LARGE_BODIES_AT_ONCE, ofTenant: LARGE_BODIES_OF_TENANT, what: 'large bodies' });
+  new Turns({
+    atOnce: LARGE_BODIES_AT_ONCE,
+    reserved: LARGE_BODIES_AT_ONCE - LARGE_BODIES_OF_TENANT,
+    ofTenant: LARGE_BODIES_OF_TENANT,
+    what: 'large bodies',
+  });
 
 /** Milliseconds of one turn of the event loop in which requests begin at once. */
 const BEGUN_AT_ONCE_MS = 3;

@@ -1,5 +1,6 @@
 /** Refuses what would grow beyond a quota of its tenant, or into the reserve of the disk (507). */
 import type { Request } from 'express';
+import { untilTenantIsShown } from '../commands/catchUp.js';
 import { isUsed } from '../commands/idempotency.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -72,12 +73,14 @@ async function refuse(api: Api, req: Request, growth: Growth): Promise<void> {
   if (typeof key !== 'string' || !(await areAccepted(api, req, growth, growth.keysOf(key)))) throw refusal;
 }
 
+/** @throws TryAgainError while the rows do not show what the tenant has written: a key may be used in it */
 async function areAccepted(
   { commands }: Api,
   { context }: Request,
   { table }: Growth,
   keys: readonly string[],
 ): Promise<boolean> {
+  await untilTenantIsShown(commands, context.caller());
   for (const key of keys) if (!(await isUsed(commands, context.caller(), { table, key }))) return false;
   return keys.length > 0;
 }

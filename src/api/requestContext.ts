@@ -48,7 +48,6 @@ export class RequestContext {
   span: Span | undefined;
   /** Called at the end of the request: frees the room that its body took. */
   releaseBody: () => void = () => {};
-  /** Another machine may have answered a write that this process does not know yet. */
   /** Bytes of the answer's body as sent; 0 before that, and without a body. */
   answerBytes = 0;
   #tenant: Tenant | undefined;

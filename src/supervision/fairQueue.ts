@@ -9,6 +9,8 @@ type FairQueueLimits = {
   readonly atOnce: number;
   /** Work at once, of one group. Default: `atOnce`. */
   readonly ofGroup?: number;
+  /** Of `atOnce`, for groups that have none at work. Default: none. */
+  readonly reserved?: number;
   /** Waiting work, of all groups. Default: no limit. */
   readonly waiting?: number;
   /** Waiting work, of one group. */
@@ -31,7 +33,7 @@ export class FairQueue implements QueueCounts {
   #waitingCount = 0;
 
   constructor(limits: FairQueueLimits) {
-    this.#limits = { ofGroup: limits.atOnce, waiting: Number.POSITIVE_INFINITY, ...limits };
+    this.#limits = { ofGroup: limits.atOnce, reserved: 0, waiting: Number.POSITIVE_INFINITY, ...limits };
   }
 
   /**
@@ -66,7 +68,9 @@ export class FairQueue implements QueueCounts {
   }
 
   #hasRoom(group: string): boolean {
-    return this.#running.total < this.#limits.atOnce && this.#running.of(group) < this.#limits.ofGroup;
+    const { atOnce, ofGroup, reserved } = this.#limits;
+    const own = this.#running.of(group);
+    return own < ofGroup && this.#running.total < (own === 0 ? atOnce : atOnce - reserved);
   }
 
   /** Resolves when this work may begin. */

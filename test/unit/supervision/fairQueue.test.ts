@@ -37,6 +37,15 @@ describe('turns', () => {
     expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
   });
 
+  test('a group that has nothing at work gets a reserved place', async () => {
+    const { begun, run, end } = workshop(new FairQueue({ atOnce: 3, reserved: 1, ofGroup: 2, waitingOfGroup: 10 }));
+    const all = ['a1', 'b1', 'a2', 'b2', 'c1'].map((name) => run(name.slice(0, 1), name));
+    await nextTurn();
+    expect(begun).toEqual(['a1', 'b1', 'c1']);
+    for (const name of ['c1', 'a1', 'b1', 'a2', 'b2']) await end(name);
+    expect(await Promise.all(all)).toHaveLength(5);
+  });
+
   test('what would wait beyond the limits is refused, and others go on', async () => {
     const { run, end } = workshop(new FairQueue({ atOnce: 1, waiting: 3, waitingOfGroup: 2 }));
     const first = run('a', 'a1');
