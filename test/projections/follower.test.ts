@@ -267,7 +267,7 @@ test('a tenant whose rows are lost again while it is read by itself is read from
     losses += 1;
     if (losses > 2) return [];
     await rows.remove('acme');
-    return [new RowsLostError('acme', 'They are gone.')];
+    return [new RowsLostError('acme', undefined, 'They are gone.')];
   };
   const following = follow({ eventStore: oneByOne, slicesOf: slowly, readAhead: { all: 0, ofTenant: 0 } });
   await following.until((news) => news.kind === 'applied' && news.position === position && losses > 2);

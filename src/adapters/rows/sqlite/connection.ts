@@ -1,11 +1,11 @@
 /** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type {
   DumpLine,
   FoundRows,
   Parked,
   RowsQuery,
   SpaceState,
+  Spaces,
   StoredRow,
   StoredVersion,
   TenantProgress,
@@ -138,7 +138,7 @@ export class Connection {
     return { ...known, state: { progress: this.position(), ...state }, next };
   }
 
-  spaces(): ReadonlyMap<string, { readonly assetType: AssetType; readonly state: SpaceState }> {
+  spaces(): Spaces {
     const names = this.column<string>('SELECT name FROM spaces ORDER BY space').all();
     return new Map(
       names.flatMap((name) => {

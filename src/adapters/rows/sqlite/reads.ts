@@ -1,13 +1,12 @@
 /** Reads rows in a few threads, so that no query blocks the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import {
   type FoundRows,
   type Page,
   type RowReads,
   RowsUnavailableError,
-  type SpaceState,
+  type Spaces,
   type TenantProgress,
   type VersionPage,
 } from '../../../ports/rowStore.js';
@@ -44,11 +43,7 @@ export function openRowReads({ directory, readers = READERS }: { directory: stri
       const page = await threads.ask<VersionPage>({ kind: 'versions', tenant, space, query }, cancellation);
       return page ?? { versions: [], ...(query.withTotal && { total: 0 }), state: NO_ROWS };
     },
-    spaces: (tenant) =>
-      threads.ask<ReadonlyMap<string, { readonly assetType: AssetType; readonly state: SpaceState }>>({
-        kind: 'spaces',
-        tenant,
-      }),
+    spaces: (tenant) => threads.ask<Spaces>({ kind: 'spaces', tenant }),
     progress: (tenant) => threads.ask<TenantProgress>({ kind: 'progress', tenant }),
     close: () => threads.close(),
   };

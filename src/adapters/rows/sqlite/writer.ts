@@ -290,7 +290,7 @@ class SqliteRowWriter implements RowWriter {
     this.#moved.add(tenant);
     const reason = cause instanceof Error ? cause.message : String(cause);
     const message = `The rows of ${tenant} are made again from the event log (${reason}).`;
-    return new RowsLostError(tenant, message, { cause, aside });
+    return new RowsLostError(tenant, aside, message, { cause });
   }
 }
 
