@@ -20,8 +20,8 @@ export interface RowProgress {
   waitFor(tenant: string, position: Position, timeoutMs: number): Promise<boolean>;
   /** Why the tenant's rows are not shown now, for callers: they are made again, parked, or too old. Undefined: they are shown. */
   refusal(tenant: string): string | undefined;
-  /** Age of the tenant's oldest event that its rows lack, in whole seconds; 0 while none is old. */
-  staleness(tenant: string): number;
+  /** Age of the tenant's oldest event that its rows are known to lack, in whole seconds; undefined: they lack none. */
+  staleness(tenant: string): number | undefined;
   /** Tenants that lack an event of more than a second ago, the oldest first; a part of them, if there are many. */
   behind(): readonly TenantBehind[];
   parked(): readonly ParkedTenant[];

@@ -133,14 +133,14 @@ export class Progress implements RowProgress {
     return this.#filling;
   }
 
-  staleness(tenant: string): number {
+  staleness(tenant: string): number | undefined {
     const since = this.#behind.get(tenant) ?? this.#lacked.get(tenant)?.since;
-    return since === undefined ? 0 : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
+    return since === undefined ? undefined : Math.max(0, Math.floor((Date.now() - Date.parse(since)) / 1_000));
   }
 
   behind(): readonly TenantBehind[] {
     return [...new Set([...this.#behind.keys(), ...this.#lacked.keys()])]
-      .map((tenant) => ({ tenant, seconds: this.staleness(tenant) }))
+      .map((tenant) => ({ tenant, seconds: this.staleness(tenant) ?? 0 }))
       .sort((a, b) => b.seconds - a.seconds)
       .slice(0, MAX_NAMED);
   }
@@ -149,7 +149,7 @@ export class Progress implements RowProgress {
     if (this.#filling.has(tenant)) return 'The rows of this tenant are being made.';
     const parked = this.#parked.get(tenant);
     if (parked !== undefined) return `The rows of this tenant are not shown: ${notApplied(parked)}`;
-    const seconds = this.staleness(tenant);
+    const seconds = this.staleness(tenant) ?? 0;
     return seconds <= this.#maxStalenessSeconds
       ? undefined
       : `The rows of this tenant are ${seconds} seconds behind what was written, more than the ${this.#maxStalenessSeconds} that are allowed.`;
@@ -188,7 +188,11 @@ export class Progress implements RowProgress {
       };
       cancellation?.throwIfCancelled();
       // Nothing was told of the tenant since this process began, or nothing ever is.
-      if (!this.#positions.has(tenant) || !this.isTold) this.#ask(tenant).catch(reject);
+      if (!this.#positions.has(tenant) || !this.isTold)
+        this.#ask(tenant).catch((error: unknown) => {
+          this.#lack(tenant, position, 0);
+          reject(error);
+        });
       this.#askAfterMs = ASK_AFTER_MS;
       if (!this.isTold) this.#keepAsking();
     });

@@ -96,7 +96,7 @@ export async function recordReply(
   const reads = past === undefined ? api.queries.records : recordsAt(api, past);
   const record = await reads.get({ tenant: req.context.tenant.name, table: name }, id.toLowerCase(), fields);
   if (record === undefined) {
-    if (past === undefined && api.progress.staleness(req.context.tenant.name) > 0)
+    if (past === undefined && api.progress.staleness(req.context.tenant.name) !== undefined)
       throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
     throw past === undefined ? unknownRecord(assetType, id) : notFound(`There was no record ${id} in ${name} then.`);
   }

@@ -130,7 +130,7 @@ async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Pro
       tenant,
       parked: parked.filter((each) => each.tenant === tenant.name),
       isFilling: progress.filling().has(tenant.name),
-      behind: progress.staleness(tenant.name),
+      behind: progress.staleness(tenant.name) ?? 0,
       inLog: usage.inLog(tenant.name),
       records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
       lately: metrics.tenants.lately(tenant.name),

@@ -287,7 +287,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
 /** Reads may lag behind writes. */
 function tellStaleness({ progress }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
-  const seconds = progress.staleness(context.tenantName);
+  const seconds = progress.staleness(context.tenantName) ?? 0;
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
 }
 

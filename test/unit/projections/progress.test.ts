@@ -64,13 +64,22 @@ describe('where the follower tells', () => {
     await expect(waiting).rejects.toThrow('The caller is gone.');
   });
 
+  test('who asks for what was written while the engine is away is told that the rows lack it, until they have it', async () => {
+    const away = { progress: () => Promise.reject(new Error('The engine is away.')) };
+    const beside = new Progress(away, { isTold: true });
+    await expect(beside.waitFor('acme', 9, LONG)).rejects.toThrow('The engine is away.');
+    expect(beside.staleness('acme')).toBe(0);
+    beside.tell({ kind: 'applied', tenant: 'acme', position: 9 });
+    expect(beside.staleness('acme')).toBeUndefined();
+  });
+
   test('staleness is the age of the oldest event that is not applied', () => {
     const since = new Date(Date.now() - 5_500).toISOString();
     progress.tell({ kind: 'behind', since: new Map([['acme', since]]) });
     expect(progress.behind()).toEqual([{ tenant: 'acme', seconds: 5 }]);
-    expect(progress.staleness('other')).toBe(0);
+    expect(progress.staleness('other')).toBeUndefined();
     progress.tell({ kind: 'behind', since: new Map() });
-    expect(progress.staleness('acme')).toBe(0);
+    expect(progress.staleness('acme')).toBeUndefined();
   });
 });
 
