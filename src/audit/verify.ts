@@ -6,7 +6,6 @@ import { Erasures } from '../domain/erasure.js';
 import { MAX_MENDED_TILES, MAX_NAMED_EVENTS } from '../domain/limits.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { Pauses } from '../supervision/waiting.js';
 import { type ErasedBytes, ErasedEvents } from './erasedEvents.js';
 import { leafHashOf, type NamedEvent, named } from './leaf.js';
 import type { TreeLog } from './logTree.js';
@@ -42,189 +41,171 @@ export type Verification = {
   readonly erased: ErasedBytes;
 };
 
-/** @param checkpoints whose signatures are verified. @throws what the event store and the files throw */
+/** @param given checkpoints whose signatures are verified. @throws what the event store and the files throw */
 export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
-  checkpoints: readonly Checkpoint[],
+  given: readonly Checkpoint[],
   onProgress: (position: number, head: number) => void = () => undefined,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
-  const comparison = new Comparison(files, checkpoints, erasures);
-  await comparison.at(0);
-  const unreadable = await eachEvent(log, onProgress, (event) => comparison.add(event));
-  return comparison.end(unreadable);
+  const covered = Math.max(0, ...given.map(({ size }) => size));
+  const tree = new Tree();
+  const roots = new Map([[0, tree.root()]]);
+  const stored = new StoredLeaves(files);
+  const differences = new Differences();
+  const times = new EventTimes(covered);
+  const erased = new ErasedEvents(erasures);
+  const damaged: Tile[] = [];
+  let unreadable: string | undefined;
+  const onUnreadable = (why: string): void => {
+    unreadable = why;
+  };
+  for await (const event of eventsOf(log, onProgress, onUnreadable)) {
+    const index = tree.size;
+    const leaf = leafHashOf(event);
+    for (const tile of tree.push(leaf))
+      if (damaged.length < MAX_MENDED_TILES && (await isDamaged(files, tile, covered))) damaged.push(tile);
+    if ((await stored.at(index))?.equals(leaf) === false) differences.add(index, named(event, index));
+    if (given.some(({ size }) => size === tree.size)) roots.set(tree.size, tree.root());
+    times.add(event, index);
+    erased.add(event, index);
+  }
+  const events = tree.size;
+  // Leaves that the log no longer has.
+  for (let index = events; index < covered && (await stored.at(index)) !== undefined; index += 1)
+    differences.add(index, undefined);
+
+  const checkpoints = given
+    .map((each) => ({ ...each, holds: roots.get(each.size)?.equals(each.root) === true }))
+    .sort((one, other) => one.size - other.size);
+  const changed = await changedIn(checkpoints, stored, differences);
+  const mended = changed === undefined && unreadable === undefined ? damaged : [];
+  for (const tile of mended) await files.write(tile);
+  return {
+    events,
+    root: tree.root(),
+    unreadable,
+    checkpoints,
+    held: Math.min(changed?.index ?? covered, events),
+    changed,
+    misdated: times.misdated,
+    mended: mended.length,
+    erased: erased.found(),
+  };
 }
 
-/** @returns why the log could be read no further; undefined if all was read */
-async function eachEvent(
+/** @param onUnreadable called at the end if the log could be read no further */
+async function* eventsOf(
   log: TreeLog,
   onProgress: (position: number, head: number) => void,
-  use: (event: RecordedEvent) => Promise<void>,
-): Promise<string | undefined> {
+  onUnreadable: (why: string) => void,
+): AsyncGenerator<RecordedEvent, undefined> {
   const head = await log.head();
   let position = 0;
-  const read = async (maxCount?: number): Promise<void> => {
+  // After an error append by append, up to the one that cannot be read.
+  for (const slices of [{}, { maxCount: 1 }]) {
     const ending = new AbortController();
-    const options = { after: position, signal: ending.signal, ...(maxCount !== undefined && { maxCount }) };
     try {
-      for await (const slice of log.subscribe(options)) {
-        for (const event of slice.events) await use(event);
+      if (position === head) return;
+      for await (const slice of log.subscribe({ ...slices, after: position, signal: ending.signal })) {
+        yield* slice.events;
         position = slice.position;
         onProgress(Math.min(position, head), head);
         if (position >= head) return;
       }
+    } catch (error) {
+      if ('maxCount' in slices) onUnreadable(error instanceof Error ? error.message : String(error));
     } finally {
       ending.abort();
     }
-  };
-  if (head === 0) return undefined;
-  try {
-    await read().catch((error: unknown) => {
-      if (error instanceof VerificationError) throw error;
-      // Append by append, up to the one that cannot be read.
-      return read(1);
-    });
-    return undefined;
-  } catch (error) {
-    if (error instanceof VerificationError) throw error.cause;
-    return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** Wraps an error that is not the log's. */
-class VerificationError extends Error {}
-
-/** The log's tree beside the tree of the stored leaf hashes. */
-class Comparison {
+/** The hashes of leaves in the lowest tiles, which are read one after the other. */
+class StoredLeaves {
   readonly #files: TileFiles;
-  readonly #checkpoints: readonly Checkpoint[];
-  readonly #largest: number;
-  readonly #now = new Tree();
-  readonly #stored = new Tree();
-  #storedTile = Buffer.alloc(0);
-  #hasStored = true;
-  readonly #holding = new Set<Checkpoint>();
-  /** Those whose root the stored leaf hashes have. */
-  readonly #witnessed = new Set<Checkpoint>();
-  #difference: { readonly index: number; readonly now: NamedEvent | undefined } | undefined;
-  /** Leaves that differ, below each checkpoint. */
-  readonly #differing = new Map<Checkpoint, number>();
-  readonly #misdated: NamedEvent[] = [];
-  readonly #erased: ErasedEvents;
-  #lastCovered = '';
-  /** Full tiles that are not stored as they are. */
-  readonly #damaged: Tile[] = [];
-  readonly #pauses = new Pauses();
+  #tile: { readonly index: number; readonly hashes: Buffer } | undefined;
 
-  constructor(files: TileFiles, checkpoints: readonly Checkpoint[], erasures: Erasures) {
-    this.#erased = new ErasedEvents(erasures);
+  constructor(files: TileFiles) {
     this.#files = files;
-    this.#checkpoints = checkpoints.toSorted((one, other) => one.size - other.size);
-    this.#largest = Math.max(0, ...checkpoints.map(({ size }) => size));
   }
 
-  async add(event: RecordedEvent): Promise<void> {
-    try {
-      await this.#add(event);
-    } catch (error) {
-      throw new VerificationError('The log could not be compared.', { cause: error });
+  /** Undefined where none is stored. */
+  async at(leaf: number): Promise<Buffer | undefined> {
+    const index = Math.floor(leaf / TILE_WIDTH);
+    if (this.#tile?.index !== index) this.#tile = { index, hashes: await this.#files.readWidest(0, index) };
+    const hash = this.#tile.hashes.subarray((leaf % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
+    return hash.length === HASH_BYTES ? hash : undefined;
+  }
+
+  /** Whether they are the ones that the checkpoint covers. */
+  async areOf({ size, root }: Checkpoint): Promise<boolean> {
+    const tree = new Tree();
+    for (let index = 0; index < size; index += 1) {
+      const leaf = await this.at(index);
+      if (leaf === undefined) return false;
+      tree.push(leaf);
     }
+    return tree.root().equals(root);
+  }
+}
+
+/** Leaves that are not what is stored. */
+class Differences {
+  readonly #indexes: number[] = [];
+  first: { readonly index: number; readonly now: NamedEvent | undefined } | undefined;
+
+  add(index: number, now: NamedEvent | undefined): void {
+    this.first ??= { index, now };
+    this.#indexes.push(index);
   }
 
-  async #add(event: RecordedEvent): Promise<void> {
-    const index = this.#now.size;
-    const hash = leafHashOf(event);
-    this.#erased.add(event, index);
-    for (const tile of this.#now.push(hash)) await this.#compareTile(tile);
-    const stored = await this.#pushStored(index);
-    if (stored !== undefined && !stored.equals(hash)) {
-      this.#differs(index, named(event, index));
-    }
-    this.#lookAtTime(event, index);
-    await this.at(index + 1);
-    if (this.#pauses.isDue()) await this.#pauses.take();
+  below = (size: number): number => this.#indexes.filter((index) => index < size).length;
+}
+
+async function changedIn(
+  checkpoints: Verification['checkpoints'],
+  stored: StoredLeaves,
+  differences: Differences,
+): Promise<Verification['changed']> {
+  const failing = checkpoints.filter(({ holds }) => !holds);
+  if (failing.length === 0) return undefined;
+  const { first } = differences;
+  for (const { size, ...each } of failing.toReversed())
+    if (first !== undefined && first.index < size && (await stored.areOf({ size, ...each })))
+      return { ...first, exact: true, others: differences.below(size) - 1 };
+  const held = checkpoints.findLast(({ holds }) => holds)?.size ?? 0;
+  return { index: held, exact: false, now: undefined, others: 0 };
+}
+
+/** Whether a full tile of the log's tree is not stored as it is, though a checkpoint reaches as far. */
+async function isDamaged(files: TileFiles, { level, index, hashes }: Tile, covered: number): Promise<boolean> {
+  if ((index + 1) * TILE_WIDTH ** (level + 1) > covered) return false;
+  return !(await files.readWidest(level, index)).equals(hashes);
+}
+
+/** Looks for times that cannot be right: what was appended later cannot have happened before. */
+class EventTimes {
+  readonly misdated: NamedEvent[] = [];
+  readonly #covered: number;
+  #lastCovered = '';
+
+  /** @param covered events that checkpoints cover */
+  constructor(covered: number) {
+    this.#covered = covered;
   }
 
-  /** Compares roots with the checkpoints of this size. */
-  async at(size: number): Promise<void> {
-    for (const checkpoint of this.#checkpoints) {
-      if (checkpoint.size !== size) continue;
-      if (this.#now.size === size && this.#now.root().equals(checkpoint.root)) this.#holding.add(checkpoint);
-      if (this.#stored.size === size && this.#stored.root().equals(checkpoint.root)) this.#witnessed.add(checkpoint);
-    }
-  }
-
-  #differs(index: number, now: NamedEvent | undefined): void {
-    this.#difference ??= { index, now };
-    for (const each of this.#checkpoints)
-      if (index < each.size) this.#differing.set(each, (this.#differing.get(each) ?? 0) + 1);
-  }
-
-  async #pushStored(index: number): Promise<Buffer | undefined> {
-    if (!this.#hasStored) return undefined;
-    const at = index % TILE_WIDTH;
-    if (at === 0) this.#storedTile = Buffer.from(await this.#files.readWidest(0, index / TILE_WIDTH));
-    const hash = this.#storedTile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
-    this.#hasStored = hash.length === HASH_BYTES;
-    if (!this.#hasStored) return undefined;
-    this.#stored.push(hash);
-    return hash;
-  }
-
-  #lookAtTime(event: RecordedEvent, index: number): void {
+  add(event: RecordedEvent, index: number): void {
     const { occurredAt } = event.metadata;
-    if (index < this.#largest) {
+    if (index < this.#covered) {
       this.#lastCovered = occurredAt;
       return;
     }
     const at = Date.parse(occurredAt);
-    const isEarly = this.#largest > 0 && at < Date.parse(this.#lastCovered) - CLOCK_MARGIN_MS;
+    const isEarly = this.#covered > 0 && at < Date.parse(this.#lastCovered) - CLOCK_MARGIN_MS;
     // A time that is none is neither early nor late.
     const isLate = !(at <= Date.now() + CLOCK_MARGIN_MS);
-    if ((isEarly || isLate) && this.#misdated.length < MAX_NAMED_EVENTS) this.#misdated.push(named(event, index));
-  }
-
-  async end(unreadable: string | undefined): Promise<Verification> {
-    const events = this.#now.size;
-    const root = this.#now.root();
-    // Leaves that the log no longer has.
-    for (let index = events; index < this.#largest && (await this.#pushStored(index)) !== undefined; index += 1) {
-      this.#differs(index, undefined);
-      await this.at(index + 1);
-    }
-    const checkpoints = this.#checkpoints.map((each) => ({ ...each, holds: this.#holding.has(each) }));
-    const changed = this.#changed();
-    const held = changed === undefined ? this.#largest : changed.index;
-    const mended = changed === undefined && unreadable === undefined ? this.#damaged : [];
-    for (const tile of mended) await this.#files.write(tile);
-    return {
-      events,
-      root,
-      unreadable,
-      checkpoints,
-      held: Math.min(held, events),
-      changed,
-      misdated: this.#misdated,
-      mended: mended.length,
-      erased: this.#erased.found(),
-    };
-  }
-
-  #changed(): Verification['changed'] {
-    const failing = this.#checkpoints.filter((each) => !this.#holding.has(each));
-    if (failing.length === 0) return undefined;
-    const holding = this.#checkpoints.filter((each) => this.#holding.has(each)).at(-1)?.size ?? 0;
-    const witness = failing.filter((each) => this.#witnessed.has(each)).at(-1);
-    if (witness === undefined || this.#difference === undefined || this.#difference.index >= witness.size)
-      return { index: holding, exact: false, now: undefined, others: 0 };
-    return { ...this.#difference, exact: true, others: (this.#differing.get(witness) ?? 1) - 1 };
-  }
-
-  async #compareTile(tile: Tile): Promise<void> {
-    // The stored tree may not be as far as the log; as far as a checkpoint it must be.
-    const isReached = (tile.index + 1) * TILE_WIDTH ** (tile.level + 1) <= this.#largest;
-    if (!isReached || this.#damaged.length === MAX_MENDED_TILES) return;
-    if (!(await this.#files.readWidest(tile.level, tile.index)).equals(tile.hashes)) this.#damaged.push(tile);
+    if ((isEarly || isLate) && this.misdated.length < MAX_NAMED_EVENTS) this.misdated.push(named(event, index));
   }
 }
