@@ -38,25 +38,11 @@ export const verifierKeys = (log: string, keys: CheckpointKeys): readonly string
 /** A checkpoint with the public key that has signed it, as a word. */
 export type SignedCheckpoint = { readonly note: string; readonly key: string };
 
-/** The public key that has signed the note, as a word; undefined if none of these has. */
-export const signerOf = (note: string, keys: readonly NoteKey[]): string | undefined =>
-  keys.filter((key) => isSignedBy(note, key)).map(verifierKey)[0];
-
-function isSignedBy(note: string, key: NoteKey): boolean {
-  try {
-    openNote(note, [key]);
-    return true;
-  } catch (error) {
-    if (error instanceof InvalidNoteError) return false;
-    throw error;
-  }
-}
-
-export type StoredCheckpoint = Checkpoint & {
-  readonly note: string;
-  /** When it was made. */
-  readonly at: Date;
-};
+export type StoredCheckpoint = Checkpoint &
+  SignedCheckpoint & {
+    /** When it was made. */
+    readonly at: Date;
+  };
 
 /** The last checkpoint; undefined if there is none. @throws InvalidNoteError */
 export async function lastCheckpoint(
@@ -66,7 +52,8 @@ export async function lastCheckpoint(
   const file = join(directory, CHECKPOINT_FILE);
   try {
     const [note, { mtime }] = await Promise.all([readFile(file, 'utf8'), stat(file)]);
-    return { ...parseCheckpoint(openNote(note, keys)), note, at: mtime };
+    const { text, key } = openNote(note, keys);
+    return { ...parseCheckpoint(text), note, key: verifierKey(key), at: mtime };
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     if (error instanceof InvalidNoteError) throw new InvalidNoteError(`${file}: ${error.message}`);

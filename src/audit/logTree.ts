@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { IndexedLeaf, LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { findLog } from '../ports/logAnchor.js';
-import { Pauses } from '../supervision/waiting.js';
 import { leafHashOf } from './leaf.js';
 import { HASH_BYTES, partialWidths, type ReadTile, TILE_WIDTH, type Tile, Tree } from './merkle.js';
 import { TileFiles } from './tiles.js';
@@ -80,12 +79,10 @@ export class LogTree {
   /** Adds the events of a slice that follows the tree's position. After an error, open the tree again. */
   async add({ events, position, eventId }: EventSlice): Promise<void> {
     const after = this.#place.position;
-    const pauses = new Pauses();
     this.#isAdding = true;
     for (const event of events) {
       this.#uncommitted.push({ eventId: event.id, leaf: this.#tree.size, after });
       for (const tile of this.#tree.push(leafHashOf(event))) await this.files.write(tile);
-      if (pauses.isDue()) await pauses.take();
     }
     this.#place = { log: this.#place.log, position, eventId };
     this.#isAdding = false;

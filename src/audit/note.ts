@@ -55,10 +55,10 @@ export function signNote(text: string, signer: NoteSigner): string {
 }
 
 /**
- * The text of a note that one of the keys has signed. Signatures of other keys are ignored.
+ * The text of a note, and the first of the keys that has signed it. Signatures of other keys are ignored.
  * @throws InvalidNoteError
  */
-export function openNote(note: string, keys: readonly NoteKey[]): string {
+export function openNote(note: string, keys: readonly NoteKey[]): { readonly text: string; readonly key: NoteKey } {
   const end = note.lastIndexOf('\n\n') + 1;
   if (end === 0 || !note.endsWith('\n') || note.length > MAX_NOTE_CHARACTERS)
     throw new InvalidNoteError('This is no signed note.');
@@ -66,7 +66,7 @@ export function openNote(note: string, keys: readonly NoteKey[]): string {
   const lines = note.slice(end + 1, -1).split('\n');
   if (lines.length > MAX_NOTE_SIGNATURES)
     throw new InvalidNoteError(`The note has more than ${MAX_NOTE_SIGNATURES} signatures.`);
-  let isSigned = false;
+  let signer: NoteKey | undefined;
   for (const line of lines) {
     const [, name, encoded = ''] = SIGNATURE_LINE.exec(line) ?? [];
     if (name === undefined) throw new InvalidNoteError('A line of the note is no signature.');
@@ -75,10 +75,10 @@ export function openNote(note: string, keys: readonly NoteKey[]): string {
     if (key === undefined) continue;
     if (!verify(null, Buffer.from(text), key.publicKey, bytes.subarray(ID_BYTES)))
       throw new InvalidNoteError(`The signature of ${name} is wrong: the note was changed.`);
-    isSigned = true;
+    signer ??= key;
   }
-  if (!isSigned) throw new InvalidNoteError('None of the known keys has signed the note.');
-  return text;
+  if (signer === undefined) throw new InvalidNoteError('None of the known keys has signed the note.');
+  return { text, key: signer };
 }
 
 export const checkpointText = ({ origin, size, root }: Checkpoint): string =>

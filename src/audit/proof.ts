@@ -25,26 +25,27 @@ export type Unproved = 'unknown' | 'uncovered' | 'changed' | 'erased';
 
 type Covered = Pick<StoredCheckpoint, 'size' | 'root' | 'note'>;
 
-type TreeParts = { readonly index: LeafIndex; readonly files: TileFiles; readonly checkpoint: Covered };
-type ProofParts = TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> };
+type TreeParts = {
+  readonly index: LeafIndex;
+  readonly files: TileFiles;
+  /** Undefined: no event has a proof. */
+  readonly checkpoint: Covered | undefined;
+};
 
 /**
  * @param isShown whether the event may be shown to the caller
  * @throws DamagedTileError if the tiles must be made again
  */
 export async function proveEvent(
-  { log, ...tree }: ProofParts,
+  { log, ...tree }: TreeParts & { readonly log: TreeLog & Pick<EventStore, 'readStream'> },
   eventId: string,
   isShown: (stream: string) => boolean,
 ): Promise<EventProof | Unproved> {
-  for (const { leaf: at, after } of tree.index.find(eventId)) {
+  for (const { after } of tree.index.find(eventId)) {
     const event = await findEvent(log, after, eventId, isShown);
     if (event === undefined) continue;
-    if (isErased(event, (await erasuresOf(log)).erasures)) return 'erased';
-    if (at >= tree.checkpoint.size) return 'uncovered';
-    const leaf = leafOf(event);
-    const { stored, proof } = await proofAt(tree, at);
-    return leafHash(Buffer.from(leaf)).equals(stored) ? { leaf, proof } : 'changed';
+    const found = await provedLeaf(tree, event, (await erasuresOf(log)).erasures);
+    return 'unproved' in found ? found.unproved : found;
   }
   return 'unknown';
 }
@@ -66,38 +67,33 @@ export type ProvedEvents = {
 
 const EVENTS_AT_ONCE = 100;
 
-type StreamParts = Omit<TreeParts, 'checkpoint'> & {
-  readonly log: Pick<EventStore, 'readSlice' | 'readStream'>;
-  /** Undefined: no event has a proof. */
-  readonly checkpoint: Covered | undefined;
-};
-
 /** @throws DamagedTileError if the tiles must be made again */
 export async function proveStream(
-  { log, checkpoint, ...tree }: StreamParts,
+  { log, ...tree }: TreeParts & { readonly log: Pick<EventStore, 'readSlice' | 'readStream'> },
   stream: string,
   from: Revision,
 ): Promise<ProvedEvents> {
   const range = { from, to: Number.MAX_SAFE_INTEGER, maxCount: EVENTS_AT_ONCE, backwards: false };
   const { events, next } = await log.readSlice(stream, range);
   const { erasures } = await erasuresOf(log);
-  const leafWith = async (covered: Covered | undefined, event: RecordedEvent): Promise<UnnumberedLeaf> =>
-    isErased(event, erasures)
-      ? { leaf: leafOf(erasures.redact(event)), unproved: 'erased' }
-      : covered === undefined
-        ? { leaf: leafOf(event), unproved: 'uncovered' }
-        : proveLeaf({ ...tree, checkpoint: covered }, event.id, leafOf(event));
   const proved: ProvedLeaf[] = [];
-  for (const event of events) proved.push({ revision: event.revision, ...(await leafWith(checkpoint, event)) });
+  for (const event of events) proved.push({ revision: event.revision, ...(await provedLeaf(tree, event, erasures)) });
   return { events: proved, next };
 }
 
-async function proveLeaf(tree: TreeParts, eventId: string, leaf: string): Promise<UnnumberedLeaf> {
+async function provedLeaf(
+  { index, files, checkpoint }: TreeParts,
+  event: RecordedEvent,
+  erasures: Erasures,
+): Promise<UnnumberedLeaf> {
+  if (isErased(event, erasures)) return { leaf: leafOf(erasures.redact(event)), unproved: 'erased' };
+  const leaf = leafOf(event);
+  if (checkpoint === undefined) return { leaf, unproved: 'uncovered' };
+  const covered = index.find(event.id).filter((each) => each.leaf < checkpoint.size);
   const own = leafHash(Buffer.from(leaf));
-  const covered = tree.index.find(eventId).filter(({ leaf: at }) => at < tree.checkpoint.size);
   // Streams may share the id of an event.
   for (const { leaf: at } of covered) {
-    const { stored, proof } = await proofAt(tree, at);
+    const { stored, proof } = await proofAt(files, checkpoint, at);
     if (own.equals(stored)) return { leaf, proof };
   }
   return { leaf, unproved: covered.length === 0 ? 'uncovered' : 'changed' };
@@ -105,7 +101,8 @@ async function proveLeaf(tree: TreeParts, eventId: string, leaf: string): Promis
 
 /** The hash that the tree has of the leaf at this index, and the proof that the checkpoint covers it. */
 async function proofAt(
-  { files, checkpoint: { size, root, note } }: TreeParts,
+  files: TileFiles,
+  { size, root, note }: Covered,
   at: number,
 ): Promise<{ readonly stored: Buffer; readonly proof: string }> {
   const path = await inclusionProof(at, size, files.read.bind(files));

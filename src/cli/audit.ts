@@ -39,7 +39,7 @@ const keys = command({
 const checkpointFiles: Option<readonly string[]> = {
   value: '<file>',
   meaning:
-    'a checkpoint that was kept elsewhere; may be given several times. Without it, only the last one in DATA_DIR is compared, which whoever can change the log can change as well',
+    'a checkpoint that was kept elsewhere; may be given several times. Without it, only the last one in DATA_DIR is compared: who can change the log can change it as well',
   initial: [],
   parse: (file, files) => [...files, file],
 };
@@ -76,11 +76,11 @@ const verify = command({
 export const auditCommands = [checkpoint, verify, keys, exportOrder];
 
 const OWN_CHECKPOINT =
-  'Compared with the last checkpoint in DATA_DIR alone: whoever can change the log can change it as well. Name one that was kept elsewhere with --checkpoint.';
+  'Compared with the last checkpoint in DATA_DIR alone: who can change the log can change it as well. Name one that was kept elsewhere with --checkpoint.';
 
 async function readKept(file: string, keys: readonly NoteKey[]): Promise<Checkpoint> {
   try {
-    return parseCheckpoint(openNote(await readFile(file, 'utf8'), keys));
+    return parseCheckpoint(openNote(await readFile(file, 'utf8'), keys).text);
   } catch (error) {
     if (error instanceof InvalidNoteError) throw new CliError(`${file}: ${error.message}`);
     throw error;

@@ -1,7 +1,7 @@
 /** The command `audit export`: an order for a dispute, with its events, their proofs, and what checks them. */
 import { open, rm } from 'node:fs/promises';
 import { type ExportSource, orderExport } from '../api/export/orderExport.js';
-import { ContradictionError, lastCheckpoint, noteKeys, signerOf } from '../audit/checkpoints.js';
+import { ContradictionError, lastCheckpoint, noteKeys } from '../audit/checkpoints.js';
 import { proveStream } from '../audit/proof.js';
 import { now } from '../commands/clock.js';
 import { NotFoundError } from '../commands/context.js';
@@ -95,9 +95,8 @@ async function proofsOf({
   });
   const known = noteKeys(tree.log, keys);
   const last = await lastCheckpoint(directory, known);
-  const key = last && signerOf(last.note, known);
   return {
-    checkpoint: last === undefined || key === undefined ? undefined : { note: last.note, key },
+    checkpoint: last,
     prove: (stream, from) => proveStream({ log, index, files: tree.files, checkpoint: last }, stream, from),
   };
 }

@@ -1,7 +1,7 @@
 /** The thread of the tree over the log: makes it, signs checkpoints, and proves events. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openCheckpointKeys } from '../audit/checkpointKeys.js';
-import { lastCheckpoint, makeCheckpoint, noteKeys, type StoredCheckpoint, signerOf } from '../audit/checkpoints.js';
+import { lastCheckpoint, makeCheckpoint, noteKeys, type StoredCheckpoint } from '../audit/checkpoints.js';
 import { keepTree, oneAtATime } from '../audit/keepTree.js';
 import { clearTree } from '../audit/logTree.js';
 import { openNote, parseCheckpoint } from '../audit/note.js';
@@ -74,13 +74,12 @@ async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestio
       return (await isCaughtUpSoon()) ? prove() : undefined;
     }
     case 'checkpoint': {
-      const note = (await lastCheckpoint(directory, known))?.note;
-      const key = note && signerOf(note, known);
-      return note === undefined || key === undefined ? 'none' : { note, key };
+      const last = await lastCheckpoint(directory, known);
+      return last === undefined ? 'none' : { note: last.note, key: last.key };
     }
     case 'stream': {
       const { stream, from, note } = question;
-      const checkpoint = note === undefined ? undefined : { ...parseCheckpoint(openNote(note, known)), note };
+      const checkpoint = note === undefined ? undefined : { ...parseCheckpoint(openNote(note, known).text), note };
       return proveStream({ log, index, files, checkpoint }, stream, from);
     }
   }

@@ -29,14 +29,14 @@ test('signed-note: key, id and signature are those of the reference', () => {
   expect(verifierKey(peter)).toBe(KEY);
   expect(verifierKey(parseVerifierKey(KEY))).toBe(KEY);
   expect(signNote(TEXT, peter)).toBe(NOTE);
-  expect(openNote(NOTE, [parseVerifierKey(KEY)])).toBe(TEXT);
+  expect(openNote(NOTE, [parseVerifierKey(KEY)]).text).toBe(TEXT);
 });
 
 test('signed-note: signatures of unknown keys are ignored, a wrong one of a known key is not', () => {
   const key = parseVerifierKey(KEY);
   const enoch =
     '— EnochRoot rwz+eBzmZa0SO3NbfRGzPCpDckykFXSdeX+MNtCOXm2/5n2tiOHp+vAF1aGrQ5ovTG01oOTGwnWLox33WWd1RvMc+QQ=\n';
-  expect(openNote(`${NOTE}${enoch}`, [key])).toBe(TEXT);
+  expect(openNote(`${NOTE}${enoch}`, [key]).text).toBe(TEXT);
   const without = `${TEXT}\n${enoch}`;
   expect(() => openNote(without, [key])).toThrow('None of the known keys has signed the note.');
   expect(() => openNote(NOTE.replace('don', 'do n'), [key])).toThrow('The signature of PeterNeumann is wrong');
