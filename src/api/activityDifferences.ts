@@ -12,14 +12,13 @@ import type { Revision } from '../ports/eventStore.js';
 import type { ActivityEntry } from '../queries/activity.js';
 import { tableDifferences } from '../queries/operations.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { ActivityCall } from './activity.js';
-import { isOperation, placeIn } from './activityGroups.js';
+import { ENTRY, isOperation, placeIn } from './activityGroups.js';
+import { cursorLike } from './assets/listQuery.js';
+import { inListTurn, linkedReply } from './assets/pages.js';
 import type { Api } from './deps.js';
 import * as json from './openapi/schema.js';
-import type { PathParameter, Reply } from './routes/operation.js';
-import { pathText } from './routes/operation.js';
+import { type PathParameter, pathText, type Reply, type UserCall } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
-import { requestUrl } from './tenantHost.js';
 
 export const ENTRY_ID: PathParameter = {
   ...pathText('entry_id'),
@@ -44,11 +43,7 @@ export const differenceSchemas: json.Schemas = {
 };
 
 const query = z.strictObject({
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}\.[\da-f-]{1,36}$/, 'must be that of a link to the next page.')
-    .optional()
-    .describe('That of a link to the next page.'),
+  cursor: cursorLike(/^\d{1,15}\.[\da-f-]{1,36}$/),
 });
 
 /** Documentation of the differences, for clients and users. */
@@ -60,27 +55,19 @@ export const activityDifferences = {
   answer: json.linkedPage('RecordDifference', MAX_DIFFERENCES),
 } as const;
 
-const ENTRY = /^\d{20}\.\d{1,16}\.\d{1,15}$/;
-
 /** @throws NotFoundError */
 export async function differencesReply(
   api: Api,
-  { req, tenant, query: parameters, path }: ActivityCall & { readonly path: { readonly id: string } },
+  { req, tenant, query: parameters, path }: Pick<UserCall, 'req' | 'tenant' | 'query' | 'path'>,
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
-  const page = await api.lists.run({
-    context: req.context,
-    advice: () => 'Ask again.',
-    find: async (cancellation) => {
-      const entry = await entryOf(api.queries, tenant.name, path.id, cancellation);
-      return differencesOf(api, tenant, entry, cursor, cancellation);
-    },
+  const page = await inListTurn(api, req, 'Ask again.', async (cancellation) => {
+    const entry = await entryOf(api.queries, tenant.name, path.id, cancellation);
+    return differencesOf(api, tenant, entry, cursor, cancellation);
   });
-  const next = page.next === undefined ? null : `${requestUrl(req, api.config)}?cursor=${page.next}`;
-  return { body: JSON.stringify({ data: page.differences.map(shown), links: { next } }) };
+  const data = page.differences.map(({ change, id, fields }) => ({ change, id, fields }));
+  return linkedReply(api, { req, query: parameters }, data, page.next);
 }
-
-const shown = ({ change, id, fields }: RecordDifference) => ({ change, id, fields });
 
 /** The entry with this id. @throws NotFoundError */
 async function entryOf(

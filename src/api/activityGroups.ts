@@ -5,12 +5,16 @@
 import type { Counts } from '../domain/activity.js';
 import { MAX_ACTIVITY_ROWS, MAX_LIST_ENTRIES } from '../domain/limits.js';
 import type { ActivityEntry, ActivityPage, ActivityPlace, ActivityQuery } from '../queries/activity.js';
+import { OPERATIONS } from '../queries/operations.js';
 
 /** With the place, id and time of its first event, and the counts of all. */
 export type ActivityGroup = ActivityEntry;
 
 /** Reads a page of entries that pass the filters. */
 export type Activities = (more: Pick<ActivityQuery, 'before' | 'limit'>) => Promise<ActivityPage>;
+
+/** The form of an entry's id. */
+export const ENTRY = /^\d{20}\.\d{1,16}\.\d{1,15}$/;
 
 /** A place as text, which is the id of the entry there: digits of its time, position and revision. */
 export const idOf = ({ at, position, revision }: ActivityPlace): string =>
@@ -24,8 +28,6 @@ export function placeIn(id: string): ActivityPlace {
   const at = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction}Z`;
   return { at, position: Number(position), revision: Number(revision) };
 }
-
-const OPERATIONS: readonly string[] = ['table.batch', 'table.undo', 'table.clean_up'];
 
 export const isOperation = ({ kind }: Pick<ActivityEntry, 'kind'>): boolean => OPERATIONS.includes(kind);
 

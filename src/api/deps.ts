@@ -30,7 +30,6 @@ import type { Refresh } from './directoryRefresh.js';
 import type { Compression } from './jsonAnswer.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { OperatorParts } from './operator/parts.js';
-import type { OrderCounts } from './orderCounts.js';
 import type { TenantUsage } from './tenantUsage.js';
 
 export type ApiConfig = {
@@ -124,7 +123,6 @@ export type Api = ApiDeps & {
   readonly bodies: Turns;
   readonly starts: RequestStarts;
   readonly work: { readonly [kind in WorkKind]: Turns };
-  readonly orderCounts: OrderCounts;
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;

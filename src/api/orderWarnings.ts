@@ -11,10 +11,9 @@ import { approvalWarnings, disabledForApproval, disabledWarning, warningText } f
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
 import { TO_VALIDATE } from '../domain/order/status.js';
-import type { Cancellation } from '../supervision/cancellation.js';
 import type { ApiDeps } from './deps.js';
 import * as json from './openapi/schema.js';
-import { type PageText, textsOf } from './pageRecords.js';
+import type { ShownOrder } from './orderSummaries.js';
 
 const CODES = ['may_be_duplicate', 'no_webhook', 'webhook_disabled'] as const;
 
@@ -26,13 +25,13 @@ type Shown = {
 };
 
 export const exportWarning = json.view<Shown>({
-  code: [json.oneOf(CODES), ({ code }) => code],
-  webhook_id: [json.orNull(json.uuid), ({ webhookId = null }) => webhookId],
-  delivery_id: [
-    { ...json.orNull(json.uuid), description: 'Of may_be_duplicate: the latest earlier export that may have arrived.' },
-    ({ deliveryId = null }) => deliveryId,
-  ],
-  message: [json.text, ({ message }) => message],
+  code: json.oneOf(CODES),
+  webhook_id: json.orNull(json.uuid),
+  delivery_id: {
+    ...json.orNull(json.uuid),
+    description: 'Of may_be_duplicate: the latest earlier export that may have arrived.',
+  },
+  message: json.text,
 });
 
 type Warned = { readonly repeats?: readonly Repeat[]; readonly warnings?: readonly ExportWarning[] };
@@ -40,7 +39,10 @@ type Warned = { readonly repeats?: readonly Repeat[]; readonly warnings?: readon
 const MAY_BE_DUPLICATE =
   'The webhook may have an earlier export of this order. The webhook-id of the new one names it.';
 
-export const shownWarnings = ({ repeats = [], warnings: said = [] }: Warned): readonly object[] => [
+export const shownWarnings = ({
+  repeats = [],
+  warnings: said = [],
+}: Warned): readonly ReturnType<typeof exportWarning.show>[] => [
   ...repeats.map((repeat) => exportWarning.show({ code: 'may_be_duplicate', ...repeat, message: MAY_BE_DUPLICATE })),
   ...said.map((warning) => exportWarning.show({ ...warning, message: warningText(warning) })),
 ];
@@ -54,16 +56,9 @@ export function warningsOf(warned: Warned): { readonly warnings?: readonly objec
 export const warnings: json.JsonSchema = json.listOf(json.ref('ExportWarning'));
 
 const KIND = 'order.approved';
-/** Concurrent lookups for one list. */
-const AT_ONCE = 25;
 
-type Approval = {
-  readonly id: string;
-  /** In the log; absent for an approval that is not in it yet. */
-  readonly position?: number | undefined;
-  readonly repeats?: readonly Repeat[];
-  readonly warnings?: readonly ExportWarning[];
-};
+/** `position` is absent for an approval that is not in the log yet. */
+type Approval = Warned & { readonly id: string; readonly position?: number | undefined };
 
 /** Whether the approval's delivery to the webhook is open; undefined if unknown. */
 type IsOpen = (webhook: Webhook) => Promise<boolean | undefined>;
@@ -98,44 +93,27 @@ export async function orderWarnings(
   return shownWarnings(await warningsNow(tenant, lastApproval, isOpen));
 }
 
-const SUBMITTED = '"processing_status":"submitted"';
-
-/**
- * Adds `warnings` to the submitted orders of a page that have some.
- */
+/** Adds `warnings` to the submitted orders of a page that have some. */
 export async function withWarnings(
   queries: Pick<ApiDeps['queries'], 'orderHistory' | 'deliveries'>,
   tenant: Tenant,
-  page: PageText,
-  cancellation?: Cancellation,
-): Promise<PageText> {
-  const records = textsOf(page);
-  const submitted = records.filter((each) => each.text.includes(SUBMITTED)).map(({ id }) => id);
-  if (submitted.length === 0) return page;
-  const approvals = [...(await queries.orderHistory.approvals(tenant.name, submitted, cancellation))];
-  const shown = new Map<string, readonly object[]>();
+  orders: readonly ShownOrder[],
+): Promise<readonly ShownOrder[]> {
+  const submitted = orders.filter((order) => order.processing_status === 'submitted').map(({ id }) => id);
+  const approvals = await queries.orderHistory.approvals(tenant.name, submitted);
   let lookups = 0;
-  for (let from = 0; from < approvals.length; from += AT_ONCE) {
-    await Promise.all(
-      approvals
-        .slice(from, from + AT_ONCE)
-        .map(async ([orderId, { eventId: id, position, repeats = [], warnings = [] }]) => {
-          const isOpen: IsOpen = async (webhook) => {
-            lookups += 1;
-            if (lookups > MAX_WARNING_LOOKUPS) return undefined;
-            const entry = await queries.deliveries.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
-            return entry && entry.state === 'open';
-          };
-          shown.set(orderId, shownWarnings(await warningsNow(tenant, { id, position, repeats, warnings }, isOpen)));
-        }),
-    );
+  const shown: ShownOrder[] = [];
+  for (const order of orders) {
+    const approval = approvals.get(order.id);
+    const isOpen: IsOpen = async (webhook) => {
+      lookups += 1;
+      if (lookups > MAX_WARNING_LOOKUPS || approval === undefined) return undefined;
+      const id = firstDeliveryId(webhook.id, { id: approval.eventId }, KIND);
+      const entry = await queries.deliveries.delivery(tenant.name, id);
+      return entry && entry.state === 'open';
+    };
+    const warned = approval && (await warningsNow(tenant, { ...approval, id: approval.eventId }, isOpen));
+    shown.push({ ...order, ...warningsOf(warned ?? {}) });
   }
-  return records
-    .map((record) => {
-      const warnings = shown.get(record.id) ?? [];
-      return warnings.length === 0
-        ? record.text
-        : `${record.text.slice(0, -1)},"warnings":${JSON.stringify(warnings)}}`;
-    })
-    .join();
+  return shown;
 }

@@ -2,13 +2,13 @@
  * The route table: every operation of the service. The router and the OpenAPI document are made from it, so they always
  * agree.
  */
-import { clientActivity } from './assets/activity.js';
+import { activity, clientActivity } from './activity.js';
 import { changes } from './assets/changes.js';
 import { compare } from './assets/compare.js';
 import { orderHistory } from './assets/history.js';
 import { ASSETS_PATH, assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
-import { recordHistory } from './assets/recordHistory.js';
+import { recordHistories } from './assets/recordHistory.js';
 import { records } from './assets/records.js';
 import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
@@ -26,11 +26,9 @@ import { operatorProjections } from './operator/projections.js';
 import { operatorQueues } from './operator/queues.js';
 import { authenticateOperator, operatorSessions } from './operator/session.js';
 import { operatorTenants } from './operator/tenants.js';
-import { activity } from './platform/activity.js';
 import { apiClients } from './platform/apiClients.js';
 import { approvals } from './platform/approvals.js';
 import { audit } from './platform/audit.js';
-import { tableSyncs, tableUndos } from './platform/imports.js';
 import { orderQueues } from './platform/orderQueues.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
@@ -93,7 +91,7 @@ export const areas: readonly Area[] = [
       compare,
       orderHistory,
       clientReplay,
-      recordHistory,
+      recordHistories,
       clientActivity,
     ],
   },
@@ -113,10 +111,7 @@ export const areas: readonly Area[] = [
       approvals,
       orderQueues,
       orders,
-      // Before `assets/:id`, which would match a batch.
-      tableSyncs,
-      tables,
-      tableUndos,
+      ...tables,
       apiClients,
       webhooks,
       webhookDeliveries,

@@ -21,7 +21,6 @@ import { errorHandler, unknownPath } from './errors.js';
 import { Compression } from './jsonAnswer.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
-import { OrderCounts } from './orderCounts.js';
 import { openRequest } from './requestContext.js';
 import { optionsOfService } from './routes/methods.js';
 import { type Area, METHODS } from './routes/operation.js';
@@ -46,7 +45,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     bodies: turnsOfBodies(),
     work: turnsOfWork(),
     starts: new RequestStarts(),
-    orderCounts: new OrderCounts(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),

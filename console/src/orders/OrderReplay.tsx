@@ -45,7 +45,7 @@ export function OrderReplay() {
             {pages
               .flatMap(({ data }) => data)
               .map((step) => (
-                <ReplayStep key={`${step.id} ${step.is_continued}`} step={step} />
+                <ReplayStep key={step.id} step={step} />
               ))}
           </Timeline>
         )}

@@ -18,11 +18,10 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Reply, Resource } from '../routes/operation.js';
-import { isReferenceData } from '../routes/operation.js';
+import { isReferenceData, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
+import { envelope, fromCursor, inListTurn, queryHash, toCursor } from './pages.js';
 
 const changesQuery = z.strictObject({
   after: z
@@ -81,13 +80,8 @@ const gone = (): HttpError =>
   );
 
 /** Records are JSON text already. */
-const changeTexts = ({ changed }: ChangesPage, { fields }: AssetType): string =>
-  changed
-    .map(({ id, row }) => {
-      const record = row === undefined ? null : rowText(row, fields);
-      return `{"id":"${id}","deleted":${row === undefined},"record":${record}}`;
-    })
-    .join();
+const changeText = ({ id, row }: ChangesPage['changed'][number], { fields }: AssetType): string =>
+  `{"id":"${id}","deleted":${row === undefined},"record":${row === undefined ? null : rowText(row, fields)}}`;
 
 export const changes: Resource = {
   tag: 'assets',
@@ -143,17 +137,14 @@ export const changes: Resource = {
         const space = { tenant, space: name };
         const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
         if (after !== '' && from === undefined) throw gone();
-        const find = async (cancellation: Cancellation) => {
+        return inListTurn(api, req, 'Ask again.', async (cancellation) => {
           const page = from && (await changesAfter(api.rows, space, from, cancellation));
           const next = page?.next ?? ([await changedAt(api.rows, space, cancellation), null] as const);
           const cursor = await cursorOf(api, space, next, mark, cancellation);
-          return { page: page ?? { changed: [], next, hasMore: false }, cursor };
-        };
-        const advice = () => 'Ask again.';
-        const { page, cursor } = await api.lists.run({ context: req.context, advice, find });
-        const data = changeTexts(page, assetType);
-        const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
-        return { body: envelope(data, links, { next_cursor: cursor, has_more: page.hasMore }) };
+          const data = (page?.changed ?? []).map((each) => changeText(each, assetType)).join();
+          const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
+          return { body: envelope(data, links, { next_cursor: cursor, has_more: page?.hasMore ?? false }) };
+        });
       },
     },
   },

@@ -2,20 +2,18 @@
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_COMPARED, MAX_PAGE_BYTES } from '../../domain/limits.js';
 import type { RowReads } from '../../ports/rowStore.js';
-import { type Comparison, comparisonOf, DIFFERENCE_KINDS, type DifferenceKind } from '../../queries/past.js';
-import type { RecordJson } from '../../queries/rowText.js';
+import { type Comparison, comparisonOf, DIFFERENCE_KINDS } from '../../queries/past.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Reply, Resource } from '../routes/operation.js';
+import type { Reply, Resource, TableCall } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { momentIn, type Past, pastOf, pastTypeOf, recordsAt } from './moments.js';
-import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
+import { envelope, fromCursor, inListTurn, nextCursor, queryHash, toCursor } from './pages.js';
 
 const moment = (which: string) =>
   z.string().min(1, 'must not be empty.').describe(`The ${which} moment: a time (ISO 8601), or a position of the log.`);
@@ -28,43 +26,18 @@ const compareQuery = z.strictObject({
 
 const place = z.tuple([z.int().min(0)]);
 
-type Entry = {
-  readonly id: string;
-  readonly kind: DifferenceKind;
-  readonly before: RecordJson;
-  readonly after: RecordJson;
-};
-
-/** Documentation of a comparison, for clients and users. */
-export const comparisonPage = {
-  work: 'costly',
-  summary: 'What differs between two moments',
-  description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
-  query: parametersIn(compareQuery).map((parameter) =>
-    parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
-  ),
-} as const;
-
-/** @param record of the table */
-export const comparisonAnswer = (record: json.JsonSchema): json.ResponseObject =>
-  json.answer(
-    'A page of differences.',
-    json.closedObject({
-      data: {
-        ...json.listOf(
-          json.closedObject({
-            id: json.uuid,
-            change: json.oneOf(DIFFERENCE_KINDS),
-            before: { ...json.orNull(record), description: 'null: it was created since.' },
-            after: { ...json.orNull(record), description: 'null: it was deleted since.' },
-          }),
-        ),
-        maxItems: MAX_COMPARED,
-      },
-      links: json.ref('CursorLinks'),
-      meta: json.ref('ComparisonMeta'),
-    }),
-  );
+const recordOrNull = json.orNull(json.ref('AnyRecord'));
+const difference = json.closedObject({
+  id: json.uuid,
+  change: json.oneOf(DIFFERENCE_KINDS),
+  before: { ...recordOrNull, description: 'null: it was created since.' },
+  after: { ...recordOrNull, description: 'null: it was deleted since.' },
+});
+const comparisonPage = json.closedObject({
+  data: { ...json.listOf(difference), maxItems: MAX_COMPARED },
+  links: json.ref('CursorLinks'),
+  meta: json.ref('ComparisonMeta'),
+});
 
 async function pastAt(api: Api, req: Request, name: string, query: URLSearchParams): Promise<Past> {
   const moment = momentIn(query, name);
@@ -73,12 +46,7 @@ async function pastAt(api: Api, req: Request, name: string, query: URLSearchPara
 }
 
 /** @throws HttpError 400, 404 */
-export async function compareReply(
-  api: Api,
-  req: Request,
-  { name }: AssetType,
-  query: URLSearchParams,
-): Promise<Reply> {
+async function compareReply(api: Api, { req, assetType: { name }, query }: TableCall): Promise<Reply> {
   const { cursor } = parseQuery(compareQuery, query);
   const from = await pastAt(api, req, 'from', query);
   const to = await pastAt(api, req, 'to', query);
@@ -87,19 +55,15 @@ export async function compareReply(
   const tenant = to.tenant.name;
   const mark = queryHash('compare', tenant, name, from.position, to.position);
   const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
-  return api.lists.run({
-    context: req.context,
-    advice: () => 'Compare two moments with less between them.',
-    find: async (cancellation) => {
-      const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
-      const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_COMPARED));
-      const end = behind + entries.length;
-      const next = end < differences.length ? toCursor(mark, [end]) : null;
-      const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
-      const links = { next: next === null ? null : `${url}&cursor=${next}` };
-      const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
-      return { body: envelope(entryTexts(entries), links, meta) };
-    },
+  return inListTurn(api, req, 'Compare two moments with less between them.', async (cancellation) => {
+    const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
+    const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_COMPARED));
+    const end = behind + entries.length;
+    const next = end < differences.length ? toCursor(mark, [end]) : null;
+    const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
+    const links = { next: next === null ? null : `${url}&cursor=${next}` };
+    const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
+    return { body: envelope(entries.join(), links, meta) };
   });
 }
 
@@ -126,36 +90,30 @@ async function comparison(
   return compared;
 }
 
-/** As many as fit into a page, at least one. */
+/** JSON texts of as many as fit into a page, at least one. */
 async function entriesOf(
   api: Api,
   table: string,
   [from, to]: readonly [Past, Past],
   differences: Comparison['differences'],
-): Promise<readonly Entry[]> {
+): Promise<readonly string[]> {
   if (differences.length === 0) return [];
   const ids = differences.map(([id]) => id);
   const named = { tenant: to.tenant.name, table };
   const [old, now] = await Promise.all([from, to].map((past) => recordsAt(api, past).byIds(named, ids)));
-  const entries: Entry[] = [];
+  const entries: string[] = [];
   let size = 0;
   for (const [at, [id, kind]] of differences.entries()) {
     const [one, other] = [old?.[at], now?.[at]];
     // Beyond what fits into the answer of one moment.
     if (one === undefined || other === undefined) break;
-    const entry = { id, kind, before: one ?? 'null', after: other ?? 'null' };
-    size += entry.before.length + entry.after.length;
+    const entry = `{"id":"${id}","change":"${kind}","before":${one},"after":${other}}`;
+    size += entry.length;
     if (entries.length > 0 && size > MAX_PAGE_BYTES) break;
     entries.push(entry);
   }
   return entries;
 }
-
-/** Records are JSON text already. */
-const entryTexts = (entries: readonly Entry[]): string =>
-  entries
-    .map(({ id, kind, before, after }) => `{"id":"${id}","change":"${kind}","before":${before},"after":${after}}`)
-    .join();
 
 export const compare: Resource = {
   tag: 'assets',
@@ -166,16 +124,21 @@ export const compare: Resource = {
       created: json.count,
       changed: json.count,
       deleted: json.count,
-      next_cursor: { ...json.nullableText, description: 'null: there are no more.' },
+      next_cursor: nextCursor,
     }),
   },
   operations: {
     'GET /:table/compare': {
       id: 'compareMoments',
-      ...comparisonPage,
       allow: 'read',
-      answer: comparisonAnswer(json.ref('AnyRecord')),
-      handle: (api, { req, assetType, query }) => compareReply(api, req, assetType, query),
+      work: 'costly',
+      summary: 'What differs between two moments',
+      description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
+      query: parametersIn(compareQuery).map((parameter) =>
+        parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
+      ),
+      answer: json.answer('A page of differences.', comparisonPage),
+      handle: compareReply,
     },
   },
 };

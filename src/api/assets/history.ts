@@ -1,38 +1,33 @@
 /** The history of an order, for clients and for users. */
-import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
 import type { StoredHistoryEntry } from '../../queries/orderHistory.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
-import type { AnswerBody } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
 import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
-import type { Resource } from '../routes/operation.js';
-import { RECORD_ID } from '../routes/operation.js';
+import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
-import { collectionEnvelope } from './pages.js';
+import { collectionEnvelope, inListTurn } from './pages.js';
 import { unknownRecord } from './records.js';
 
 type ShownEntry = Omit<StoredHistoryEntry, 'actor'> & { readonly actor: ShownActor };
-
-const fieldChange = json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} });
 
 /** Without the changes, which are JSON text already. */
 export const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
   occurred_at: [json.timestamp, ({ at }) => at],
-  actor: [json.ref('Actor'), ({ actor }) => actor],
-  status_from: [json.nullableText, ({ statusFrom }) => statusFrom],
-  status_to: [json.text, ({ statusTo }) => statusTo],
-  reasons: [json.listOf(json.text), ({ reasons }) => reasons],
+  actor: json.ref('Actor'),
+  status_from: json.nullableText,
+  status_to: json.text,
+  reasons: json.listOf(json.text),
   warnings: [warnings, shownWarnings],
-  revision: [json.count, ({ revision }) => revision],
-  position: [json.count, ({ position }) => position],
-  correlation_id: [json.text, ({ correlationId }) => correlationId],
-  causation_id: [json.text, ({ causationId }) => causationId],
+  revision: json.count,
+  position: json.count,
+  correlation_id: json.text,
+  causation_id: json.text,
 });
 
 const entryText = (entry: ShownEntry): string =>
@@ -47,26 +42,25 @@ export const historyList = {
   answer: json.answer('A page of events, oldest first.', json.ref('OrderHistory')),
 } as const;
 
-/** A page of the history as JSON text; undefined if the tenant has no such order. */
-export async function historyPage(
-  { commands, queries, lists, config }: Api,
-  req: Request,
-  order: { readonly tenant: string; readonly id: string },
-  query: URLSearchParams,
-): Promise<AnswerBody | undefined> {
+/** A page of the order's history. @param unknown is thrown if the tenant has no such order */
+export async function historyReply(
+  api: Api,
+  { req, query }: Pick<Call, 'req' | 'query'>,
+  id: string,
+  unknown: Error,
+): Promise<Reply> {
   const { page, perPage } = parsePaging(query);
-  const { entries, total, ...place } = await lists.run({
-    context: req.context,
-    advice: () => 'Ask for fewer entries with perPage.',
-    find: (cancellation) => queries.orderHistory.page(order.tenant, order.id, { page, perPage }, cancellation),
-  });
-  if (total === 0) return undefined;
+  const { tenant, deadline } = req.context;
+  const found = await inListTurn(api, req, 'Ask for fewer entries with perPage.', (cancellation) =>
+    api.queries.orderHistory.page(tenant.name, id, { page, perPage }, cancellation),
+  );
+  const { entries, total, ...place } = found;
+  if (total === 0) throw unknown;
   const actors = entries.map(({ actor }) => actor);
-  const { deadline } = req.context;
-  const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors, deadline);
+  const shown = await actorsShown(api.commands, tenantOf(api.commands, tenant.name), actors, deadline);
   const records = entries.map((entry) => entryText({ ...entry, actor: shown(entry.actor) })).join();
-  const list = { page, perPage, kept: [], url: requestUrl(req, config), total };
-  return collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } });
+  const list = { page, perPage, kept: [], url: requestUrl(req, api.config), total };
+  return { body: collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } }) };
 }
 
 export const orderHistory: Resource = {
@@ -79,7 +73,7 @@ export const orderHistory: Resource = {
       ...historyEntry.properties,
       changes: json.listOf(json.ref('FieldChange')),
     }),
-    FieldChange: fieldChange,
+    FieldChange: json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} }),
     ExportWarning: exportWarning.schema,
   },
   operations: {
@@ -92,11 +86,9 @@ export const orderHistory: Resource = {
       isOffered: ({ role }) => role === 'order',
       // Other records have one of another form (recordHistory.ts).
       elsewhere: 405,
-      async handle(api, { req, caller, assetType, path, query }) {
-        const order = { tenant: caller.tenant, id: path.id.toLowerCase() };
-        const body = await historyPage(api, req, order, query);
-        if (body === undefined) throw unknownRecord(assetType, order.id);
-        return { body };
+      handle: (api, call) => {
+        const id = call.path.id.toLowerCase();
+        return historyReply(api, call, id, unknownRecord(call.assetType, id));
       },
     },
   },

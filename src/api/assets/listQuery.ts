@@ -1,5 +1,7 @@
-/** Parses the query of a list (spec §4.3): page, perPage, filter[…], sort. */
+/** Parses the query of a list (spec §4.3): page, perPage, filter[…], sort; and what lists without pages have in common. */
+import { z } from 'zod';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUE_LENGTH, MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
@@ -87,7 +89,7 @@ export type Paging = { readonly page: number; readonly perPage: number };
 export type ListQuery = Paging & {
   readonly query: RecordQuery;
   /** Filters and sort as they came, for links to other pages. */
-  readonly kept: readonly [name: string, value: string][];
+  readonly kept: [name: string, value: string][];
 };
 
 /** @throws HttpError 400 for a `page` that is not a positive integer */
@@ -128,6 +130,51 @@ export function parseTableQuery(assetType: AssetType, parameters: URLSearchParam
   const filters = [...list.query.filters, { kind: 'any' as const, anyOf: textIn(fields, text) }];
   return { ...list, query: { ...list.query, filters }, kept: [['search', text], ...list.kept] };
 }
+
+/** Entries on a page of a list without page numbers. @throws HttpError 400 when it is parsed */
+export const limitOf = (most: number, byDefault = DEFAULT_PAGE_SIZE) =>
+  z
+    .preprocess((text) => (/^\d{1,6}$/.test(String(text)) ? Number(text) : text), z.int().min(1).max(most))
+    .catch(() => {
+      throw badRequest(`limit must be 1 to ${most}.`);
+    })
+    .default(byDefault)
+    .meta({ type: 'integer', minimum: 1, maximum: most, default: byDefault, description: 'Entries on a page.' });
+
+/** A cursor of such a list. */
+export const cursorLike = (form: RegExp) =>
+  z
+    .string()
+    .regex(form, 'must be that of a link to the next page.')
+    .optional()
+    .describe('That of a link to the next page.');
+
+/** A number of the last entry, before which the next page begins. */
+export const revisionCursor = cursorLike(/^\d{1,15}$/);
+
+/** An exact value, such as an id or a name. */
+export const exactText = (description: string) =>
+  z
+    .string()
+    .min(1, 'must not be empty.')
+    .max(MAX_FILTER_VALUE_LENGTH, `must have at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
+    .optional()
+    .describe(description);
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** A time, or a day to which this time of day is added. UTC if no zone is given. */
+const timeOf = (timeOfDay: string, description: string) =>
+  z
+    .preprocess((text) => (typeof text === 'string' && DAY.test(text) ? `${text}${timeOfDay}` : text), dateTime)
+    .optional()
+    .meta({ format: 'date-time', description });
+
+/** The parameters `from` and `to`, both inclusive. */
+export const period = {
+  from: timeOf('T00:00:00Z', 'At this time or later; a date is its beginning.'),
+  to: timeOf('T23:59:59.999999Z', 'At this time or before; a date is its end.'),
+};
 
 /** Advice for a list that takes too long. */
 export function narrowing(

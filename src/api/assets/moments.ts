@@ -1,17 +1,18 @@
 /** Reads of an earlier moment: `at=` names it, by a time or by a position of the log. */
 import type { Request } from 'express';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { tenantEnd } from '../../commands/catchUp.js';
 import { streamPages } from '../../commands/streamPages.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { tenantStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import { evolveTenantIn } from '../../projections/directory/evolveTenant.js';
 import { positionAt } from '../../queries/activity.js';
 import { RecordQueries } from '../../queries/records.js';
+import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { badRequest, notFound, unavailable } from '../errors.js';
 import type { QueryParameter, Reply } from '../routes/operation.js';
@@ -68,29 +69,29 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
   });
 }
 
-/** Tenants by log, name and position: a page of a list asks for the same one as the page before. */
-const pastTenants = new WeakMap<EventStore, LRUCache<string, Tenant>>();
-
 /** Undefined before it was created. */
 async function tenantAt(
   { commands: { eventStore } }: Api,
   { context: { tenant, deadline } }: Request,
   position: Position,
 ): Promise<Tenant | undefined> {
-  const kept = pastTenants.get(eventStore) ?? new LRUCache<string, Tenant>({ max: 100 });
-  pastTenants.set(eventStore, kept);
-  const key = `${tenant.name} ${position}`;
-  const known = kept.get(key);
-  if (known !== undefined) return known;
   const tenants = new Map<string, Tenant | undefined>();
   const writable = copiedOnce();
   for await (const events of streamPages(eventStore, tenantStream(tenant.name), { cancellation: deadline })) {
     for (const event of events) if (event.position <= position) evolveTenantIn(tenants, event, writable);
     if ((events.at(-1)?.position ?? 0) > position) break;
   }
-  const [then] = tenants.values();
-  if (then !== undefined) kept.set(key, then);
-  return then;
+  return [...tenants.values()][0];
+}
+
+/** How long a page waits for what is in the log already, in milliseconds. */
+const UNTIL_SHOWN_MS = 500;
+
+/** While the log is away a page has what was read from it before. */
+export async function untilShown({ commands, progress }: Api, tenant: string): Promise<void> {
+  const shown = async () => progress.waitFor(tenant, await tenantEnd(commands, tenant), UNTIL_SHOWN_MS);
+  // What the rows' engine throws, the reading of the page throws again.
+  await withTimeout(UNTIL_SHOWN_MS, 'The log did not answer in time.', shown()).catch(() => undefined);
 }
 
 /** The table's fields at that moment. @throws HttpError 404 if there was no such table yet */

@@ -4,9 +4,7 @@ import { type Caller, NotSupportedError } from '../../commands/context.js';
 import { once } from '../../commands/idempotency.js';
 import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import {
-  MAX_FILTER_VALUE_LENGTH,
   MAX_OPERATION_EVENTS,
   MAX_OPERATIONS,
   MAX_SHORT_TEXT,
@@ -20,7 +18,6 @@ import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import type { RequestContext } from '../requestContext.js';
 import {
   dataReply,
   isReferenceData,
@@ -30,43 +27,31 @@ import {
   type TableCall,
 } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { requestUrl } from '../tenantHost.js';
-import { period } from '../timeQuery.js';
+import { exactText, period, revisionCursor } from './listQuery.js';
+import { linkedReply } from './pages.js';
 
 type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };
 
 const operationView = json.view<ShownOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
-  kind: [json.oneOf(OPERATION_KINDS), ({ kind }) => kind],
-  at: [json.timestamp, ({ at }) => at],
-  actor: [json.ref('Actor'), ({ actor }) => actor],
-  batch_ids: [json.listOf(json.text), ({ batchIds }) => batchIds],
-  created: [json.count, ({ created }) => created],
-  updated: [json.count, ({ updated }) => updated],
-  seen: [{ ...json.count, description: 'Unchanged records, sent again with another batch_id.' }, ({ seen }) => seen],
-  deleted: [json.count, ({ deleted }) => deleted],
+  kind: json.oneOf(OPERATION_KINDS),
+  at: json.timestamp,
+  actor: json.ref('Actor'),
+  batch_ids: json.listOf(json.text),
+  created: json.count,
+  updated: json.count,
+  seen: { ...json.count, description: 'Unchanged records, sent again with another batch_id.' },
+  deleted: json.count,
   undoes: [
     { ...json.nullableText, description: 'Of an undo: the batch or the clean-up.' },
-    ({ undoes }) => (undoes === undefined ? null : String(undoes)),
+    ({ undoes }) => undoes?.toString() ?? null,
   ],
 });
-
-/** A number of the last entry, before which the next page begins. */
-export const revisionCursor = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
-  .optional()
-  .describe('That of a link to the next page.');
 
 const operationsQuery = z.strictObject({
   cursor: revisionCursor,
   ...period,
-  actor: z
-    .string()
-    .min(1, 'must not be empty.')
-    .max(MAX_FILTER_VALUE_LENGTH, `must have at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
-    .optional()
-    .describe('By this client, user or operator: the id or the whole name.'),
+  actor: exactText('By this client, user or operator: the id or the whole name.'),
   kind: z
     .enum(OPERATION_KINDS, `must be one of ${OPERATION_KINDS.join(', ')}.`)
     .optional()
@@ -161,44 +146,35 @@ function undoReply(undone: UndoResult, dryRun: boolean): Reply {
   return dataReply(result, { written: position, isReplayed });
 }
 
-/** Handles an undo of the path's operation or sync: as a dry run, once for an Idempotency-Key, or plainly. */
-export const undoHandler =
-  (undo: typeof undoOperation) =>
-  async ({ commands }: Api, { req, caller, assetType, path, query, body }: TableCall): Promise<Reply> => {
-    const dryRun = isDryRun(query);
-    const key = keyOfChange(req, dryRun);
-    const options = { dryRun, hasLeft: disconnection(req.context) };
-    const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
-    const request = { table: assetType.name, key, body: ['undo', path.id, body ?? {}] };
-    return undoReply(await once(commands, caller, request, run, undoneBefore), dryRun);
-  };
-
-/** @returns a function that says whether the client has disconnected */
-function disconnection(context: Pick<RequestContext, 'atEnd'>): () => boolean {
-  let hasLeft = false;
-  context.atEnd(() => {
-    hasLeft = true;
-  });
-  return () => hasLeft;
-}
-
-/** Documentation of a list of operations, for clients and users. */
-export const operationsList = {
-  summary: 'Batches, clean-ups and undos, the newest first',
-  description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
-  query: parametersIn(operationsQuery),
-  answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
-  work: 'costly',
-} as const;
+/** An undo of the path's operation or sync: as a dry run, once for an Idempotency-Key, or plainly. */
+export const undoing = (undo: typeof undoOperation, schema: z.ZodType, after: string) =>
+  ({
+    work: 'costly',
+    query: [DRY_RUN],
+    body: { ...json.bodyOf(schema, { after }), optional: true },
+    answer: json.one('UndoResult', 'Undone, except for the reported records.'),
+    honours: ['idempotency-key'],
+    errors: [409],
+    allow: 'write:reference_data',
+    isOffered: isReferenceData,
+    async handle({ commands }: Api, { req, caller, assetType, path, query, body }: TableCall): Promise<Reply> {
+      const dryRun = isDryRun(query);
+      const key = keyOfChange(req, dryRun);
+      let isGone = false;
+      req.context.atEnd(() => {
+        isGone = true;
+      });
+      const options = { dryRun, hasLeft: () => isGone };
+      const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
+      const request = { table: assetType.name, key, body: ['undo', path.id, body ?? {}] };
+      return undoReply(await once(commands, caller, request, run, undoneBefore), dryRun);
+    },
+  }) as const;
 
 /** @throws HttpError 400; NotSupportedError */
-export async function operationsReply(
-  { commands, rows }: Api,
-  url: string,
-  caller: Caller,
-  { name: table, supportingData }: AssetType,
-  query: URLSearchParams,
-): Promise<Reply> {
+async function operationsReply(api: Api, { req, caller, assetType, query }: TableCall): Promise<Reply> {
+  const { commands, rows } = api;
+  const { name: table, supportingData } = assetType;
   if (!supportingData) {
     throw new NotSupportedError(
       `${table} is Master Data: it has no batches and no clean-ups.`,
@@ -216,29 +192,12 @@ export async function operationsReply(
   const actors = page.operations.map((operation) => operation.actor);
   const shown = await actorsShown(commands, tenant, actors, deadline);
   const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));
-  const filters = [...query].filter(([parameter]) => parameter !== 'cursor');
-  const next =
-    page.next === undefined ? null : `${url}?${new URLSearchParams([['cursor', String(page.next)], ...filters])}`;
-  return { body: JSON.stringify({ data, links: { next } }) };
+  return linkedReply(api, { req, query }, data, page.next);
 }
-
-export const undoingOperation = {
-  work: 'costly',
-  summary: 'Undo a clean-up or a batch',
-  description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
-  query: [DRY_RUN],
-  body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
-  answer: json.one('UndoResult', 'Undone, except for the reported records.'),
-  honours: ['idempotency-key'],
-  errors: [409],
-  handle: undoHandler(undoOperation),
-} as const;
-
-export const OPERATION_ID = { ...pathText('operation_id'), example: '1042' };
 
 export const operations: Resource = {
   tag: 'assets',
-  pathParameters: { id: OPERATION_ID },
+  pathParameters: { id: { ...pathText('operation_id'), example: '1042' } },
   schemas: {
     TableOperation: operationView.schema,
     ...undoSchemas,
@@ -246,17 +205,20 @@ export const operations: Resource = {
   operations: {
     'GET /:table/operations': {
       id: 'listOperations',
-      ...operationsList,
+      summary: 'Batches, clean-ups and undos, the newest first',
+      description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
+      query: parametersIn(operationsQuery),
+      answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
+      work: 'costly',
       allow: 'read',
       isOffered: isReferenceData,
-      handle: (api, { req, caller, assetType, query }) =>
-        operationsReply(api, requestUrl(req, api.config), caller, assetType, query),
+      handle: operationsReply,
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperation',
-      ...undoingOperation,
-      allow: 'write:reference_data',
-      isOffered: isReferenceData,
+      ...undoing(undoOperation, undoBody, '0198c1f2-0000-7000-8000-000000000001'),
+      summary: 'Undo a clean-up or a batch',
+      description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
     },
   },
 };

@@ -3,90 +3,28 @@
  * order of creation and stay consistent at any depth while others write. They hold their whole state, so no process stores
  * them, and begin with a hash of the query they belong to, so that they cannot be used with another one.
  */
+import type { Request } from 'express';
 import { z } from 'zod';
 import { tagOf } from '../../commands/preconditions.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { RecordView } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { Filter } from '../../queries/conditions.js';
-import type { ListBehind, RecordsBehind } from '../../queries/records.js';
+import type { ListBehind, RecordsBehind, TableRef } from '../../queries/records.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
-import type { AnswerBody } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
-import type { PageText } from '../pageRecords.js';
-import type { QueryParameter } from '../routes/operation.js';
+import type { Call, QueryParameter, Reply } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
 import type { ListQuery, Paging } from './listQuery.js';
 
 const pageLinks = { first: json.link, last: json.link, prev: json.orNull(json.link), next: json.orNull(json.link) };
-const pageMeta = {
-  current_page: json.count,
-  from: json.count,
-  to: json.count,
-  per_page: json.count,
-  last_page: json.count,
-  total: json.count,
-};
-const nextCursor = { ...json.nullableText, description: 'null: there are no more.' };
+const counts = ['current_page', 'from', 'to', 'per_page', 'last_page', 'total'];
+const pageMeta = Object.fromEntries(counts.map((name) => [name, json.count]));
+export const nextCursor = { ...json.nullableText, description: 'null: there are no more.' };
 
 export const pageSchemas: json.Schemas = {
   PageLinks: json.closedObject(pageLinks),
   PageMeta: json.closedObject(pageMeta),
-};
-
-type PageOf = Paging & {
-  /** The list's URL without its query, as the client used it. */
-  readonly url: string;
-  /** Parameters that links repeat. */
-  readonly kept: ListQuery['kept'];
-  /** Number of records on all pages. */
-  readonly total: number;
-  /** Where the page is, if pages may have fewer than `perPage` records. */
-  readonly place?: { readonly before: number; readonly count: number; readonly pages: number };
-};
-
-export function envelope(records: PageText, links: object, meta: object): AnswerBody {
-  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
-  if (typeof records === 'string') return `{"data":[${records}${rest}`;
-  return Buffer.concat([Buffer.from('{"data":['), records, Buffer.from(rest)]);
-}
-
-/** A page of a list. */
-export function collectionEnvelope(records: PageText, list: PageOf): AnswerBody {
-  const { page, perPage, total, place = placeOf(list) } = list;
-  const lastPage = Math.max(1, place.pages);
-  const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
-  const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
-  const links = {
-    first: linkTo(1),
-    last: linkTo(lastPage),
-    prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
-    next: page < lastPage ? linkTo(page + 1) : null,
-  };
-  const { before, count } = place;
-  const meta = {
-    current_page: page,
-    from: count === 0 ? 0 : before + 1,
-    to: count === 0 ? 0 : before + count,
-    per_page: perPage,
-    last_page: lastPage,
-    total,
-  };
-  return envelope(records, links, meta);
-}
-
-function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']> {
-  const before = (page - 1) * perPage;
-  return { before, count: Math.max(0, Math.min(perPage, total - before)), pages: Math.ceil(total / perPage) };
-}
-
-export const CURSOR: QueryParameter = {
-  component: 'Cursor',
-  name: 'cursor',
-  description:
-    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that exists all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
-  schema: { type: 'string' },
-};
-
-export const exportSchemas: json.Schemas = {
   CursorLinks: json.closedObject({ next: json.orNull(json.link) }),
   // One type each, as a program in a typed language reads meta.total of it.
   ListLinks: { ...json.closedObject(pageLinks), required: ['next'], description: 'With cursor there is next alone.' },
@@ -101,22 +39,107 @@ export const exportSchemas: json.Schemas = {
 export const pageOrExport = (record: json.JsonSchema): json.JsonSchema =>
   json.closedObject({ data: json.listOf(record), links: json.ref('ListLinks'), meta: json.ref('ListMeta') });
 
-const creationKey = z.tuple([z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/), z.uuid()]);
+/** The records of a page that a query has made as one text. */
+export const recordsIn = (page: string): readonly RecordView[] => JSON.parse(`[${page}]`);
 
-type ExportQuery = {
-  readonly query: ListBehind;
-  readonly mark: string;
+/** @param records JSON texts joined by commas */
+export const envelope = (records: string, links: object, meta: object): string =>
+  `{"data":[${records}],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+
+type PageOf = Paging & {
+  /** The list's URL without its query, as the client used it. */
+  readonly url: string;
+  /** Parameters that links repeat. */
+  readonly kept: ListQuery['kept'];
+  /** Number of records on all pages. */
+  readonly total: number;
+  /** Where the page is, if pages may have fewer than `perPage` records. */
+  readonly place?: { readonly before: number; readonly count: number; readonly pages: number };
 };
+
+/** A page of a list, by number. */
+export function collectionEnvelope(records: string, list: PageOf): string {
+  const { page, perPage, total, place = placeOf(list) } = list;
+  const lastPage = Math.max(1, place.pages);
+  const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
+  const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
+  const links = {
+    first: linkTo(1),
+    last: linkTo(lastPage),
+    prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
+    next: page < lastPage ? linkTo(page + 1) : null,
+  };
+  const { before, count } = place;
+  const [from, to] = count === 0 ? [0, 0] : [before + 1, before + count];
+  return envelope(records, links, { current_page: page, from, to, per_page: perPage, last_page: lastPage, total });
+}
+
+function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']> {
+  const before = (page - 1) * perPage;
+  return { before, count: Math.max(0, Math.min(perPage, total - before)), pages: Math.ceil(total / perPage) };
+}
+
+type Asked = Pick<Call, 'req' | 'query'>;
+
+/** The link to the same list behind a cursor; null without one. */
+export function nextLink(api: Api, { req, query }: Asked, cursor: string | number | undefined): string | null {
+  if (cursor === undefined) return null;
+  const next = new URLSearchParams(query);
+  next.set('cursor', String(cursor));
+  return `${requestUrl(req, api.config)}?${next}`;
+}
+
+/** A page of a list whose pages are linked one to the next. */
+export const linkedReply = (
+  api: Api,
+  asked: Asked,
+  data: readonly unknown[],
+  cursor: string | number | undefined,
+): Reply => ({ body: JSON.stringify({ data, links: { next: nextLink(api, asked, cursor) } }) });
+
+/** The answer to a CSV page, with the Link (RFC 8288) to the next one. */
+export const csvAnswer = (description: string, next: string): json.ResponseObject => ({
+  description,
+  headers: { Link: { description: next, schema: json.text } },
+  content: { 'text/csv': { schema: json.text } },
+});
+
+export const csvReply = (name: string, body: string, next: string | null): Reply => ({
+  body,
+  headers: {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': `attachment; filename="${name}.csv"`,
+    ...(next !== null && { Link: `<${next}>; rel="next"` }),
+  },
+});
+
+/** Finds in a turn of the tenant's lists. @param advice what to ask for instead, if it takes too long */
+export const inListTurn = <Found>(
+  { lists }: Pick<Api, 'lists'>,
+  { context }: Request,
+  advice: string | (() => string),
+  find: (cancellation: Cancellation) => Promise<Found>,
+): Promise<Found> => lists.run({ context, advice: typeof advice === 'string' ? () => advice : advice, find });
+
+export const CURSOR: QueryParameter = {
+  component: 'Cursor',
+  name: 'cursor',
+  description:
+    'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that exists all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',
+  schema: { type: 'string' },
+};
+
+const creationKey = z.tuple([z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/), z.uuid()]);
 
 /**
  * @param table with a position if the list is of an earlier moment
  * @throws HttpError 400 for a cursor of another list, or a sort order that is not stable
  */
-export function parseExportQuery(
-  table: { readonly tenant: string; readonly assetType: AssetType; readonly position?: Position | undefined },
+export function parseCursor(
+  { tenant, table, position }: TableRef & { readonly position?: Position | undefined },
   { perPage, query: { filters, sort } }: Pick<ListQuery, 'perPage' | 'query'>,
   parameters: URLSearchParams,
-): ExportQuery {
+): { readonly behind: ListBehind; readonly mark: string } {
   const text = parameters.get('cursor') ?? '';
   if (parameters.has('page')) throw badRequest('cursor and page exclude each other.');
   const [{ field, direction } = { field: 'created_at', direction: 'asc' as const }, ...others] = sort;
@@ -125,32 +148,30 @@ export function parseExportQuery(
       'With cursor a list can only be sorted by created_at or -created_at: in any other order a record that changes meanwhile could be missing, or come twice.',
     );
   }
-  const mark = queryHash(
-    'list',
-    table.tenant,
-    table.assetType.name,
-    direction,
-    inOneOrder(filters),
-    ...(table.position === undefined ? [] : [table.position]),
-  );
-  const key = text === '' ? undefined : fromCursor('cursor', text, mark, creationKey);
-  const behind = key === undefined ? undefined : { createdAt: key[0], id: key[1] };
-  return { query: { filters, direction, behind, limit: perPage }, mark };
+  const inOneOrder = filters.map((filter) => JSON.stringify(filter)).sort();
+  const at = position === undefined ? [] : [position];
+  const mark = queryHash('list', tenant, table, direction, inOneOrder, ...at);
+  const [createdAt, id] = text === '' ? [] : fromCursor('cursor', text, mark, creationKey);
+  const behind = createdAt === undefined || id === undefined ? undefined : { createdAt, id };
+  return { behind: { filters, direction, behind, limit: perPage }, mark };
 }
 
-const inOneOrder = (filters: readonly Filter[]): readonly string[] =>
-  filters.map((filter) => JSON.stringify(filter)).sort();
-
-export function exportEnvelope(
-  { records, next }: RecordsBehind,
+/** The cursor behind a page, and the link with it; null on the last. */
+export function behindPage(
+  { next }: RecordsBehind,
   mark: string,
   { url, perPage, kept }: Pick<ListQuery, 'perPage' | 'kept'> & { readonly url: string },
-): AnswerBody {
-  const cursor = next === undefined ? null : toCursor(mark, [next.createdAt, next.id]);
-  const linkTo = (to: string): string =>
-    `${url}?${new URLSearchParams([['cursor', to], ['perPage', String(perPage)], ...kept])}`;
-  const links = { next: cursor === null ? null : linkTo(cursor) };
-  return envelope(records, links, { per_page: perPage, next_cursor: cursor });
+) {
+  if (next === undefined) return { cursor: null, link: null };
+  const cursor = toCursor(mark, [next.createdAt, next.id]);
+  const query = new URLSearchParams([['cursor', cursor], ['perPage', String(perPage)], ...kept]);
+  return { cursor, link: `${url}?${query}` };
+}
+
+/** A page of a list, by cursor. */
+export function cursorReply(found: RecordsBehind, mark: string, list: Parameters<typeof behindPage>[2]): string {
+  const { cursor, link } = behindPage(found, mark, list);
+  return envelope(found.records, { next: link }, { per_page: list.perPage, next_cursor: cursor });
 }
 
 /** Characters of the longest cursor that we issue. */

@@ -4,7 +4,8 @@ import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { RecordQueries } from '../../queries/records.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
@@ -20,18 +21,18 @@ import { AT, atPosition, momentIn, pastOf, pastTypeOf, recordsAt } from './momen
 import {
   CURSOR,
   collectionEnvelope,
-  exportEnvelope,
-  exportSchemas,
+  cursorReply,
+  inListTurn,
   pageOrExport,
   pageSchemas,
-  parseExportQuery,
+  parseCursor,
 } from './pages.js';
 
 /** An answer with one record, of any table. */
 const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
 
 /** With the tag that a get would return. */
-export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
+const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
   ...writtenReply(written),
   tag: recordTag(assetType, written.record),
 });
@@ -39,72 +40,69 @@ export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply
 export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
 
-/** A page of a table's records, by number or by cursor, of now or of an earlier moment. @throws HttpError 400 */
-export async function pageReply(
+/** The table and its records now, or at the moment that the query names. */
+type Read = { readonly table: AssetType; readonly reads: RecordQueries; readonly position?: Position };
+
+/** @throws HttpError 400, 404 */
+async function readOf(api: Api, req: Request, assetType: AssetType, query: URLSearchParams): Promise<Read> {
+  const moment = momentIn(query);
+  if (moment === undefined) return { table: assetType, reads: api.queries.records };
+  const past = await pastOf(api, req, moment);
+  return { table: pastTypeOf(past, assetType.name), reads: recordsAt(api, past), position: past.position };
+}
+
+/** A page of a table's records, by number or by cursor. @throws HttpError 400 */
+async function pageReply(
   api: Api,
   req: Request,
-  tenant: string,
-  assetType: AssetType,
+  { table: assetType, reads, position }: Read,
   parameters: URLSearchParams,
 ): Promise<Reply> {
-  const moment = momentIn(parameters);
-  const past = moment && (await pastOf(api, req, moment));
-  const shown = past === undefined ? assetType : pastTypeOf(past, assetType.name);
-  const reads = past === undefined ? api.queries.records : recordsAt(api, past);
-  const headers = past && atPosition(past.position);
-  const { config, lists } = api;
-  const parsed = parseTableQuery(shown, parameters);
-  const { query } = parsed;
+  const list = parseTableQuery(assetType, parameters);
+  const { query } = list;
   // All pages are of one moment.
-  const kept = past === undefined ? parsed.kept : [['at', String(past.position)] as [string, string], ...parsed.kept];
-  const list = { ...parsed, kept, url: requestUrl(req, config) };
-  const table = { tenant, table: shown.name };
-  const turn = { context: req.context, advice: () => narrowing(query) };
+  if (position !== undefined) list.kept.unshift(['at', String(position)]);
+  const headers = position === undefined ? undefined : atPosition(position);
+  const url = requestUrl(req, api.config);
+  const table = { tenant: req.context.tenant.name, table: assetType.name };
+  const advice = () => narrowing(query);
   if (parameters.has('cursor')) {
-    const of = { tenant, assetType: shown, position: past?.position };
-    const { query: behind, mark } = parseExportQuery(of, parsed, parameters);
-    const find = (cancellation: Cancellation) => reads.listBehind(table, behind, cancellation);
-    return { headers, body: exportEnvelope(await lists.run({ ...turn, find }), mark, list) };
+    const { behind, mark } = parseCursor({ ...table, position }, list, parameters);
+    const found = await inListTurn(api, req, advice, (cancellation) => reads.listBehind(table, behind, cancellation));
+    return { headers, body: cursorReply(found, mark, { ...list, url }) };
   }
   // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
   const tagAt = (state: string | undefined): string | undefined =>
-    state === undefined || past !== undefined ? undefined : `${config.release}.${state}`;
-  if (past === undefined && mayHaveAnswer(req)) {
+    state === undefined || position !== undefined ? undefined : `${api.config.release}.${state}`;
+  if (position === undefined && mayHaveAnswer(req)) {
     const tag = tagAt(await reads.tableState(table));
     // If the client holds the page, nothing is searched.
     if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
   }
-  const find = (cancellation: Cancellation) => reads.list(table, query, cancellation);
-  const { records, total, state } = await lists.run({ ...turn, find });
-  return { headers, body: collectionEnvelope(records, { ...list, total }), tag: tagAt(state) };
+  const page = await inListTurn(api, req, advice, (cancellation) => reads.list(table, query, cancellation));
+  return {
+    headers,
+    body: collectionEnvelope(page.records, { ...list, url, total: page.total }),
+    tag: tagAt(page.state),
+  };
 }
 
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);
 
-/** One record, of now or of an earlier moment. @throws HttpError 404; 503 while the rows are behind and may not show it */
-export async function recordReply(
-  api: Api,
-  req: Request,
-  assetType: AssetType,
-  id: string,
-  query: URLSearchParams,
-): Promise<Reply> {
-  const moment = momentIn(query);
-  const past = moment && (await pastOf(api, req, moment));
-  const { name, fields } = past === undefined ? assetType : pastTypeOf(past, assetType.name);
-  const reads = past === undefined ? api.queries.records : recordsAt(api, past);
-  const record = await reads.get({ tenant: req.context.tenant.name, table: name }, id.toLowerCase(), fields);
-  if (record === undefined) {
-    if (past === undefined && api.progress.staleness(req.context.tenant.name) !== undefined)
-      throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
-    throw past === undefined ? unknownRecord(assetType, id) : notFound(`There was no record ${id} in ${name} then.`);
-  }
-  return { body: `{"data":${record}}`, tag: tagOf(record), headers: past && atPosition(past.position) };
+/** One record. @throws HttpError 404; 503 while the rows are behind and may not show it */
+async function recordReply(api: Api, tenant: string, { table, reads, position }: Read, id: string): Promise<Reply> {
+  const headers = position === undefined ? undefined : atPosition(position);
+  const record = await reads.get({ tenant, table: table.name }, id.toLowerCase(), table.fields);
+  if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
+  if (position !== undefined) throw notFound(`There was no record ${id} in ${table.name} then.`);
+  if (api.progress.staleness(tenant) !== undefined)
+    throw unavailable('The rows of this tenant are behind: they may not show the record yet.');
+  throw unknownRecord(table, id);
 }
 
 /** Of any table; its info names the fields. */
-export const anyRecord: json.JsonSchema = {
+const anyRecord: json.JsonSchema = {
   type: 'object',
   description: 'A record of the table, with the fields of its schema: DynItem for dyn_item, and so on.',
   properties: { id: json.uuid, created_at: json.timestamp, updated_at: json.timestamp },
@@ -121,7 +119,7 @@ const WITHOUT_DELETE: { readonly [role in AssetType['role']]?: string } = {
 export const records: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
-  schemas: { ...pageSchemas, ...exportSchemas, ...filterSchemas, AnyRecord: anyRecord },
+  schemas: { ...pageSchemas, ...filterSchemas, AnyRecord: anyRecord },
   instead: {
     PATCH: 'PUT changes the fields of a record that it names, and no others.',
     DELETE: ({ name, role }) => WITHOUT_DELETE[role]?.replace('{table}', name),
@@ -135,7 +133,8 @@ export const records: Resource = {
       query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
       answers: LIST_ANSWERS,
-      handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
+      handle: async (api, { req, assetType, query }) =>
+        pageReply(api, req, await readOf(api, req, assetType, query), query),
     },
     'POST /:table/assets': {
       id: 'createRecord',
@@ -149,10 +148,8 @@ export const records: Resource = {
       errors: [409],
       async handle({ commands }, { req, caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
-        return {
-          ...taggedReply(assetType, written),
-          headers: { Location: `${ASSETS_PATH}/${assetType.name}/assets/${written.id}` },
-        };
+        const list = `${req.baseUrl}${req.path}`.replace(/\/$/, '');
+        return { ...taggedReply(assetType, written), headers: { Location: `${list}/${written.id}` } };
       },
     },
     'GET /:table/assets/:id': {
@@ -161,7 +158,8 @@ export const records: Resource = {
       allow: 'read',
       query: [AT],
       answer: recordAnswer('The record.'),
-      handle: (api, { req, assetType, path, query }) => recordReply(api, req, assetType, path.id, query),
+      handle: async (api, { req, caller, assetType, path, query }) =>
+        recordReply(api, caller.tenant, await readOf(api, req, assetType, query), path.id),
     },
     'PUT /:table/assets/:id': {
       id: 'updateRecord',

@@ -1,38 +1,90 @@
 /** The replay of an order, for clients that audit and for users. */
-import type { Request } from 'express';
 import { z } from 'zod';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_STEPS } from '../../domain/limits.js';
+import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_PARTS, MAX_REPLAY_STEPS } from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
+import type { Actor } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { actorsShown, type ShownActor } from '../actors.js';
+import { deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { type ReplayPlace, type ReplaySource, replaySteps } from '../replay/steps.js';
-import { replayPage, replaySchemas, stepsShown } from '../replay/text.js';
-import { RECORD_ID, type Resource } from '../routes/operation.js';
+import { problemView } from '../orderSummaries.js';
+import { PROBLEMS_BY, type ReplaySource, type ReplayStep, replaySteps } from '../replay/steps.js';
+import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { untilShown } from '../shownSoon.js';
-import { requestUrl } from '../tenantHost.js';
+import { historyEntry } from './history.js';
+import { revisionCursor } from './listQuery.js';
+import { untilShown } from './moments.js';
+import { nextLink } from './pages.js';
 import { unknownRecord } from './records.js';
 
-const query = z.strictObject({
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}(\.\d{1,16})?$/, 'must be that of a link to the next page.')
-    .optional()
-    .describe('That of a link to the next page.'),
+/** Without the lists, which may be long. */
+const stepView = json.view<ReplayStep>({
+  is_continued: [{ ...json.truth, description: 'Always false: a step has all deliveries of its event.' }, () => false],
+  is_report: [{ ...json.truth, description: 'An API client reported the status, as an ERP system does.' }, isReport],
+  problems_by: {
+    ...json.oneOf(PROBLEMS_BY),
+    description:
+      'approval: found with the records that the order named when it was approved. now: of the order as it was then, but whether the records exist that it names is as of now.',
+  },
 });
 
-/** Documentation of a replay, for clients and users. */
-export const orderReplay = {
-  work: 'costly',
-  summary: 'All that happened to an order, with the deliveries that it led to',
-  description: `Each event, oldest first, with its changes, the problems that the order had then, and its deliveries with all attempts. \`at=\` with the \`position\` of a step shows the whole order as it was. Deliveries that ended longer ago than the delivery log goes back are not shown. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
-  query: parametersIn(query),
-  answer: json.linkedPage('ReplayStep', MAX_REPLAY_STEPS),
-} as const;
+export function isReport({ recorded: { type, metadata } }: ReplayStep): boolean {
+  return type === 'OrderStatusChanged' && metadata.actor.kind === 'client';
+}
+
+const schemas: json.Schemas = {
+  ReplayStep: json.closedObject({
+    ...historyEntry.properties,
+    ...stepView.properties,
+    problems: json.listOf(json.ref('OrderProblem')),
+    deliveries: json.listOf(json.ref('ReplayDelivery')),
+    changes: json.listOf(json.ref('FieldChange')),
+  }),
+  ReplayDelivery: json.closedObject({
+    webhook_id: json.uuid,
+    webhook_name: { ...json.nullableText, description: 'null if the webhook was removed.' },
+    ...deliveryView.properties,
+  }),
+};
+
+/** The step as JSON text. */
+export function stepText({ webhooks }: Pick<Tenant, 'webhooks'>, step: ReplayStep, actor: ShownActor): string {
+  const { id: eventId, type: eventType, revision, position, metadata } = step.recorded;
+  const { occurredAt: at, correlationId, causationId } = metadata;
+  const told = { ...step, eventId, eventType, revision, position, at, correlationId, causationId, actor, changes: '' };
+  return JSON.stringify({
+    ...historyEntry.show(told),
+    ...stepView.show(step),
+    problems: step.problems.map(problemView.show),
+    deliveries: step.deliveries.map((entry) => ({
+      webhook_id: entry.webhookId,
+      webhook_name: webhooks.get(entry.webhookId)?.name ?? null,
+      ...shownDelivery({ webhooks }, entry),
+    })),
+    changes: step.changes,
+  });
+}
+
+/** Shows one actor after the other: each unknown name is looked up once. */
+export function actorShower(
+  source: Pick<ReplaySource, 'eventStore'>,
+  tenant: Pick<Tenant, 'name' | 'clients'>,
+  cancellation?: Cancellation,
+): (step: ReplayStep) => Promise<ShownActor> {
+  const shown = new Map<string, ShownActor>();
+  return async ({ recorded: { metadata } }) => {
+    const actor: Actor = metadata.actor;
+    const key = JSON.stringify(actor);
+    const known = shown.get(key) ?? (await actorsShown(source, tenant, [actor], cancellation))(actor);
+    shown.set(key, known);
+    return known;
+  };
+}
 
 /** Where the parts of a replay come from. */
 export const replaySource = ({ commands, queries }: Api, tenant: string): ReplaySource => ({
@@ -42,50 +94,67 @@ export const replaySource = ({ commands, queries }: Api, tenant: string): Replay
   deliveriesOfOrder: (...asked) => queries.deliveries.ofOrder(...asked),
 });
 
-function placeIn(cursor: string | undefined): ReplayPlace {
-  const [revision = '0', behind] = cursor?.split('.') ?? [];
-  return { revision: Number(revision), ...(behind === undefined ? {} : { behind: Number(behind) }) };
-}
+const replayQuery = z.strictObject({ cursor: revisionCursor });
 
-const cursorOf = ({ revision, behind }: ReplayPlace): string =>
-  behind === undefined ? String(revision) : `${revision}.${behind}`;
+/** Documentation of a replay, for clients and users. */
+export const orderReplay = {
+  work: 'costly',
+  summary: 'All that happened to an order, with the deliveries that it led to',
+  description: `Each event, oldest first, with its changes, the problems that the order had then, and its deliveries with all attempts. \`at=\` with the \`position\` of a step shows the whole order as it was. Deliveries that ended longer ago than the delivery log goes back are not shown. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
+  query: parametersIn(replayQuery),
+  answer: json.linkedPage('ReplayStep', MAX_REPLAY_STEPS),
+} as const;
 
-/** A page as JSON text; undefined if the tenant has no such order. */
+/**
+ * A page ends at its number of steps, their bytes, or the parts that were checked, and has at least one step if there is any.
+ * @param unknown is thrown if the tenant has no such order
+ */
 export async function replayReply(
   api: Api,
-  req: Request,
-  tenant: Tenant,
+  { req, query }: Pick<Call, 'req' | 'query'>,
   orderId: string,
-  parameters: URLSearchParams,
-): Promise<string | undefined> {
-  const { cursor } = parseQuery(query, parameters);
+  unknown: Error,
+): Promise<Reply> {
+  const { cursor = '0' } = parseQuery(replayQuery, query);
+  const tenant = tenantOf(api.commands, req.context.tenant.name);
   await untilShown(api, tenant.name);
   const source = replaySource(api, tenant.name);
   const cancellation = req.context.deadline;
-  const steps = replaySteps(source, { tenant, orderId, from: placeIn(cursor), cancellation });
-  const page = await replayPage(steps, stepsShown(source, tenant, cancellation).text);
+  const actorOf = actorShower(source, tenant, cancellation);
+  const page: string[] = [];
+  let [bytes, checked] = [0, 0];
+  let next: number | undefined;
+  for await (const step of replaySteps(source, { tenant, orderId, from: Number(cursor), cancellation })) {
+    const text = stepText(tenant, step, await actorOf(step));
+    bytes += Buffer.byteLength(text);
+    checked += step.checked;
+    const isFull = page.length === MAX_REPLAY_STEPS || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_REPLAY_PARTS;
+    if (isFull && page.length > 0) {
+      next = step.recorded.revision;
+      break;
+    }
+    page.push(text);
+  }
   const stream = orderStream(tenant.name, orderId);
-  if (page.steps.length === 0 && (await api.commands.eventStore.lastAppend(stream)) === undefined) return undefined;
-  const next = page.next === undefined ? null : `${requestUrl(req, api.config)}?cursor=${cursorOf(page.next)}`;
-  return `{"data":[${page.steps.join()}],"links":${JSON.stringify({ next })}}`;
+  if (page.length === 0 && (await api.commands.eventStore.lastAppend(stream)) === undefined) throw unknown;
+  return { body: `{"data":[${page.join()}],"links":${JSON.stringify({ next: nextLink(api, { req, query }, next) })}}` };
 }
 
 export const clientReplay: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
-  schemas: replaySchemas,
+  schemas,
   operations: {
     'GET /:table/assets/:id/replay': {
       id: 'replayOrder',
       ...orderReplay,
       allow: AUDIT_SCOPE,
       isOffered: ({ role }) => role === 'order',
-      async handle(api, { req, caller, assetType, path, query: parameters }) {
+      handle(api, call) {
+        const { assetType, path } = call;
         if (assetType.role !== 'order') throw notFound(`Only orders have a replay; ${assetType.name} has none.`);
         const id = path.id.toLowerCase();
-        const body = await replayReply(api, req, tenantOf(api.commands, caller.tenant), id, parameters);
-        if (body === undefined) throw unknownRecord(assetType, id);
-        return { body };
+        return replayReply(api, call, id, unknownRecord(assetType, id));
       },
     },
   },

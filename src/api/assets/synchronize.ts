@@ -55,31 +55,26 @@ export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
   additionalProperties: false,
 });
 
-/** Documentation of a batch, for clients and users. */
-export const writingBatch = {
-  grows: CREATES,
-  summary: 'Create and update many',
-  query: [DRY_RUN],
-  answer: json.one('BatchResult', 'Everything was written.'),
-  honours: ['idempotency-key'],
-  errors: [409],
-} as const;
+export const deletedMessage = (done: string, { query }: TableCall, deleted: number): string =>
+  isDryRun(query)
+    ? `Dry run: ${deleted} records would be deleted; nothing was.`
+    : `${done}: ${deleted} records were deleted.`;
 
-export async function batchReply({ commands, metrics }: Api, call: TableCall): Promise<Reply> {
-  const { req, caller, assetType, query, body } = call;
+type Synchronized = Pick<Awaited<ReturnType<typeof upsertBatch>>, 'position' | 'operationId' | 'differences'> & {
+  readonly isReplayed?: boolean | undefined;
+};
+
+/** The answer to a change of many records, or to a dry run of it. */
+export function synchronizedReply(
+  { metrics }: Api,
+  { caller, query }: TableCall,
+  { position, operationId, differences, isReplayed }: Synchronized,
+  counts: { readonly [name: string]: unknown },
+): Reply {
   const dryRun = isDryRun(query);
-  const key = keyOfChange(req, dryRun);
-  const batch = await upsertBatch(commands, caller, assetType, body, { dryRun, key });
-  const { position, counts, operationId, differences, isReplayed } = batch;
   if (!dryRun) metrics.tenants.synchronized(caller.tenant);
-  const items = counts.created + counts.updated + counts.unchanged;
-  const message = dryRun
-    ? `Dry run: ${items} items are valid; nothing was written.`
-    : `Batch upsert of ${items} items succeeded.`;
-  return dataReply(
-    { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-    { written: position, isReplayed },
-  );
+  const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
+  return dataReply({ ...counts, ...more }, { written: position, isReplayed });
 }
 
 /** Both need the scope for Reference Data on any table; the command refuses Master Data. */
@@ -89,7 +84,12 @@ export const synchronization: Resource = {
   operations: {
     'POST /:table/assets/batch': {
       id: 'upsertBatch',
-      ...writingBatch,
+      grows: CREATES,
+      summary: 'Create and update many',
+      query: [DRY_RUN],
+      answer: json.one('BatchResult', 'Everything was written.'),
+      honours: ['idempotency-key'],
+      errors: [409],
       description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
       allow: 'write:reference_data',
       isOffered: isReferenceData,
@@ -98,7 +98,18 @@ export const synchronization: Resource = {
         schema: batchOf(json.ref('BatchItem')),
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
-      handle: batchReply,
+      async handle(api, call) {
+        const { req, caller, assetType, query, body } = call;
+        const dryRun = isDryRun(query);
+        const key = keyOfChange(req, dryRun);
+        const batch = await upsertBatch(api.commands, caller, assetType, body, { dryRun, key });
+        const { created, updated, unchanged } = batch.counts;
+        const items = created + updated + unchanged;
+        const message = dryRun
+          ? `Dry run: ${items} items are valid; nothing was written.`
+          : `Batch upsert of ${items} items succeeded.`;
+        return synchronizedReply(api, call, batch, { message, ...batch.counts });
+      },
     },
     'POST /:table/assets/clean-up': {
       work: 'largeWrite',
@@ -112,18 +123,17 @@ export const synchronization: Resource = {
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands, metrics }, { req, caller, assetType, query, body }) {
+      async handle(api, call) {
+        const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
-        const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
-        const cleaned = await cleanUpTable(commands, caller, assetType, body, { dryRun, guard, key });
-        const { position, deleted, operationId, differences, isReplayed } = cleaned;
-        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
-        const message = dryRun
-          ? `Dry run: ${deleted} records would be deleted; nothing was.`
-          : `Clean-up succeeded: ${deleted} records were deleted.`;
-        const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, { written: position, isReplayed });
+        const { cleanUpGuard: guard } = tenantOf(api.commands, caller.tenant);
+        const cleaned = await cleanUpTable(api.commands, caller, assetType, body, { dryRun, guard, key });
+        const { deleted } = cleaned;
+        return synchronizedReply(api, call, cleaned, {
+          message: deletedMessage('Clean-up succeeded', call, deleted),
+          deleted,
+        });
       },
     },
   },

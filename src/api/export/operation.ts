@@ -5,12 +5,12 @@ import { noteAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { AnswerTooLargeError } from '../../queries/rowText.js';
+import { untilShown } from '../assets/moments.js';
 import { replaySource } from '../assets/replay.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, UserCall } from '../routes/operation.js';
-import { untilShown } from '../shownSoon.js';
 import { type ExportSource, orderExport } from './orderExport.js';
 import { ArchiveTooLargeError } from './zip.js';
 

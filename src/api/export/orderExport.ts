@@ -10,11 +10,11 @@ import { MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
+import { actorShower, stepText } from '../assets/replay.js';
 import { type ReplaySource, replaySteps } from '../replay/steps.js';
-import { stepsShown } from '../replay/text.js';
 import { howToCheck } from './howToCheck.js';
 import { PAGE_END, pageBegin, stepSection } from './page.js';
-import { ArchiveTooLargeError, joinedPieces, ZipArchive, ZipFile } from './zip.js';
+import { ArchiveTooLargeError, ZipArchive, ZipFile } from './zip.js';
 
 export type ExportSource = ReplaySource & {
   /** The last one when the export began: all proofs are of it. Undefined if there is none. */
@@ -42,7 +42,7 @@ const VERIFIER_FILES = ['proof.mjs', 'proof.py', 'proof.go'];
 /** Yields the bytes of the archive. @throws ArchiveTooLargeError; the cancellation's reason; what the source throws */
 export async function* orderExport(source: ExportSource, exported: Exported): AsyncGenerator<Uint8Array, void, void> {
   let bytes = 0;
-  for await (const piece of joinedPieces(archiveOf(source, exported))) {
+  for await (const piece of archiveOf(source, exported)) {
     bytes += piece.length;
     requireRoom(bytes, exported);
     yield piece;
@@ -64,31 +64,29 @@ async function* archiveOf(source: ExportSource, exported: Exported): AsyncGenera
   const archive = new ZipArchive(new Date(exportedAt));
   const replay = await replayFiles(source, exported);
   for (const file of replay.files) yield* await archive.add(file);
+  const add = async (name: string, content: string | Uint8Array): Promise<readonly Uint8Array[]> => {
+    const file = new ZipFile(name);
+    await file.write(content);
+    return archive.add(file);
+  };
   const unproved = { uncovered: [] as string[], changed: [] as string[], erased: [] as string[] };
   for await (const [name, event] of provedEvents(source, exported, replay.deliveries)) {
-    yield* await archive.add(await fileOf(`events/${name}.json`, `${event.leaf}\n`));
+    yield* await add(`events/${name}.json`, `${event.leaf}\n`);
     if ('unproved' in event) {
       unproved[event.unproved].push(name);
       continue;
     }
     const { leaf, proof } = event;
-    yield* await archive.add(await fileOf(`proofs/${name}.json`, `${JSON.stringify({ data: { leaf, proof } })}\n`));
+    yield* await add(`proofs/${name}.json`, `${JSON.stringify({ data: { leaf, proof } })}\n`);
   }
   if (source.checkpoint !== undefined) {
-    yield* await archive.add(await fileOf('checkpoint', source.checkpoint.note));
-    yield* await archive.add(await fileOf('key', `${source.checkpoint.key}\n`));
+    yield* await add('checkpoint', source.checkpoint.note);
+    yield* await add('key', `${source.checkpoint.key}\n`);
   }
-  for (const name of VERIFIER_FILES)
-    yield* await archive.add(await fileOf(`verifier/${name}`, await readFile(new URL(name, VERIFIERS))));
+  for (const name of VERIFIER_FILES) yield* await add(`verifier/${name}`, await readFile(new URL(name, VERIFIERS)));
   const page = howToCheck({ tenant: tenant.name, orderId, exportedAt, deliveryLogDays, ...unproved });
-  yield* await archive.add(await fileOf('HOW-TO-CHECK.md', page));
+  yield* await add('HOW-TO-CHECK.md', page);
   yield archive.end();
-}
-
-async function fileOf(name: string, content: string | Uint8Array): Promise<ZipFile> {
-  const file = new ZipFile(name);
-  await file.write(content);
-  return file;
 }
 
 /** @returns the files of the replay, and the ids of the deliveries in it */
@@ -96,18 +94,19 @@ async function replayFiles(source: ReplaySource, exported: Exported) {
   const { tenant, orderId, exportedAt, cancellation } = exported;
   const [asJson, asPage] = [new ZipFile('replay.json'), new ZipFile('replay.html')];
   const head = { tenant: tenant.name, order_id: orderId, exported_at: exportedAt };
-  const shown = stepsShown(source, tenant, cancellation);
+  const actorOf = actorShower(source, tenant, cancellation);
   const deliveries = new Set<string>();
   await asJson.write(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
   await asPage.write(pageBegin({ orderId, tenant: tenant.name, exportedAt }));
   let steps = 0;
-  for await (const step of replaySteps(source, { tenant, orderId, from: { revision: 0 }, cancellation })) {
+  for await (const step of replaySteps(source, { tenant, orderId, from: 0, cancellation })) {
+    const actor = await actorOf(step);
     for (const { id } of step.deliveries) deliveries.add(id);
-    await asJson.write(steps === 0 ? '' : ',\n', await shown.text(step));
+    await asJson.write(steps === 0 ? '' : ',\n', stepText(tenant, step, actor));
     steps += 1;
     requireFew(steps);
     requireRoom(asJson.bytes + asPage.bytes, exported);
-    await asPage.write(...stepSection(await shown.forPeople(step)));
+    await asPage.write(...stepSection(tenant, step, actor));
   }
   await asJson.write('\n]}\n');
   await asPage.write(PAGE_END);

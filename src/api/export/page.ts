@@ -1,5 +1,11 @@
 /** The replay of an order as a page for people: one file, which loads nothing and runs nothing. */
-import { type ShownAttempt, type ShownDelivery, type ShownStep, visible, visibleValue } from '../replay/shown.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import type { DeliveryAttempt, DeliveryLogEntry } from '../../queries/deliveries.js';
+import type { ShownActor } from '../actors.js';
+import { isReport } from '../assets/replay.js';
+import { reasonOf } from '../deliveryView.js';
+import { shownWarnings } from '../orderWarnings.js';
+import type { ReplayStep } from '../replay/steps.js';
 
 const ENTITIES: { readonly [character: string]: string } = {
   '&': '&amp;',
@@ -9,9 +15,16 @@ const ENTITIES: { readonly [character: string]: string } = {
   "'": '&#39;',
 };
 
-/** Whatever a user, a client or a receiver wrote is text here, on one line, and changes the direction of nothing else. */
-const text = (of: string): string => `<bdi>${visible(of).replace(/[&<>"']/g, (each) => ENTITIES[each] ?? '')}</bdi>`;
-const value = (of: unknown): string => text(visibleValue(of));
+/** Control characters, and those that change the direction of others. */
+const HIDDEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** What a user, a client or a receiver wrote is text here, on one line, and changes the direction of nothing else. */
+function text(of: string): string {
+  const visible = of.replace(HIDDEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return `<bdi>${visible.replace(/[&<>"']/g, (each) => ENTITIES[each] ?? '')}</bdi>`;
+}
+
+const value = (of: unknown): string => text(JSON.stringify(of ?? null));
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;overflow-wrap:anywhere}
 section{border-top:1px solid #888;padding:.5rem 0}h2{font-size:1rem;margin:.2rem 0}table{border-collapse:collapse}
@@ -39,41 +52,41 @@ export const PAGE_END = '</body>\n</html>\n';
 const list = (items: readonly string[], kind = ''): string =>
   items.length === 0 ? '' : `<ul${kind}>${items.map((item) => `<li>${item}</li>`).join('')}</ul>\n`;
 
-/** Other work may run between the pieces. */
-export function* stepSection(step: ShownStep): Generator<string> {
-  const { actor, status_from: from, status_to: to } = step;
-  yield `<section id="r${step.revision}${step.is_continued ? '-more' : ''}">\n`;
-  if (!step.is_continued) {
-    const moved = from === to ? text(to) : `${text(from ?? 'new')} → ${text(to)}`;
-    yield `<h2>${step.revision}. ${text(step.event)}: ${moved}${step.is_report ? ' (reported)' : ''}</h2>\n`;
-    yield `<p>${text(step.occurred_at)}, by ${text(actor.name ?? actor.id)} (${text(actor.kind)} ${text(actor.id)}), event <code>${text(step.id)}</code></p>\n`;
-  }
+export function* stepSection(tenant: Pick<Tenant, 'webhooks'>, step: ReplayStep, actor: ShownActor): Generator<string> {
+  const { recorded, statusFrom: from, statusTo: to } = step;
+  const { revision, type, id, metadata } = recorded;
+  const moved = from === to ? text(to) : `${text(from ?? 'new')} → ${text(to)}`;
+  yield `<section id="r${revision}">\n`;
+  yield `<h2>${revision}. ${text(type)}: ${moved}${isReport(step) ? ' (reported)' : ''}</h2>\n`;
+  yield `<p>${text(metadata.occurredAt)}, by ${text(actor.name ?? actor.id)} (${text(actor.kind)} ${text(actor.id)}), event <code>${text(id)}</code></p>\n`;
   yield list(step.reasons.map((reason) => `Reason: ${text(reason)}`));
-  yield list(step.warnings.map(({ message }) => `Warning: ${text(message)}`));
+  yield list(shownWarnings(step).map(({ message }) => `Warning: ${text(String(message))}`));
   if (step.changes.length > 0) yield '<table><tr><th>Record</th><th>Field</th><th>From</th><th>To</th></tr>\n';
-  for (const { table, id, field, from: before, to: after } of step.changes)
-    yield `<tr><td>${text(table)} ${text(id)}</td><td>${text(field)}</td><td>${value(before)}</td><td>${value(after)}</td></tr>\n`;
+  for (const { table, id: record, field, from: before, to: after } of step.changes)
+    yield `<tr><td>${text(table)} ${text(record)}</td><td>${text(field)}</td><td>${value(before)}</td><td>${value(after)}</td></tr>\n`;
   if (step.changes.length > 0) yield '</table>\n';
-  const by = step.problems_by === 'now' ? 'Problem (by the records at the time of the export)' : 'Problem';
+  const by = step.problemsBy === 'now' ? 'Problem (by the records at the time of the export)' : 'Problem';
   yield list(
     step.problems.map(({ field, message }) => `${by}: ${text(field)}: ${text(message)}`),
     ' class="problem"',
   );
-  for (const delivery of step.deliveries) yield deliveryText(delivery);
+  for (const delivery of step.deliveries) yield deliveryText(tenant, delivery);
   yield '</section>\n';
 }
 
-const deliveryText = (delivery: ShownDelivery): string => {
-  const to = text(delivery.webhook_name ?? delivery.webhook_id);
+function deliveryText(tenant: Pick<Tenant, 'webhooks'>, delivery: DeliveryLogEntry): string {
+  const to = text(tenant.webhooks.get(delivery.webhookId)?.name ?? delivery.webhookId);
   const purpose = delivery.purpose === null ? '' : ` (${text(delivery.purpose)})`;
-  const reason = delivery.reason === null ? '' : `, ${text(delivery.reason)}`;
+  const said = reasonOf(tenant, delivery);
+  const reason = said === null ? '' : `, ${text(said)}`;
   return `<p>Delivery <code>${text(delivery.id)}</code> of ${text(delivery.kind)}${purpose} to ${to}: ${text(delivery.state)}${reason}</p>\n${list(delivery.attempts.map(attemptText))}`;
-};
+}
 
-const attemptText = (attempt: ShownAttempt): string => {
-  const took = attempt.duration_ms === null ? '' : ` in ${attempt.duration_ms} ms`;
+function attemptText(attempt: DeliveryAttempt): string {
+  const { durationMs, bodySha256, responseBody, startedAt, url, status } = attempt;
+  const took = durationMs === null ? '' : ` in ${durationMs} ms`;
   const reason = attempt.reason === null ? '' : `, <span class="bad">${text(attempt.reason)}</span>`;
-  const hash = attempt.body_sha256 === null ? '' : `<br>sent SHA-256 <code>${text(attempt.body_sha256)}</code>`;
-  const answer = attempt.response_body ?? '';
-  return `Attempt ${attempt.attempt}, ${text(attempt.started_at)}, ${text(attempt.url)}: ${attempt.status ?? 'no answer'}${took}${reason}${hash}${answer === '' ? '' : `<br>answer <code>${value(answer)}</code>`}`;
-};
+  const hash = bodySha256 === undefined ? '' : `<br>sent SHA-256 <code>${text(bodySha256)}</code>`;
+  const answer = responseBody === null || responseBody === '' ? '' : `<br>answer <code>${value(responseBody)}</code>`;
+  return `Attempt ${attempt.attempt}, ${text(startedAt)}, ${text(url)}: ${status ?? 'no answer'}${took}${reason}${hash}${answer}`;
+}

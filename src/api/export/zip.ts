@@ -14,9 +14,6 @@ const OPEN = { level: 6, finishFlush: constants.Z_SYNC_FLUSH } as const;
 /** ...so an empty one ends the file. */
 const LAST_BLOCK = Buffer.of(3, 0);
 
-const LOCAL_HEADER = 0x04034b50;
-const CENTRAL_HEADER = 0x02014b50;
-const END_OF_DIRECTORY = 0x06054b50;
 /** 2.0: deflate. Made on Unix, for the mode. */
 const VERSION = 20;
 const MADE_BY = (3 << 8) | VERSION;
@@ -27,7 +24,7 @@ const MAX_FILES = 0xffff;
 /** Leaves room for the directory at the end. */
 const MAX_BYTES = 0x7fffffff;
 
-/** The archive would have more files or bytes than the format has room for. */
+/** The archive would have more files or bytes than it may have. */
 export class ArchiveTooLargeError extends Error {
   override readonly name = 'ArchiveTooLargeError';
 }
@@ -35,19 +32,16 @@ export class ArchiveTooLargeError extends Error {
 /** A file that is being made. */
 export class ZipFile {
   readonly name: string;
-  readonly #compressed: Buffer[] = [];
+  readonly compressed: Buffer[] = [];
+  /** Compressed so far. */
+  bytes = 0;
+  crc = 0;
+  size = 0;
   #open: Buffer[] = [];
   #openBytes = 0;
-  #crc = 0;
-  #size = 0;
 
   constructor(name: string) {
     this.name = name;
-  }
-
-  /** Compressed so far. */
-  get bytes(): number {
-    return this.#compressed.reduce((sum, { length }) => sum + length, 0);
   }
 
   async write(...pieces: readonly (string | Uint8Array)[]): Promise<void> {
@@ -60,41 +54,39 @@ export class ZipFile {
   }
 
   /** No more is written. */
-  async end() {
+  async end(): Promise<void> {
     await this.#compress();
-    this.#compressed.push(LAST_BLOCK);
-    return { name: this.name, crc: this.#crc, size: this.#size, bytes: this.bytes, compressed: this.#compressed };
+    this.#add(LAST_BLOCK);
   }
 
   async #compress(): Promise<void> {
     const piece = Buffer.concat(this.#open);
     this.#open = [];
     this.#openBytes = 0;
-    this.#crc = crc32(piece, this.#crc);
-    this.#size += piece.length;
-    this.#compressed.push(await deflate(piece, OPEN));
+    this.crc = crc32(piece, this.crc);
+    this.size += piece.length;
+    this.#add(await deflate(piece, OPEN));
+  }
+
+  #add(compressed: Buffer): void {
+    this.compressed.push(compressed);
+    this.bytes += compressed.length;
   }
 }
 
-/** Joins small pieces, of which an archive has several for each file. */
-export async function* joinedPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, void> {
-  let open: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    open.push(piece);
-    bytes += piece.length;
-    if (bytes < PIECE_BYTES) continue;
-    yield Buffer.concat(open);
-    open = [];
-    bytes = 0;
-  }
-  yield Buffer.concat(open);
+/** Unsigned integers, each with its number of bytes. */
+function record(...fields: readonly (readonly [value: number, bytes: number])[]): Buffer {
+  const buffer = Buffer.alloc(fields.reduce((sum, [, bytes]) => sum + bytes, 0));
+  let at = 0;
+  for (const [value, bytes] of fields) at = buffer.writeUIntLE(value, at, bytes);
+  return buffer;
 }
 
 /** Names are ours, so nothing of what users wrote becomes a path. */
 export class ZipArchive {
   readonly #at: number;
   readonly #directory: Buffer[] = [];
+  #files = 0;
   #offset = 0;
 
   /** @param at the time of all files */
@@ -104,56 +96,37 @@ export class ZipArchive {
 
   /** @returns the bytes of a whole file, which follow those before. @throws ArchiveTooLargeError */
   async add(file: ZipFile): Promise<readonly Buffer[]> {
-    const { name, crc, size, bytes, compressed } = await file.end();
-    const encoded = Buffer.from(name);
-    const local = Buffer.alloc(30);
-    local.writeUInt32LE(LOCAL_HEADER, 0);
-    local.writeUInt16LE(VERSION, 4);
-    if (this.#directory.length === MAX_FILES || size > MAX_BYTES || this.#offset + bytes > MAX_BYTES)
+    await file.end();
+    const { crc, size, bytes, compressed } = file;
+    if (this.#files === MAX_FILES || size > MAX_BYTES || this.#offset + bytes > MAX_BYTES)
       throw new ArchiveTooLargeError('The export is larger than a ZIP archive can be.');
-    this.#describe(local, 6, { crc, size, bytes, name: encoded.length });
-    const central = Buffer.alloc(46);
-    central.writeUInt32LE(CENTRAL_HEADER, 0);
-    central.writeUInt16LE(MADE_BY, 4);
-    central.writeUInt16LE(VERSION, 6);
-    this.#describe(central, 8, { crc, size, bytes, name: encoded.length });
-    central.writeUInt32LE(MODE * 2 ** 16, 38);
-    central.writeUInt32LE(this.#offset, 42);
-    this.#directory.push(Buffer.concat([central, encoded]));
-    this.#offset += local.length + encoded.length + bytes;
-    return [local, encoded, ...compressed];
+    const name = Buffer.from(file.name);
+    const described = [
+      [VERSION, 2],
+      [UTF8_NAMES, 2],
+      [DEFLATED, 2],
+      [this.#at, 4],
+      [crc, 4],
+      [bytes, 4],
+      [size, 4],
+      [name.length, 2],
+      [0, 2],
+    ] as const;
+    const local = record([0x04034b50, 4], ...described);
+    // No comment, the first disk, no attributes within.
+    const central = record([0x02014b50, 4], [MADE_BY, 2], ...described, [0, 6], [MODE * 2 ** 16, 4], [this.#offset, 4]);
+    this.#directory.push(central, name);
+    this.#files += 1;
+    this.#offset += local.length + name.length + bytes;
+    return [local, name, ...compressed];
   }
 
   /** @returns the last bytes. */
   end(): Buffer {
     const directory = Buffer.concat(this.#directory);
-    const end = Buffer.alloc(22);
-    end.writeUInt32LE(END_OF_DIRECTORY, 0);
-    end.writeUInt16LE(this.#directory.length, 8);
-    end.writeUInt16LE(this.#directory.length, 10);
-    end.writeUInt32LE(directory.length, 12);
-    end.writeUInt32LE(this.#offset, 16);
+    const files = [this.#files, 2] as const;
+    const end = record([0x06054b50, 4], [0, 4], files, files, [directory.length, 4], [this.#offset, 4], [0, 2]);
     return Buffer.concat([directory, end]);
-  }
-
-  /** What both headers have, at the same distances from each other. */
-  #describe(
-    header: Buffer,
-    at: number,
-    {
-      crc,
-      size,
-      bytes,
-      name,
-    }: { readonly crc: number; readonly size: number; readonly bytes: number; readonly name: number },
-  ): void {
-    header.writeUInt16LE(UTF8_NAMES, at);
-    header.writeUInt16LE(DEFLATED, at + 2);
-    header.writeUInt32LE(this.#at, at + 4);
-    header.writeUInt32LE(crc, at + 8);
-    header.writeUInt32LE(bytes, at + 12);
-    header.writeUInt32LE(size, at + 16);
-    header.writeUInt16LE(name, at + 20);
   }
 }
 

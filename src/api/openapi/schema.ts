@@ -74,18 +74,25 @@ export const tableSchemaName = {
 export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonly name: string }): Ref =>
   ref(tableSchemaName[kind](name));
 
-/** How a value is shown: for each property its schema and its source. */
-type View<T> = {
+/**
+ * How a value is shown: for each property its schema and its source. A schema alone shows the value's own property of the same
+ * name in camel case, and null where it has none.
+ */
+type View<T extends object> = {
   readonly properties: Schemas;
   /** All properties are required. */
   readonly schema: JsonSchema;
   readonly show: (value: T) => { readonly [property: string]: unknown };
 };
 
-export function view<T>(fields: {
-  readonly [property: string]: readonly [JsonSchema, (value: T) => unknown];
-}): View<T> {
-  const entries = Object.entries(fields);
+type Shown<T> = readonly [JsonSchema, (value: T) => unknown];
+const hasSource = <T>(field: JsonSchema | Shown<T>): field is Shown<T> => Array.isArray(field);
+
+export function view<T extends object>(fields: { readonly [property: string]: JsonSchema | Shown<T> }): View<T> {
+  const entries = Object.entries(fields).map(([name, field]): readonly [string, Shown<T>] => {
+    const source = name.replace(/_./g, ([, letter = '']) => letter.toUpperCase());
+    return [name, hasSource(field) ? field : [field, (value) => Reflect.get(value, source) ?? null]];
+  });
   const properties = Object.fromEntries(entries.map(([name, [schema]]) => [name, schema]));
   return {
     properties,
@@ -93,6 +100,12 @@ export function view<T>(fields: {
     show: (value) => Object.fromEntries(entries.map(([name, [, read]]) => [name, read(value)])),
   };
 }
+
+/** With more properties. */
+export const extended = ({ properties, ...schema }: JsonSchema, more: Schemas): JsonSchema => ({
+  ...schema,
+  properties: { ...(isObject(properties) ? properties : {}), ...more },
+});
 
 /** `{ data: … }` (spec §2.2). */
 export const dataOf = (schema: JsonSchema): JsonSchema => closedObject({ data: schema });

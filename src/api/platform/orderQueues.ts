@@ -1,9 +1,12 @@
 /** The queues of orders: `/api/v1/platform/orders`. */
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import { assetTypeOf } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import {
+  MAX_KEPT_COUNTS,
   MAX_LOOKED_FOR_PROBLEMS,
   MAX_SEARCHED_CUSTOMERS,
   MAX_SUMMARIES,
@@ -11,7 +14,7 @@ import {
 } from '../../domain/limits.js';
 import { ARCHIVED, type OrderStatus, TO_VALIDATE } from '../../domain/order/status.js';
 import type { FieldFilter, Filter } from '../../queries/conditions.js';
-import type { RecordPage, RecordQuery } from '../../queries/records.js';
+import type { RecordQuery } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import {
   LIST_ANSWERS,
@@ -22,71 +25,51 @@ import {
   searchIn,
   textIn,
 } from '../assets/listQuery.js';
-import { collectionEnvelope } from '../assets/pages.js';
+import { collectionEnvelope, inListTurn, recordsIn } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { customerOf, orderSummary, withSummaries } from '../orderSummaries.js';
+import { customerOf, orderSummary, type ShownOrder, withSummaries } from '../orderSummaries.js';
 import { warnings, withWarnings } from '../orderWarnings.js';
-import { recordsOf, textsOf } from '../pageRecords.js';
-import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 
-const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
-  ['to_validate', TO_VALIDATE],
-  ['archive', ARCHIVED],
-]);
+const QUEUES = { to_validate: TO_VALIDATE, archive: ARCHIVED } as const;
+const QUEUE_NAMES = ['to_validate', 'archive'] as const;
+const ALL_STATUSES: readonly OrderStatus[] = [...TO_VALIDATE, ...ARCHIVED];
 
-const QUEUE: QueryParameter = {
-  name: 'queue',
-  description: 'Orders to validate, or the archive.',
-  schema: { type: 'string', enum: [...QUEUES.keys()], default: 'to_validate' },
-};
+/** What the list has beside the parameters of others. */
+const queueQuery = z.object({
+  queue: z
+    .enum(QUEUE_NAMES, `must be ${QUEUE_NAMES.join(' or ')}.`)
+    .default('to_validate')
+    .describe('Orders to validate, or the archive.'),
+  include: z
+    .enum(['summary'], 'must be summary.')
+    .optional()
+    .describe(
+      `summary: each order has its customer's name and the numbers of its lines and problems; at most ${MAX_SUMMARIES} orders on a page.`,
+    ),
+  problems: z
+    .enum(['only'], 'must be only.')
+    .optional()
+    .describe(
+      `only: orders with problems, and those with too many lines to tell; with include=summary, among ${MAX_LOOKED_FOR_PROBLEMS} orders at most.`,
+    ),
+});
 
-function queueIn(query: URLSearchParams): { readonly name: string; readonly statuses: readonly OrderStatus[] } {
-  const name = query.get('queue') ?? 'to_validate';
-  const statuses = QUEUES.get(name);
-  if (statuses === undefined) throw badRequest(`queue must be ${[...QUEUES.keys()].join(' or ')}.`);
-  return { name, statuses };
-}
-
-const INCLUDE: QueryParameter = {
-  name: 'include',
-  description: `summary: each order has its customer's name and the numbers of its lines and problems; at most ${MAX_SUMMARIES} orders on a page.`,
-  schema: { type: 'string', enum: ['summary'] },
-};
-
-function includesSummary(query: URLSearchParams, perPage: number): boolean {
-  const include = query.get('include');
-  if (include === null) return false;
-  if (include !== 'summary') throw badRequest('include must be summary.');
-  if (perPage > MAX_SUMMARIES) throw badRequest(`With include=summary, perPage must be at most ${MAX_SUMMARIES}.`);
-  return true;
-}
-
-const PROBLEMS: QueryParameter = {
-  name: 'problems',
-  description: `only: orders with problems, and those with too many lines to tell; with include=summary, among ${MAX_LOOKED_FOR_PROBLEMS} orders at most.`,
-  schema: { type: 'string', enum: ['only'] },
-};
-
-function isOnlyProblems(query: URLSearchParams, isSummarized: boolean): boolean {
-  const value = query.get('problems');
-  if (value === null) return false;
-  if (value !== 'only') throw badRequest('problems must be only.');
-  if (!isSummarized) throw badRequest('problems=only needs include=summary.');
-  return true;
-}
+type OrderPage = { readonly orders: readonly ShownOrder[]; readonly total: number };
 
 /** All that the query finds is looked at: what a problem is depends on other tables. @throws HttpError 400 for too many */
 async function withProblems(
-  api: Pick<Api, 'queries' | 'commands'>,
+  api: Api,
   tenant: Tenant,
   { offset, limit, ...query }: RecordQuery,
   cancellation: Cancellation,
-): Promise<RecordPage> {
+): Promise<OrderPage> {
   const table = { tenant: tenant.name, table: tenant.orderModel };
-  const found: string[] = [];
+  const found: ShownOrder[] = [];
   let total = 0;
   for (let from = 0; from === 0 || from < total; from += MAX_SUMMARIES) {
     const page = await api.queries.records.list(table, { ...query, offset: from, limit: MAX_SUMMARIES }, cancellation);
@@ -96,21 +79,18 @@ async function withProblems(
         `Problems are looked for among ${MAX_LOOKED_FOR_PROBLEMS} orders, and these are ${total}: choose a state, search, or filter.`,
       );
     }
-    const texts = textsOf(await withSummaries(api, tenant, page.records, cancellation));
-    found.push(...texts.flatMap(({ text }) => (SOUND.test(text) ? [] : [text])));
+    const orders = await withSummaries(api, tenant, recordsIn(page.records), cancellation);
+    found.push(...orders.filter(({ summary }) => summary?.problems !== 0));
   }
-  return { records: found.slice(offset, offset + limit).join(), total: found.length };
+  return { orders: found.slice(offset, offset + limit), total: found.length };
 }
-
-/** The end of an order's text with its summary, if it has no problem. Quotation marks within values are escaped. */
-const SOUND = /"problems":0,"first_problem":null\}\}$/;
 
 /** Fields that are searched, where the model has them. */
 const SEARCHED = ['customer_reference', 'sales_order_id', 'transport_reference'];
 
 /** Orders that have the text in one of these fields, or in their customer's name, or as the beginning of their id. */
 async function searchFilter(
-  { queries }: Pick<Api, 'queries'>,
+  { queries }: Api,
   tenant: Tenant,
   text: string,
   cancellation: Cancellation,
@@ -141,27 +121,50 @@ async function customerFilter(
       `More than ${MAX_SEARCHED_CUSTOMERS} customers have this text in their names: search for more of it, or use filters.`,
     );
   }
-  const anyOf = (await recordsOf(records)).map((party) => String(party[customer.key]));
+  const anyOf = recordsIn(records).map((party) => String(party[customer.key]));
   return anyOf.length === 0 ? [] : [{ kind: 'equals', field: customer.field, anyOf }];
 }
 
 /** A page of orders; `warnings` is absent if there are none, `summary` unless it was asked for. */
 function orderPageResponse(orderType: AssetType): json.ResponseObject {
-  const { properties, ...record } = recordOutputSchema(orderType);
   const summary = {
     ...json.orNull(json.ref('OrderSummary')),
     description: 'With include=summary. null: the orders on the page have too many lines.',
   };
-  const more = { ...(json.isObject(properties) ? properties : {}), warnings, summary };
-  return json.answer('A page of orders.', json.pageOf({ ...record, properties: more }));
+  return json.answer(
+    'A page of orders.',
+    json.pageOf(json.extended(recordOutputSchema(orderType), { warnings, summary })),
+  );
 }
 
-const countsOf = (statuses: readonly OrderStatus[]): json.JsonSchema =>
-  json.closedObject(Object.fromEntries(statuses.map((status) => [status, json.count])));
+const ofQueues = <Of>(of: (status: OrderStatus) => Of) =>
+  Object.fromEntries(
+    QUEUE_NAMES.map((name) => [name, Object.fromEntries(QUEUES[name].map((status) => [status, of(status)]))]),
+  );
 
 const orderCounts = json.closedObject(
-  Object.fromEntries([...QUEUES].map(([name, statuses]) => [name, countsOf(statuses)])),
+  Object.fromEntries(
+    Object.entries(ofQueues(() => json.count)).map(([name, counts]) => [name, json.closedObject(counts)]),
+  ),
 );
+
+/** How many orders are in each state, by tenant: counted again only after the orders have changed. */
+type KeptCounts = { readonly state: string; readonly counts: readonly number[] };
+const keptCounts = new WeakMap<Api, LRUCache<string, KeptCounts>>();
+
+async function countsOf(api: Api, tenant: Tenant, cancellation: Cancellation): Promise<readonly number[]> {
+  const { records } = api.queries;
+  const table = { tenant: tenant.name, table: tenant.orderModel };
+  const kept = keptCounts.get(api) ?? new LRUCache<string, KeptCounts>({ max: MAX_KEPT_COUNTS });
+  keptCounts.set(api, kept);
+  // A table without a state is empty.
+  const state = (await records.tableState(table)) ?? '';
+  const known = kept.get(tenant.name);
+  if (known?.state === state) return known.counts;
+  const counts = await records.counts(table, 'processing_status', ALL_STATUSES, cancellation);
+  kept.set(tenant.name, { state, counts });
+  return counts;
+}
 
 export const orderQueues: Resource = {
   tag: 'platform: orders',
@@ -171,38 +174,36 @@ export const orderQueues: Resource = {
       id: 'platformListOrders',
       summary: 'Orders to validate, or the archive',
       allow: 'users',
-      query: [QUEUE, SEARCH, INCLUDE, PROBLEMS, ...LIST_PARAMETERS],
+      query: [...parametersIn(queueQuery), SEARCH, ...LIST_PARAMETERS],
       answer: orderPageResponse,
       answers: LIST_ANSWERS,
       async handle(api, { req, tenant, query: parameters }) {
-        const { queries, config, lists } = api;
-        const queue = queueIn(parameters);
+        const { queue, include, problems } = parseQuery(queueQuery, parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
-        const isSummarized = includesSummary(parameters, paging.perPage);
-        const isOnly = isOnlyProblems(parameters, isSummarized);
+        if (include !== undefined && paging.perPage > MAX_SUMMARIES)
+          throw badRequest(`With include=summary, perPage must be at most ${MAX_SUMMARIES}.`);
+        if (problems !== undefined && include === undefined) throw badRequest('problems=only needs include=summary.');
         const text = searchIn(parameters);
-        const inQueue: Filter = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses };
+        const inQueue: Filter = { kind: 'equals', field: 'processing_status', anyOf: QUEUES[queue] };
         const table = { tenant: tenant.name, table: tenant.orderModel };
-        const find = async (cancellation: Cancellation): Promise<RecordPage> => {
+        const advice = () => narrowing(query, text !== undefined);
+        const { orders, total } = await inListTurn(api, req, advice, async (cancellation): Promise<OrderPage> => {
           const searched = text === undefined ? [] : [await searchFilter(api, tenant, text, cancellation)];
           const fullQuery = { ...query, filters: [inQueue, ...searched, ...query.filters] };
-          if (isOnly) return withProblems(api, tenant, fullQuery, cancellation);
-          const page = await queries.records.list(table, fullQuery, cancellation);
-          if (!isSummarized) return page;
-          return { ...page, records: await withSummaries(api, tenant, page.records, cancellation) };
-        };
-        const { records, total } = await lists.run({
-          context: req.context,
-          advice: () => narrowing(query, text !== undefined),
-          find,
+          if (problems !== undefined) return withProblems(api, tenant, fullQuery, cancellation);
+          const page = await api.queries.records.list(table, fullQuery, cancellation);
+          const found = recordsIn(page.records);
+          if (include === undefined) return { orders: found, total: page.total };
+          return { orders: await withSummaries(api, tenant, found, cancellation), total: page.total };
         });
-        const page = await withWarnings(queries, tenant, records);
+        const shown = await withWarnings(api.queries, tenant, orders);
         const given = ['search', 'include', 'problems'].flatMap((name): [string, string][] => {
           const value = parameters.get(name);
           return value === null ? [] : [[name, value]];
         });
-        const list = { ...paging, url: requestUrl(req, config), total };
-        return { body: collectionEnvelope(page, { ...list, kept: [['queue', queue.name], ...given, ...kept] }) };
+        const list = { ...paging, url: requestUrl(req, api.config), total };
+        const records = JSON.stringify(shown).slice(1, -1);
+        return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue], ...given, ...kept] }) };
       },
     },
     'GET /orders/counts': {
@@ -211,18 +212,11 @@ export const orderQueues: Resource = {
       description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
       allow: 'users',
       answer: json.one('OrderCounts'),
-      async handle({ queries, lists, orderCounts: kept }, { req, tenant }) {
-        const table = { tenant: tenant.name, table: tenant.orderModel };
-        const counts = await lists.run({
-          context: req.context,
-          advice: () => 'Ask again in a moment.',
-          find: (cancellation) => kept.of(queries.records, table, [...QUEUES.values()].flat(), cancellation),
-        });
-        const shown = [...QUEUES].map(([name, statuses]) => [
-          name,
-          Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])),
-        ]);
-        return dataReply(Object.fromEntries(shown));
+      async handle(api, { req, tenant }) {
+        const counts = await inListTurn(api, req, 'Ask again in a moment.', (cancellation) =>
+          countsOf(api, tenant, cancellation),
+        );
+        return dataReply(ofQueues((status) => counts[ALL_STATUSES.indexOf(status)] ?? 0));
       },
     },
   },

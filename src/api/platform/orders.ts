@@ -19,7 +19,7 @@ import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
 import { orderRevisionAt } from '../../queries/activity.js';
-import { historyList, historyPage } from '../assets/history.js';
+import { historyList, historyReply } from '../assets/history.js';
 import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
@@ -30,7 +30,7 @@ import { notFound } from '../errors.js';
 import { exportOfOrder, exportReply } from '../export/operation.js';
 import { recordExample, recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { problemView } from '../orderProblems.js';
+import { problemView } from '../orderSummaries.js';
 import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { CHANGES, RECORD_ID } from '../routes/operation.js';
@@ -62,9 +62,7 @@ const approveBody = z
 const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
 function saveSchema(orderType: AssetType): json.JsonSchema {
-  const { properties, ...schema } = recordInputSchema(orderType, 'update');
-  const status = { processing_status: json.oneOf(SET_BY_SAVING) };
-  return { ...schema, properties: { ...(json.isObject(properties) ? properties : {}), ...status } };
+  return json.extended(recordInputSchema(orderType, 'update'), { processing_status: json.oneOf(SET_BY_SAVING) });
 }
 
 /**
@@ -114,7 +112,7 @@ async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: strin
 
 /** The order's fields, and the record or list of each relationship. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
-  const { properties, ...record } = recordOutputSchema(orderType);
+  const { required, ...record } = recordOutputSchema(orderType);
   const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
     name,
     kind === 'has_many' ? json.listOf(json.ref('AnyRecord')) : json.orNull(json.ref('AnyRecord')),
@@ -129,13 +127,8 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
       description: 'What validators may do with an order in this state.',
     },
   };
-  const required: readonly unknown[] = Array.isArray(record.required) ? record.required : [];
-  const schema = {
-    ...record,
-    properties: { ...(json.isObject(properties) ? properties : {}), ...more },
-    required: [...required, ...Object.keys(more)],
-  };
-  return json.answer('The order.', json.dataOf(schema));
+  const all = [...(Array.isArray(required) ? required : []), ...Object.keys(more)];
+  return json.answer('The order.', json.dataOf({ ...json.extended(record, more), required: all }));
 }
 
 const approver = json.closedObject({
@@ -214,22 +207,18 @@ export const orders: Resource = {
       id: 'platformListOrderHistory',
       ...historyList,
       allow: 'users',
-      async handle(api, { req, tenant, path, query }) {
-        const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
-        const body = await historyPage(api, req, order, query);
-        if (body === undefined) throw unknownOrder(order.id);
-        return { body };
+      async handle(api, call) {
+        const id = recordId(call.tenant.orderModel, call.path.id);
+        return historyReply(api, call, id, unknownOrder(id));
       },
     },
     'GET /orders/:id/replay': {
       id: 'platformReplayOrder',
       ...orderReplay,
       allow: 'adminsAndAuditors',
-      async handle(api, { req, tenant, path, query }) {
-        const id = recordId(tenant.orderModel, path.id);
-        const body = await replayReply(api, req, tenant, id, query);
-        if (body === undefined) throw unknownOrder(id);
-        return { body };
+      async handle(api, call) {
+        const id = recordId(call.tenant.orderModel, call.path.id);
+        return replayReply(api, call, id, unknownOrder(id));
       },
     },
     'GET /orders/:id/export': {

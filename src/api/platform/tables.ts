@@ -1,34 +1,37 @@
-/** Tables for users: `/api/v1/platform/tables`. All roles read them; validators change parts of orders. */
+/**
+ * Tables for people: `/api/v1/platform/tables`. All roles read them, validators change parts of orders, and admins do what
+ * integrators do with reference tables. What API clients do as well has their handlers.
+ */
 import { NotSupportedError } from '../../commands/context.js';
-import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { TableFigures } from '../../queries/records.js';
-import { compareReply, comparisonAnswer, comparisonPage } from '../assets/compare.js';
+import { compare } from '../assets/compare.js';
 import { assetTypeThen, describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
 import { AT } from '../assets/moments.js';
-import { operationsList, operationsReply } from '../assets/operations.js';
-import { anyRecord, pageReply, recordReply, taggedReply } from '../assets/records.js';
+import { operations } from '../assets/operations.js';
+import { recordHistories } from '../assets/recordHistory.js';
+import { records } from '../assets/records.js';
 import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
-import { idempotencyKeyOf } from '../changeOptions.js';
-import { preconditionOf } from '../entityTags.js';
+import { batchOf, synchronization } from '../assets/synchronize.js';
+import { syncs } from '../assets/syncs.js';
 import * as json from '../openapi/schema.js';
-import { recordHistoryList, recordHistoryReply } from '../recordHistory.js';
 import {
-  CHANGES,
-  CREATES,
   dataReply,
+  isTableOperation,
   listReply,
   pathText,
-  RECORD_ID,
   type Resource,
+  type TableOperation,
   type UserCall,
+  type UserOperation,
 } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
+
+const TAG = 'platform: tables';
 
 /** @throws NotFoundError */
-export const tableOf = ({ tenant, path }: UserCall): AssetType => assetTypeOf(tenant, path.table);
+const tableOf = ({ tenant, path }: UserCall): AssetType => assetTypeOf(tenant, path.table);
 
 /**
  * Orders have their own operations, and reference tables are written by batch. @throws HttpError 404;
@@ -45,11 +48,32 @@ function partTableOf(call: UserCall): AssetType {
   );
 }
 
-export const anyFields: json.JsonSchema = {
-  type: 'object',
-  description: 'Fields as the info of the table names them.',
-};
-const oneRecord = json.answer('The record.', json.dataOf(json.ref('AnyRecord')));
+/** Who may call an operation of API clients, and what is documented otherwise for people. */
+type ForPeople = Pick<UserOperation, 'id' | 'allow'> &
+  Partial<Pick<TableOperation, 'summary' | 'description' | 'query' | 'body' | 'answer' | 'answers'>>;
+
+/** Operations of API clients on tables, by their routes, for people: below `/tables`. */
+function forPeople(
+  { operations, pathParameters }: Resource,
+  named: { readonly [route: string]: ForPeople },
+  table = tableOf,
+): Resource {
+  const shared = Object.entries(operations).flatMap(([route, operation]) => {
+    const own = named[route];
+    if (own === undefined || !isTableOperation(operation)) return [];
+    const { isOffered: _, elsewhere: __, handle, ...described } = operation;
+    const forUser: UserOperation = {
+      ...described,
+      ...own,
+      handle: (api, call) => handle(api, { ...call, assetType: table(call) }),
+    };
+    return [[route.replace(' /', ' /tables/'), forUser]];
+  });
+  const parameters = { table: pathText('table'), ...pathParameters };
+  return { tag: TAG, pathParameters: parameters, operations: Object.fromEntries(shared) };
+}
+
+const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
 
 /** `figures` is undefined before the first write. */
 type Summarized = { readonly table: AssetType; readonly figures: TableFigures | undefined };
@@ -69,10 +93,10 @@ const tableSummary = json.view<Summarized>({
   ],
 });
 
-export const tables: Resource = {
-  tag: 'platform: tables',
-  schemas: { AnyRecord: anyRecord, TableSummary: tableSummary.schema },
-  pathParameters: { table: pathText('table'), id: RECORD_ID },
+const ofPeople: Resource = {
+  tag: TAG,
+  schemas: { TableSummary: tableSummary.schema },
+  pathParameters: { table: pathText('table') },
   operations: {
     'GET /tables': {
       id: 'platformListTables',
@@ -97,92 +121,73 @@ export const tables: Resource = {
         return dataReply(describeAsset(await assetTypeThen(api, call.req, tableOf(call), call.query)));
       },
     },
-    'GET /tables/:table/assets': {
-      id: 'platformListRecords',
-      summary: 'Records of a table, page by page',
-      allow: 'users',
-      query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
-      answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-      answers: LIST_ANSWERS,
-      handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
-    },
     'GET /tables/:table/assets.csv': {
       id: 'platformExportRecords',
       ...recordsCsv,
       allow: 'users',
       handle: (api, call) => recordsCsvReply(api, call.req, call.tenant.name, tableOf(call), call.query),
     },
-    'GET /tables/:table/compare': {
-      id: 'platformCompareMoments',
-      ...comparisonPage,
-      allow: 'users',
-      answer: comparisonAnswer(json.ref('AnyRecord')),
-      handle: (api, call) => compareReply(api, call.req, tableOf(call), call.query),
-    },
-    'GET /tables/:table/operations': {
-      id: 'platformListOperations',
-      ...operationsList,
-      allow: 'users',
-      handle: (api, call) =>
-        operationsReply(api, requestUrl(call.req, api.config), call.caller, tableOf(call), call.query),
-    },
-    'POST /tables/:table/assets': {
-      id: 'platformAddPart',
-      grows: CREATES,
-      summary: 'Add a line, consignment, goods or charge to an order',
-      allow: 'validators',
-      body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
-      status: 201,
-      answer: oneRecord,
-      honours: ['idempotency-key'],
-      errors: [409],
-      async handle({ commands }, call) {
-        const assetType = partTableOf(call);
-        const { req, caller, body } = call;
-        return taggedReply(assetType, await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req)));
-      },
-    },
-    'GET /tables/:table/assets/:id': {
-      id: 'platformGetRecord',
-      summary: 'One record of a table',
-      allow: 'users',
-      query: [AT],
-      answer: oneRecord,
-      handle: (api, call) => recordReply(api, call.req, tableOf(call), call.path.id, call.query),
-    },
-    'GET /tables/:table/assets/:id/history': {
-      id: 'platformListRecordHistory',
-      ...recordHistoryList,
-      allow: 'users',
-      handle: (api, call) =>
-        recordHistoryReply(api, { req: call.req, assetType: tableOf(call), id: call.path.id, query: call.query }),
-    },
-    'PUT /tables/:table/assets/:id': {
-      id: 'platformChangePart',
-      grows: CHANGES,
-      summary: 'Change a part of an order; fields that the body lacks stay',
-      allow: 'validators',
-      body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
-      answer: oneRecord,
-      honours: ['if-match'],
-      errors: [409, 412],
-      async handle({ commands }, call) {
-        const assetType = partTableOf(call);
-        const { req, caller, path, body } = call;
-        const precondition = preconditionOf(req);
-        return taggedReply(assetType, await updateRecord(commands, caller, assetType, path.id, body, precondition));
-      },
-    },
-    'DELETE /tables/:table/assets/:id': {
-      id: 'platformRemovePart',
-      summary: 'Remove a part of an order, with the parts that belong to it',
-      allow: 'validators',
-      status: 204,
-      answer: json.NO_CONTENT,
-      errors: [409],
-      async handle({ commands }, call) {
-        return { written: await removePart(commands, call.caller, partTableOf(call), call.path.id) };
-      },
-    },
   },
 };
+
+/** A batch comes before `assets/:id`, which would match it. */
+export const tables: readonly Resource[] = [
+  ofPeople,
+  forPeople(synchronization, {
+    'POST /:table/assets/batch': {
+      id: 'platformWriteBatch',
+      allow: 'admins',
+      body: {
+        limit: 'batch',
+        schema: batchOf({ ...anyFields, additionalProperties: true }),
+        example: { items: [{ external_id: 'I1', name: 'Tea' }] },
+      },
+    },
+  }),
+  forPeople(syncs, {
+    'GET /:table/syncs': { id: 'platformListSyncs', allow: 'users' },
+    'GET /:table/syncs/:id': { id: 'platformGetSync', allow: 'users' },
+    'POST /:table/syncs': { id: 'platformStartSync', allow: 'admins' },
+    'POST /:table/syncs/:id/commit': { id: 'platformCommitSync', allow: 'admins' },
+    'POST /:table/syncs/:id/undo': { id: 'platformUndoSync', allow: 'admins' },
+  }),
+  forPeople(operations, {
+    'GET /:table/operations': { id: 'platformListOperations', allow: 'users' },
+    'POST /:table/operations/:id/undo': { id: 'platformUndoOperation', allow: 'admins' },
+  }),
+  forPeople(compare, { 'GET /:table/compare': { id: 'platformCompareMoments', allow: 'users' } }),
+  forPeople(recordHistories, {
+    'GET /:table/assets/:id/history': { id: 'platformListRecordHistory', allow: 'users' },
+  }),
+  forPeople(records, {
+    'GET /:table/assets': {
+      id: 'platformListRecords',
+      allow: 'users',
+      description: 'As for API clients, by the fields of the table.',
+      query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
+      answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
+      answers: LIST_ANSWERS,
+    },
+    'GET /:table/assets/:id': { id: 'platformGetRecord', allow: 'users' },
+  }),
+  forPeople(
+    records,
+    {
+      'POST /:table/assets': {
+        id: 'platformAddPart',
+        summary: 'Add a line, consignment, goods or charge to an order',
+        allow: 'validators',
+        body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
+      },
+      'PUT /:table/assets/:id': {
+        id: 'platformChangePart',
+        summary: 'Change a part of an order; fields that the body lacks stay',
+        description: 'null clears one.',
+        allow: 'validators',
+        body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
+      },
+      'DELETE /:table/assets/:id': { id: 'platformRemovePart', allow: 'validators' },
+    },
+    partTableOf,
+  ),
+];

@@ -19,13 +19,13 @@ import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
+import { untilShown } from '../assets/moments.js';
 import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { untilShown } from '../shownSoon.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
