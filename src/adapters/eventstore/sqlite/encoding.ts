@@ -33,7 +33,7 @@ type PackedMetadata = readonly [
   traceparent?: string | null,
   request?: readonly [method: string, path: string] | null,
   erasedLeaf?: string | null,
-  key?: EventKey,
+  key?: EventKey | null,
 ];
 
 /**
@@ -52,33 +52,18 @@ export function encodeAppend(stream: string, events: readonly EventToAppend[]): 
   }));
 }
 
-function packed({
-  tenant,
-  actor,
-  correlationId,
-  causationId,
-  occurredAt,
-  traceparent,
-  request,
-  erasedLeaf,
-  key,
-}: EventMetadata): PackedMetadata {
-  const always = [tenant, actor, correlationId, causationId, occurredAt] as const;
-  const asked = request === undefined ? null : ([request.method, request.path] as const);
-  if (key !== undefined) return [...always, traceparent ?? null, asked, erasedLeaf ?? null, key];
-  if (erasedLeaf !== undefined) return [...always, traceparent ?? null, asked, erasedLeaf];
-  if (request !== undefined) return [...always, traceparent ?? null, [request.method, request.path]];
-  return traceparent === undefined ? always : [...always, traceparent];
+/** Values that are unset at its end are left out. */
+function packed({ tenant, actor, correlationId, causationId, occurredAt, ...rest }: EventMetadata): readonly unknown[] {
+  const { traceparent = null, request, erasedLeaf = null, key = null } = rest;
+  const optional = [traceparent, request ? [request.method, request.path] : null, erasedLeaf, key];
+  const count = optional.findLastIndex((value) => value !== null) + 1;
+  return [tenant, actor, correlationId, causationId, occurredAt, ...optional.slice(0, count)];
 }
 
 /** Decodes a row to the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
   const packedMetadata: PackedMetadata = JSON.parse(row.metadata);
   const [tenant, actor, correlationId, causationId, occurredAt, traceparent, request, erasedLeaf, key] = packedMetadata;
-  const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version };
-  const traced = typeof traceparent === 'string' ? { ...always, traceparent } : always;
-  const erased = typeof erasedLeaf === 'string' ? { ...traced, erasedLeaf } : traced;
-  const keyed = key === undefined ? erased : { ...erased, key };
   return {
     id: uuidText(row.id),
     stream: row.stream,
@@ -86,7 +71,13 @@ export function decodeEvent(row: EventRow): RecordedEvent {
     position: row.position,
     type: row.type,
     data: JSON.parse(row.data),
-    metadata: request == null ? keyed : { ...keyed, request: { method: request[0], path: request[1] } },
+    metadata: {
+      ...{ tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version },
+      ...(traceparent != null && { traceparent }),
+      ...(erasedLeaf != null && { erasedLeaf }),
+      ...(key != null && { key }),
+      ...(request != null && { request: { method: request[0], path: request[1] } }),
+    },
   };
 }
 
