@@ -1,10 +1,4 @@
-/**
- * The event log: append-only streams, and one total order over all of them.
- *
- * Adapters: `adapters/eventstore/sqlite` (embedded), `adapters/eventstore/eventstoredb`. Contract tests for every
- * adapter: `test/contract/eventStore.ts`.
- */
-
+/** The event log: append-only streams, and one total order over all of them. Its contract: `test/contract/eventStore.ts`. */
 import type { Erasures } from '../domain/erasure.js';
 import type { EventKey } from '../domain/keyUse.js';
 
@@ -56,7 +50,7 @@ export type EventToAppend = {
   /** UUID. Appending the same id twice to a stream stores it once. */
   readonly id: string;
   readonly type: string;
-  /** Plain JSON. Its text must stay under `MAX_EVENT_BYTES`. */
+  /** Plain JSON, of at most `MAX_EVENT_BYTES`. */
   readonly data: unknown;
   readonly metadata: EventMetadata;
 };
@@ -69,16 +63,15 @@ export type RecordedEvent = EventToAppend & AppendResult & { readonly stream: st
 /** No call to the log begins after this time (milliseconds since 1970), retries included. */
 export type AppendOptions = { readonly until?: number };
 
-/** What a subscription has read on: up to `position`, including events that the filter left out. */
+/** How far a subscription has read, including events that the filter left out. */
 type Reached = EventPosition & {
-  /** Whether it reached the head of the log at the time of reading. After the first such slice, best effort. */
+  /** Whether this was the head of the log at the time of reading. After the first such slice, best effort. */
   readonly caughtUp: boolean;
 };
 
-/** A run of events in log order. Never ends inside an append: an append is read as a whole or not at all. */
+/** A run of events in log order. An append is read as a whole or not at all. */
 export type EventSlice = Reached & { readonly events: readonly RecordedEvent[] };
 
-/** What an event takes in the log. */
 export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
   /** Of its data and metadata as stored; of EventStoreDB roughly, their characters. */
   readonly bytes: number;
@@ -93,18 +86,18 @@ export type SubscribeOptions = {
   readonly after: Position;
   /** Only streams with one of these prefixes; all streams if unset. */
   readonly streamPrefixes?: readonly string[];
-  /** A hint: events of streams that it refuses need not be delivered. The caller filters those that are. */
+  /** A hint: events of streams that it refuses need not be delivered. */
   readonly accepts?: (stream: string) => boolean;
-  /** At most about this many events a slice (an append is never cut). Default `DEFAULT_SLICE_COUNT`. */
+  /** At most about this many events a slice. Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
   /** Ends the iteration. */
   readonly signal: AbortSignal;
 };
 
+export const DEFAULT_SLICE_COUNT = 500;
+
 /** Events in descending order of their positions, and the new `before` with which the read goes on, if there is more. */
 export type BackwardSlice = { readonly events: readonly RecordedEvent[]; readonly next?: Position | undefined };
-
-export const DEFAULT_SLICE_COUNT = 500;
 
 /** Both revisions are inclusive. */
 export type SliceRange = {
@@ -122,6 +115,7 @@ export type StreamSlice = { readonly events: readonly RecordedEvent[]; readonly 
 /** One event's `data` may have at most this many bytes of JSON. */
 export const MAX_EVENT_BYTES = 1_000_000;
 
+/** Each method but `subscribe`, `sizes` and `close` rejects with EventStoreUnavailableError within seconds while the log is away. */
 export interface EventStore {
   /**
    * Appends all events or none, durably: when the promise resolves they survive a crash.
@@ -134,68 +128,36 @@ export interface EventStore {
     expectedRevision: ExpectedRevision,
     options?: AppendOptions,
   ): Promise<AppendResult>;
-
   /** Events of one stream in order, from revision 0 to the last unless given, both inclusive; none of an unknown stream. */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
-
   /** The first of these events in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, or fewer. */
   readSlice(stream: string, range: SliceRange): Promise<StreamSlice>;
-
   /** The last events of the log, or those before a position: at most `maxCount`, up to READ_SLICE_BYTES, or fewer. */
   readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice>;
-
   /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
-
   /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
-
   /** The sizes of all events after a position, of new ones within a second. A slice may end inside an append. */
   sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncIterable<SizeSlice>;
-
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
-
   /** Position of the last event that is not after this time (ISO 8601, UTC, six digits), where the engine can find it. */
   readonly positionAt?: (time: string) => Promise<Position>;
-
   /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
-
   /** Whether the log still has this event there. Otherwise it was replaced by an older copy, or is another log. */
   holds(place: EventPosition): Promise<boolean>;
-
   /** What this store leaves out of the events that it reads; undefined: it reads events as they are stored. */
   readonly erasures?: Erasures;
-
-  /** @throws EventStoreUnavailableError when the log cannot be reached or is known to accept no appends */
+  /** @throws EventStoreUnavailableError also when the log is known to accept no appends */
   ping(): Promise<void>;
-
   /** All stored event types and schema versions, for the check at the start. */
-  storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]>;
-
+  storedEventTypes(): Promise<readonly EventType[]>;
   close(): Promise<void>;
 }
 
-/** Decorates a store: methods in `own` replace those of the given store. */
-export const storeWith = (store: EventStore, own: Partial<EventStore>): EventStore => ({
-  append: (...args) => store.append(...args),
-  readStream: (...args) => store.readStream(...args),
-  readSlice: (...args) => store.readSlice(...args),
-  readBackwards: (...args) => store.readBackwards(...args),
-  lastAppend: (stream) => store.lastAppend(stream),
-  subscribe: (options) => store.subscribe(options),
-  sizes: (options) => store.sizes(options),
-  head: () => store.head(),
-  ...(store.positionAt && { positionAt: store.positionAt }),
-  ...(store.erasures && { erasures: store.erasures }),
-  identity: () => store.identity(),
-  holds: (place) => store.holds(place),
-  ping: () => store.ping(),
-  storedEventTypes: () => store.storedEventTypes(),
-  close: () => store.close(),
-  ...own,
-});
+export type EventType = { readonly type: string; readonly schemaVersion: number };
 
 export class WrongExpectedRevisionError extends Error {
   override readonly name = 'WrongExpectedRevisionError';

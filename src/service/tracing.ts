@@ -5,7 +5,7 @@ import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
 import type { TenantMetrics } from '../api/metrics.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
-import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
+import type { EventStore, EventToAppend } from '../ports/eventStore.js';
 import { countByTrace } from '../ports/tracedEvents.js';
 import { inSpans, startSpan } from '../ports/tracing.js';
 
@@ -29,16 +29,16 @@ export const observeAppends = (
   log: EventStore,
   tracer: Tracer | undefined,
   metrics: () => Pick<TenantMetrics, 'appended'> | undefined,
-): EventStore =>
-  storeWith(log, {
-    async append(stream, events, ...options) {
-      const append = () => log.append(stream, events, ...options);
-      const result = await (tracer === undefined ? append() : appendTraced(tracer, stream, events, append));
-      const tenant = events[0]?.metadata.tenant;
-      if (tenant) metrics()?.appended(tenant, events.length);
-      return result;
-    },
-  });
+): EventStore => ({
+  ...log,
+  async append(stream, events, ...options) {
+    const append = () => log.append(stream, events, ...options);
+    const result = await (tracer === undefined ? append() : appendTraced(tracer, stream, events, append));
+    const tenant = events[0]?.metadata.tenant;
+    if (tenant) metrics()?.appended(tenant, events.length);
+    return result;
+  },
+});
 
 /** Changes of several requests may share an append. */
 function appendTraced<Answer>(

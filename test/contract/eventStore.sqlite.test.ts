@@ -4,9 +4,9 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { withCurrentEvents } from '#app/adapters/eventstore/everyStore.js';
-import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
+import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { describeEventStore } from './eventStore.js';
 import { event, events, firstEvents } from './eventStoreFixtures.js';
 
@@ -25,7 +25,7 @@ async function newFile(): Promise<string> {
 
 describeEventStore('sqlite', async () => {
   const file = await newFile();
-  const opened: SqliteEventStore[] = [];
+  const opened: EventStore[] = [];
   const open = async () => {
     const store = await openSqliteEventStore({ file });
     opened.push(store);
@@ -47,8 +47,8 @@ describeEventStore('sqlite', async () => {
 
 describe('event store on an SQLite file', () => {
   let file: string;
-  let store: SqliteEventStore;
-  let patient: SqliteEventStore;
+  let store: EventStore;
+  let patient: EventStore;
   beforeEach(async () => {
     file = await newFile();
     store = await openSqliteEventStore({ file, busyTimeoutMs: 50 });

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { ERASURES_STREAM, tableStream, tenantStream } from '#app/domain/streams.js';
-import type { EventToAppend, Position } from '#app/ports/eventStore.js';
+import type { EventStore, EventToAppend, Position } from '#app/ports/eventStore.js';
 import type { RowWriter } from '#app/ports/rowStore.js';
 import { Follower, type FollowerDeps } from '#app/projections/follower.js';
 import type { FollowerNews } from '#app/projections/progress.js';
@@ -15,10 +15,10 @@ import type { MemoryRows } from './memoryRows.js';
 const OPTIONS = { deliveryLogDays: 30 };
 
 export class FollowedLog {
-  readonly store: SqliteEventStore;
+  readonly store: EventStore;
   readonly #directory: string;
 
-  private constructor(store: SqliteEventStore, directory: string) {
+  private constructor(store: EventStore, directory: string) {
     this.store = store;
     this.#directory = directory;
   }

@@ -12,7 +12,7 @@ import {
   MAX_EVENT_BYTES,
   type RecordedEvent,
   type Revision,
-  storeWith,
+  type SubscribeOptions,
   WrongExpectedRevisionError,
 } from '../../ports/eventStore.js';
 
@@ -41,6 +41,12 @@ export function dataAsJson(stream: string, events: readonly EventToAppend[]): re
 export function isAt(expected: ExpectedRevision, last: Revision): boolean {
   return expected === 'any' || last === (expected === 'no-stream' ? -1 : expected);
 }
+
+/** Whether a subscription delivers the events of a stream. */
+export const isWanted =
+  ({ streamPrefixes, accepts = () => true }: SubscribeOptions) =>
+  (stream: string): boolean =>
+    (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
 
 // The id of a log is the id of an event in it, so every copy of the log has the same id.
 
@@ -89,15 +95,17 @@ export async function withCurrentEvents(store: EventStore, types: EventTypes): P
     if (schemaVersion === currentVersion(types, event.type)) return event;
     return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
   };
-  const readStream: EventStore['readStream'] = async (...range) => (await store.readStream(...range)).map(upcasted);
-  const { erasures, readOn } = await erasuresOf({ readStream });
+  const { erasures, readOn } = await erasuresOf({
+    readStream: async (...range) => (await store.readStream(...range)).map(upcasted),
+  });
   const current = <Slice extends { readonly events: readonly RecordedEvent[] }>(slice: Slice): Slice => {
     const events = slice.events.map(upcasted);
     return { ...slice, events: erasures.count > 0 ? events.map((event) => erasures.redact(event)) : events };
   };
   // The log may be away for a while; its readers report that.
   const looking = setInterval(() => void readOn().catch(() => undefined), ERASURES_LOOKED_AT_EVERY_MS).unref();
-  return storeWith(store, {
+  return {
+    ...store,
     erasures,
     readStream: async (...range) => current({ events: await store.readStream(...range) }).events,
     readSlice: async (...range) => current(await store.readSlice(...range)),
@@ -109,5 +117,5 @@ export async function withCurrentEvents(store: EventStore, types: EventTypes): P
       clearInterval(looking);
       await store.close();
     },
-  });
+  };
 }

@@ -37,8 +37,8 @@ export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'failed'; readonly reason: string; readonly mayBeStored: boolean }
 );
 
-type Pending = AppendRequest & {
-  readonly resolve: (result: AppendResult) => void;
+type Pending = {
+  readonly resolve: (answer: AppendAnswer) => void;
   readonly reject: (error: Error) => void;
 };
 
@@ -59,10 +59,11 @@ export class Appender {
     this.#settings = settings;
   }
 
-  /** Starts the thread early, so that the first append need not wait for it. */
-  start(): void {
+  /** Starts the thread, unless it runs. */
+  start(): Worker {
     this.#worker ??= this.#start();
     this.#worker.unref();
+    return this.#worker;
   }
 
   /** See `EventStore.append`. Sent in the order of the calls: copying a log relies on it. */
@@ -74,13 +75,15 @@ export class Appender {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
     const ticket = ++this.#lastTicket;
     const request: AppendRequest = { ticket, stream, events: encodeAppend(stream, events), expectedRevision };
-    return new Promise((resolve, reject) => {
-      this.#pending.set(ticket, { ...request, resolve, reject });
-      // The first append starts the thread, so that a store that only reads has none.
-      this.#worker ??= this.#start();
-      this.#worker.ref();
-      this.#worker.postMessage(request);
-    });
+    // The first append starts the thread, so that a store that only reads has none.
+    const worker = this.start();
+    worker.ref();
+    worker.postMessage(request);
+    const answer = await new Promise<AppendAnswer>((resolve, reject) => this.#pending.set(ticket, { resolve, reject }));
+    if (answer.kind === 'stored') return { revision: answer.revision, position: answer.position };
+    if (answer.kind === 'conflict') throw new WrongExpectedRevisionError(stream, expectedRevision, answer.actual);
+    const { reason, mayBeStored } = answer;
+    throw new EventStoreUnavailableError(`The append was not committed: ${reason}`, { mayBeStored });
   }
 
   /** Finishes the queued appends and ends the thread. */
@@ -118,22 +121,10 @@ export class Appender {
   #receive(answers: readonly AppendAnswer[]): void {
     this.isFailing = answers[0]?.kind === 'failed';
     for (const answer of answers) {
-      const pending = this.#pending.get(answer.ticket);
+      this.#pending.get(answer.ticket)?.resolve(answer);
       this.#pending.delete(answer.ticket);
-      if (pending !== undefined) resolveOrReject(pending, answer);
     }
     // An idle thread does not keep the process running; one that is closing does, until it ends.
     if (this.#pending.size === 0 && !this.#closed) this.#worker?.unref();
-  }
-}
-
-function resolveOrReject({ stream, expectedRevision, resolve, reject }: Pending, answer: AppendAnswer): void {
-  if (answer.kind === 'stored') {
-    resolve({ revision: answer.revision, position: answer.position });
-  } else if (answer.kind === 'conflict') {
-    reject(new WrongExpectedRevisionError(stream, expectedRevision, answer.actual));
-  } else {
-    const { mayBeStored } = answer;
-    reject(new EventStoreUnavailableError(`The append was not committed: ${answer.reason}`, { mayBeStored }));
   }
 }

@@ -4,6 +4,7 @@ import type {
   BackwardSlice,
   EventPosition,
   EventSlice,
+  EventType,
   Position,
   RecordedEvent,
   Revision,
@@ -21,9 +22,9 @@ const SCAN_COUNT = 4_000;
 /** Events whose sizes are read at once (a few milliseconds). */
 const SIZE_COUNT = 1_000;
 
-/** An event without what it says. */
-type EventPlace = Pick<EventRow, 'position' | 'stream' | 'id'> & { readonly data: null };
-type Following = { readonly following: number };
+/** An event; `data` is null where only its place was read. `following`: how many of its append follow. */
+type Place = Pick<EventRow, 'position' | 'stream' | 'id'> & { readonly following: number; readonly data: null };
+type PlacedRow = EventRow & Pick<Place, 'following'>;
 
 /** Reads the log in steps that are short enough for any thread's event loop. */
 export class LogReader {
@@ -35,14 +36,14 @@ export class LogReader {
 
   /**
    * The next events after a position, of the streams that are wanted.
-   * @param isSparse whether few streams are: data of others is not read
+   * @param isSparse whether few streams are: data of others is not read, at three times the price for those that are
    */
   slice(after: Position, isWanted: (stream: string) => boolean, maxCount: number, isSparse: boolean): EventSlice {
-    const { namesAfter, rowsAfter, at } = this.#statements;
+    const { placesAfter, rowsAfter, at } = this.#statements;
     const events: RecordedEvent[] = [];
     let [size, passed, caughtUp]: [number, number, boolean] = [0, 0, true];
-    let last: Pick<EventRow, 'position' | 'id'> | undefined;
-    for (const place of (isSparse ? namesAfter : rowsAfter).iterate(after)) {
+    let last: Place | PlacedRow | undefined;
+    for (const place of (isSparse ? placesAfter : rowsAfter).iterate(after)) {
       const wanted = isWanted(place.stream);
       const row = wanted && place.data === null ? at.get(place.position) : place;
       size += row?.data?.length ?? 0;
@@ -112,7 +113,7 @@ export class LogReader {
     return this.#statements.lastOfStream.get(stream);
   }
 
-  storedEventTypes(): readonly { readonly type: string; readonly schemaVersion: number }[] {
+  storedEventTypes(): readonly EventType[] {
     return this.#statements.types.all();
   }
 }
@@ -147,14 +148,12 @@ function prepare(db: Database) {
     head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
     idAt: db.prepare<[number], string>('SELECT lower(hex(event_id)) FROM events WHERE position = ?').pluck(),
     timeAt: db.prepare<[number], string>(`SELECT ${TIME} FROM events e WHERE position = ?`).pluck(),
-    types: db.prepare<[], { type: string; schemaVersion: number }>(
-      'SELECT type, schema_version AS schemaVersion FROM event_types',
-    ),
-    namesAfter: db.prepare<[number], EventPlace & Following>(
+    types: db.prepare<[], EventType>('SELECT type, schema_version AS schemaVersion FROM event_types'),
+    rowsAfter: db.prepare<[number], PlacedRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
+    placesAfter: db.prepare<[number], Place>(
       `SELECT e.position, e.following, lower(hex(e.event_id)) AS id, s.name AS stream, NULL AS data
        FROM events e CROSS JOIN streams s USING (stream_id) WHERE e.position > ? ORDER BY e.position`,
     ),
-    rowsAfter: db.prepare<[number], EventRow & Following>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
     at: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position = ?`),
     before: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position < ? ORDER BY e.position DESC`),
     sizes: db.prepare<[number, number], SizeSlice['sizes'][number]>(

@@ -1,28 +1,19 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import {
-  type AppendResult,
-  type BackwardSlice,
   DEFAULT_SLICE_COUNT,
   EventLogDamagedError,
-  type EventPosition,
-  type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
-  type EventToAppend,
-  type ExpectedRevision,
   type Position,
   type RecordedEvent,
   type Revision,
-  type SizeSlice,
-  type SliceRange,
   type StreamSlice,
-  type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
-import { codeOf, type Database } from '../../openSqlite.js';
-import { identityOf } from '../everyStore.js';
+import { codeOf } from '../../openSqlite.js';
+import { identityOf, isWanted } from '../everyStore.js';
 import { Appender, headsOf } from './appender.js';
 import { type Durability, openLog } from './logFile.js';
 import { LogReader } from './logReader.js';
@@ -33,6 +24,8 @@ const SIZES_EVERY_MS = 500;
 const SIZES_REST_MS = 20;
 /** Events that are read at once when a stream is read as a whole. */
 const READ_COUNT = 1_000;
+/** How often subscriptions look for other processes' appends, in milliseconds. */
+const POLL_MS = 25;
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; created if missing. Its directory must exist. */
@@ -41,8 +34,6 @@ export type SqliteEventStoreSettings = {
   readonly durability?: Durability;
   /** Starts the appender thread at once, so that the first append need not wait for it. */
   readonly appendsSoon?: boolean;
-  /** How often subscriptions look for other processes' appends. Default 25 ms. */
-  readonly pollMs?: number;
   /** How long a write waits for another process's write. Default 5,000 ms. */
   readonly busyTimeoutMs?: number;
 };
@@ -53,171 +44,154 @@ export type SqliteEventStoreSettings = {
  * @throws UnknownFileVersionError if a newer release wrote the file
  * @throws EventStoreUnavailableError if the file cannot be opened
  */
-export async function openSqliteEventStore(settings: SqliteEventStoreSettings): Promise<SqliteEventStore> {
-  return new SqliteEventStore(settings);
+export async function openSqliteEventStore({
+  file,
+  durability = 'full',
+  appendsSoon = false,
+  busyTimeoutMs = 5_000,
+}: SqliteEventStoreSettings): Promise<EventStore> {
+  const db = available(file, () => openLog(file, durability, busyTimeoutMs));
+  const reader = new LogReader(db);
+  const appender = new Appender({ file: realpathSync(file), durability, busyTimeoutMs });
+  if (appendsSoon) appender.start();
+  const closing = new AbortController();
+  const read = <T>(reading: (log: LogReader) => T): T => {
+    if (!db.open) throw new EventStoreUnavailableError('The event store is closed.');
+    return available(file, () => reading(reader));
+  };
+  const heads = new Heads(realpathSync(file), () => read((log) => log.head()));
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    closing.abort();
+    heads.close();
+    await appender.close();
+    // The last connection to close empties and removes the write-ahead log.
+    db.close();
+  };
+
+  const store: EventStore = {
+    append: (stream, events, expected) => appender.append(stream, events, expected),
+    async readStream(stream, fromRevision = 0, to = Number.MAX_SAFE_INTEGER) {
+      const events: RecordedEvent[] = [];
+      for (let from: Revision | undefined = fromRevision; ; ) {
+        const range = { from, to, maxCount: READ_COUNT };
+        const slice: StreamSlice = read((log) => log.streamSlice(stream, range));
+        events.push(...slice.events);
+        from = slice.next;
+        if (from === undefined) return events;
+        await nextTurn();
+      }
+    },
+    readSlice: async (stream, range) => read((log) => log.streamSlice(stream, range)),
+    readBackwards: async (maxCount, before) => read((log) => log.backwards(maxCount, before)),
+    lastAppend: async (stream) => read((log) => log.lastAppend(stream)),
+    async *subscribe(options) {
+      const { after, streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
+      const signal = AbortSignal.any([options.signal, closing.signal]);
+      if (signal.aborted) return;
+      const wakeUp = new WakeUp();
+      // Listens before the first read, so that no append is missed between reading and waiting.
+      heads.listen(wakeUp);
+      try {
+        for (let [position, isFirst] = [after, true]; !signal.aborted; ) {
+          const slice = read((log) => log.slice(position, isWanted(options), maxCount, streamPrefixes !== undefined));
+          if (isFirst || slice.position > position) {
+            [position, isFirst] = [slice.position, false];
+            yield slice;
+            await nextTurn();
+            // Otherwise there is more to read already.
+            if (!slice.caughtUp || position < heads.last) continue;
+          }
+          await wakeUp.wait(undefined, signal);
+        }
+      } finally {
+        heads.leave(wakeUp);
+      }
+    },
+    async *sizes({ after, signal: ending }) {
+      const signal = AbortSignal.any([ending, closing.signal]);
+      let isFirst = true;
+      for (let position = after; !signal.aborted; isFirst = false) {
+        const slice = read((log) => log.sizes(position));
+        if (isFirst || slice.position > position) yield slice;
+        position = slice.position;
+        await sleep(slice.caughtUp ? SIZES_EVERY_MS : SIZES_REST_MS, signal);
+      }
+    },
+    head: async () => heads.look(),
+    positionAt: async (time) => read((log) => log.positionAt(time)),
+    identity: () => identityOf(store),
+    holds: async (place) => read((log) => log.holds(place)),
+    /** After a failed append, as on a full disk, tests whether another one works. */
+    async ping() {
+      heads.look();
+      if (appender.isFailing) await appender.append('', [], 'any');
+    },
+    storedEventTypes: async () => read((log) => log.storedEventTypes()),
+    close() {
+      closed ??= close();
+      return closed;
+    },
+  };
+  return store;
 }
 
-export class SqliteEventStore implements EventStore {
-  readonly #db: Database;
-  readonly #reader: LogReader;
-  readonly #appender: Appender;
-  readonly #waiting = new Set<WakeUp>();
-  readonly #pollMs: number;
+/** Wakes subscriptions: threads of this process announce what they commit, other processes' commits are looked for. */
+class Heads {
   /** The last known head of the log. A waiting subscription has read up to it, or has been woken. */
-  #head: Position = 0;
-  /** Announces heads to the threads of this process. Set once there was a subscription, as the next. */
-  #heads: BroadcastChannel | undefined;
+  last: Position = 0;
+  readonly #file: string;
+  readonly #read: () => Position;
+  readonly #waiting = new Set<WakeUp>();
+  /** Set once there was a subscription, as the next. */
+  #announcements: BroadcastChannel | undefined;
   #polling: NodeJS.Timeout | undefined;
-  readonly #closing = new AbortController();
-  #closed: Promise<void> | undefined;
 
-  constructor({
-    file,
-    durability = 'full',
-    appendsSoon,
-    busyTimeoutMs = 5_000,
-    pollMs = 25,
-  }: SqliteEventStoreSettings) {
-    this.#db = available(file, () => openLog(file, durability, busyTimeoutMs));
-    this.#reader = new LogReader(this.#db);
-    this.#appender = new Appender({ file: realpathSync(file), durability, busyTimeoutMs });
-    this.#pollMs = pollMs;
-    if (appendsSoon === true) this.#appender.start();
+  constructor(file: string, read: () => Position) {
+    this.#file = file;
+    this.#read = read;
   }
 
-  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
-    return this.#appender.append(stream, events, expectedRevision);
-  }
-
-  async readStream(
-    stream: string,
-    fromRevision: Revision = 0,
-    toRevision: Revision = Number.MAX_SAFE_INTEGER,
-  ): Promise<readonly RecordedEvent[]> {
-    const events: RecordedEvent[] = [];
-    for (let from: Revision | undefined = fromRevision; ; ) {
-      const slice: StreamSlice = await this.readSlice(stream, { from, to: toRevision, maxCount: READ_COUNT });
-      events.push(...slice.events);
-      from = slice.next;
-      if (from === undefined) return events;
-      await nextTurn();
-    }
-  }
-
-  async readSlice(stream: string, range: SliceRange): Promise<StreamSlice> {
-    return this.#read((reader) => reader.streamSlice(stream, range));
-  }
-
-  async readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice> {
-    return this.#read((reader) => reader.backwards(maxCount, before));
-  }
-
-  async lastAppend(stream: string): Promise<AppendResult | undefined> {
-    return this.#read((reader) => reader.lastAppend(stream));
-  }
-
-  async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
-    const { after, streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT } = options;
-    const isWanted = (stream: string): boolean =>
-      (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const wakeUp = new WakeUp();
-    // Listens before the first read, so that no append is missed between reading and waiting.
-    this.#listen();
+  listen(wakeUp: WakeUp): void {
     this.#waiting.add(wakeUp);
-    try {
-      for (let [position, isFirst] = [after, true]; !signal.aborted; ) {
-        const slice = this.#read((reader) => reader.slice(position, isWanted, maxCount, streamPrefixes !== undefined));
-        if (isFirst || slice.position > position) {
-          [position, isFirst] = [slice.position, false];
-          yield slice;
-          await nextTurn();
-          // Otherwise there is more to read already.
-          if (!slice.caughtUp || position < this.#head) continue;
-        }
-        await wakeUp.wait(undefined, signal);
+    if (this.#announcements !== undefined) return;
+    this.#announcements = new BroadcastChannel(headsOf(this.#file));
+    this.#announcements.onmessage = (message) => this.#announced(Number(Object(message).data));
+    this.#announcements.unref();
+    this.#polling = setInterval(() => {
+      try {
+        this.look();
+      } catch {
+        // A subscription that is woken reads the log, and reports why it cannot be read.
+        this.#wake();
       }
-    } finally {
-      this.#waiting.delete(wakeUp);
-    }
+    }, POLL_MS).unref();
   }
 
-  async *sizes({ after, signal: ending }: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncGenerator<SizeSlice> {
-    const signal = AbortSignal.any([ending, this.#closing.signal]);
-    let isFirst = true;
-    for (let position = after; !signal.aborted; isFirst = false) {
-      const slice = this.#read((reader) => reader.sizes(position));
-      if (isFirst || slice.position > position) yield slice;
-      position = slice.position;
-      await sleep(slice.caughtUp ? SIZES_EVERY_MS : SIZES_REST_MS, signal);
-    }
+  leave(wakeUp: WakeUp): void {
+    this.#waiting.delete(wakeUp);
   }
 
-  /** Also wakes waiting subscriptions. */
-  async head(): Promise<Position> {
-    const head = this.#read((reader) => reader.head());
+  /** The head now. Also wakes waiting subscriptions. @throws what reading throws */
+  look(): Position {
+    const head = this.#read();
     this.#announced(head);
     return head;
   }
 
-  readonly positionAt = async (time: string): Promise<Position> => this.#read((reader) => reader.positionAt(time));
-
-  /** After a failed append, as on a full disk, tests whether another one works. */
-  async ping(): Promise<void> {
-    await this.head();
-    if (this.#appender.isFailing) await this.append('', [], 'any');
-  }
-
-  identity(): Promise<string> {
-    return identityOf(this);
-  }
-
-  async holds(place: EventPosition): Promise<boolean> {
-    return this.#read((reader) => reader.holds(place));
-  }
-
-  async storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
-    return this.#read((reader) => reader.storedEventTypes());
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#end();
-    return this.#closed;
-  }
-
-  async #end(): Promise<void> {
-    this.#closing.abort();
-    this.#heads?.close();
+  close(): void {
+    this.#announcements?.close();
     clearInterval(this.#polling);
-    await this.#appender.close();
-    // The last connection to close empties and removes the write-ahead log.
-    this.#db.close();
-  }
-
-  /** Threads of this process announce what they commit; other processes' commits are looked for. */
-  #listen(): void {
-    if (this.#heads !== undefined || this.#closing.signal.aborted) return;
-    this.#heads = new BroadcastChannel(headsOf(realpathSync(this.#db.name)));
-    this.#heads.onmessage = (message) => this.#announced(Number(Object(message).data));
-    this.#heads.unref();
-    // A subscription that is woken reads the log, and reports why it cannot be read.
-    const look = (): Promise<unknown> => this.head().catch(() => this.#wake());
-    this.#polling = setInterval(look, this.#pollMs).unref();
   }
 
   #announced(head: Position): void {
-    if (head <= this.#head) return;
-    this.#head = head;
+    if (head <= this.last) return;
+    this.last = head;
     this.#wake();
   }
 
   #wake(): void {
     for (const wakeUp of this.#waiting) wakeUp.wake();
-  }
-
-  #read<T>(read: (reader: LogReader) => T): T {
-    if (!this.#db.open) throw new EventStoreUnavailableError('The event store is closed.');
-    return available(this.#db.name, () => read(this.#reader));
   }
 }
 
