@@ -4,6 +4,7 @@ import {
   type AppendOptions,
   type AppendResult,
   type EventToAppend,
+  type EventType,
   type ExpectedRevision,
   type Position,
   type Revision,
@@ -23,8 +24,6 @@ const NAMESPACE = '0f6f4c1e-7a0b-4d6e-9c55-3b1d2a8f9e47';
 
 /** The last event's revision and position. */
 type Appended = { readonly revision: Revision; readonly position: Position | undefined };
-
-type StoredType = { readonly type: string; readonly schemaVersion: number };
 
 export class Appender {
   readonly #server: Server;
@@ -77,8 +76,8 @@ export class Appender {
    * schema version, appended before the first event of that type. After a crash in between the list may name a type
    * without events, never the other way round.
    */
-  async storedTypes(): Promise<readonly StoredType[]> {
-    const types = new Map<string, StoredType>();
+  async storedTypes(): Promise<readonly EventType[]> {
+    const types = new Map<string, EventType>();
     for (const { data } of await this.#reader.rawStream(STORED_TYPES_STREAM)) {
       const { type, schemaVersion } = Object(data);
       if (typeof type !== 'string' || typeof schemaVersion !== 'number') continue;
@@ -147,4 +146,4 @@ export class Appender {
 
 const EXPECTED = { any: ANY, 'no-stream': NO_STREAM } as const;
 
-const typeKey = ({ type, schemaVersion }: StoredType): string => `${schemaVersion} ${type}`;
+const typeKey = ({ type, schemaVersion }: EventType): string => `${schemaVersion} ${type}`;

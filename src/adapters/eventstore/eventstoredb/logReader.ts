@@ -37,25 +37,23 @@ export type Commit = EventPosition & { readonly events: readonly RecordedEvent[]
 /** The end of a stream: its last revision, that of complete appends (-1 if there is none), and the latter's position. */
 type Tail = { readonly stored: Revision; readonly visible: Revision; readonly position: Position };
 
-/** Called for each attempt to read; returns a function that is given each event, and says whether the read ends with it. */
-type EndsAt = () => (event: ClientEvent) => boolean;
+/** Whether a read ends with this event. @param characters of the data of all that were read, this one included */
+type IsLast = (event: ClientEvent, characters: number) => boolean;
 
-/** A read ends at the event with which its data has so many characters. */
-const fullAt = (limit: number): EndsAt => {
-  return () => {
-    let characters = 0;
-    return ({ data }) => {
-      characters += charactersOf(data);
-      return characters >= limit;
-    };
-  };
-};
+/** Of the events that there are. `isCut`: a limit or `IsLast` ended the read. */
+type Read = { readonly events: readonly ClientEvent[]; readonly isCut: boolean };
 
-/** A read ends at the last event of a complete append. */
-const endOfAppend: EndsAt = () => (event) => {
+const isFullSlice: IsLast = (_, characters) => characters >= READ_SLICE_BYTES;
+const isFullPage: IsLast = (_, characters) => characters >= PAGE_CHARACTERS;
+
+/** The last event of a complete append. */
+const isEndOfAppend = (event: ClientEvent): boolean => {
   const stored = decode(event);
   return stored === undefined || following(stored) === 0;
 };
+
+const decoded = (events: readonly ClientEvent[]): readonly StoredEvent[] =>
+  events.flatMap((event) => decode(event) ?? []);
 
 /** Finite reads of the server's log. Each is retried for `timeoutMs` while the server is away. */
 export class LogReader {
@@ -76,40 +74,36 @@ export class LogReader {
   async slice(stream: string, { from, to, maxCount, backwards = false }: SliceRange): Promise<StreamSlice> {
     if (to < from) return { events: [] };
     const count = Math.min(maxCount, to - from + 1);
-    const fromRevision = BigInt(backwards ? to : from);
-    const direction = backwards ? BACKWARDS : FORWARDS;
-    const endsAt = fullAt(READ_SLICE_BYTES);
-    const read = await this.#ofStream(stream, { fromRevision, direction, maxCount: count }, endsAt);
-    const events = await this.#complete((backwards ? read.toReversed() : read).flatMap((event) => decode(event) ?? []));
+    const [first, direction] = backwards ? ([to, BACKWARDS] as const) : ([from, FORWARDS] as const);
+    const options = { fromRevision: BigInt(first), direction, maxCount: count };
+    const { events: read, isCut } = await this.#ofStream(stream, options, isFullSlice);
+    const events = await this.#complete(decoded(backwards ? read.toReversed() : read));
     const last = read.at(-1);
-    const next = Number(last?.revision ?? 0) + (backwards ? -1 : 1);
-    const isEnd = last === undefined || (read.length < count && !read.some(endsAt()));
-    return isEnd || next < from || next > to ? { events } : { events, next };
+    if (last === undefined || !isCut) return { events };
+    const next = Number(last.revision) + (backwards ? -1 : 1);
+    return next < from || next > to ? { events } : { events, next };
   }
 
   /** Everything stored in a stream from a revision on, including parts of unfinished appends. */
   async storedIn(stream: string, from: Revision, maxCount: number): Promise<readonly StoredEvent[]> {
-    const events = await this.#ofStream(stream, { fromRevision: BigInt(from), maxCount });
-    return events.flatMap((event) => decode(event) ?? []);
+    return decoded((await this.#ofStream(stream, { fromRevision: BigInt(from), maxCount })).events);
   }
 
   /** Events of one of this adapter's own streams, not decoded. */
-  rawStream(stream: string): Promise<readonly ClientEvent[]> {
-    return this.#ofStream(stream, {});
+  async rawStream(stream: string): Promise<readonly ClientEvent[]> {
+    return (await this.#ofStream(stream, {})).events;
   }
 
   /** See `EventStore.readBackwards`. A position that the server does not know has nothing before it. */
   async backwards(maxCount: number, before?: Position): Promise<BackwardSlice> {
     const from = before === undefined ? END : toLogPosition(before);
-    const endsAt = fullAt(READ_SLICE_BYTES);
     try {
-      const read = await this.#ofLog(from, BACKWARDS, maxCount, endsAt);
-      const stored = read.flatMap((event) => decode(event) ?? []);
+      const { events: read, isCut } = await this.#ofLog(from, BACKWARDS, maxCount, isFullSlice);
+      const stored = decoded(read);
       const visible = new Set((await this.#complete(stored)).map(({ id }) => id));
       const events = stored.flatMap(({ event }) => (visible.has(event.id) ? [event] : []));
       const last = read.at(-1);
-      const isStart = last === undefined || (read.length < maxCount && !read.some(endsAt()));
-      return isStart ? { events } : { events, next: positionOf(last) };
+      return last === undefined || !isCut ? { events } : { events, next: positionOf(last) };
     } catch (error) {
       if (error instanceof PositionRefusedError) return { events: [] };
       throw error;
@@ -125,10 +119,10 @@ export class LogReader {
   /** Goes back from the end of a stream over appends of an earlier release that were given up. */
   async tail(stream: string): Promise<Tail> {
     const fromEnd = { fromRevision: END, direction: BACKWARDS } as const;
-    let read = await this.#ofStream(stream, { ...fromEnd, maxCount: 1 });
-    if (!read.every(endOfAppend())) read = await this.#ofStream(stream, fromEnd, endOfAppend);
-    const last = read.find(endOfAppend());
-    const stored = Number(read[0]?.revision ?? -1);
+    let { events } = await this.#ofStream(stream, { ...fromEnd, maxCount: 1 });
+    if (!events.every(isEndOfAppend)) events = (await this.#ofStream(stream, fromEnd, isEndOfAppend)).events;
+    const last = events.find(isEndOfAppend);
+    const stored = Number(events[0]?.revision ?? -1);
     return last === undefined
       ? { stored, visible: -1, position: 0 }
       : { stored, visible: Number(last.revision), position: positionOf(last) };
@@ -136,7 +130,7 @@ export class LogReader {
 
   /** The last event. Its id is unset where the service has not written it: the server removes its own some day. */
   async head(): Promise<EventPosition> {
-    const [newest] = await this.#ofLog(END, BACKWARDS, 1);
+    const [newest] = (await this.#ofLog(END, BACKWARDS, 1)).events;
     return newest === undefined ? { position: 0 } : commitOf(newest, []);
   }
 
@@ -148,7 +142,7 @@ export class LogReader {
     if (position === 0) return true;
     if ((await this.head()).position < position) return false;
     try {
-      const [there] = await this.#ofLog(toLogPosition(position), FORWARDS, 1);
+      const [there] = (await this.#ofLog(toLogPosition(position), FORWARDS, 1)).events;
       return eventId === undefined || there?.id === eventId;
     } catch (error) {
       if (error instanceof PositionRefusedError) return false;
@@ -158,13 +152,13 @@ export class LogReader {
 
   /** What comes after a position, up to an event that fills the page. @throws PositionRefusedError */
   async page(after: Position): Promise<{ readonly commits: readonly Commit[]; readonly isEnd: boolean }> {
-    const endsAt = fullAt(PAGE_CHARACTERS);
-    const read = await this.#ofLog(after === 0 ? START : toLogPosition(after), FORWARDS, PAGE_EVENTS, endsAt);
+    const from = after === 0 ? START : toLogPosition(after);
+    const read = await this.#ofLog(from, FORWARDS, PAGE_EVENTS, isFullPage);
     const commits: Commit[] = [];
     let open: RecordedEvent[] = [];
     let cut: StoredEvent | undefined;
     // The server begins with the event at the position, unless it was removed.
-    for (const event of read.filter((each) => positionOf(each) > after)) {
+    for (const event of read.events.filter((each) => positionOf(each) > after)) {
       const stored = decode(event);
       if (stored !== undefined) open.push(...(await this.#shownWith(stored)));
       cut = stored !== undefined && isInsideCall(stored) ? stored : undefined;
@@ -178,12 +172,12 @@ export class LogReader {
       const { position, id: eventId } = (rest.at(-1) ?? cut).event;
       commits.push({ events: [...open, ...rest.map(({ event }) => event)], position, eventId });
     }
-    return { commits, isEnd: read.length < PAGE_EVENTS && !read.some(endsAt()) };
+    return { commits, isEnd: !read.isCut };
   }
 
   /** The start of a subscription to what comes after a position: the server takes the first event at or after it as seen. */
   async startAfter(position: Position): Promise<typeof START | ReturnType<typeof toLogPosition>> {
-    const [before] = position === 0 ? [] : await this.#ofLog(toLogPosition(position), BACKWARDS, 1);
+    const [before] = position === 0 ? [] : (await this.#ofLog(toLogPosition(position), BACKWARDS, 1)).events;
     return before === undefined ? START : toLogPosition(positionOf(before));
   }
 
@@ -216,54 +210,46 @@ export class LogReader {
     return events;
   }
 
-  async #ofLog(
+  #ofLog(
     fromPosition: typeof START | typeof END | ReturnType<typeof toLogPosition>,
     direction: typeof FORWARDS | typeof BACKWARDS,
     maxCount: number,
-    endsAt?: EndsAt,
-  ): Promise<readonly ClientEvent[]> {
+    isLast?: IsLast,
+  ): Promise<Read> {
     const options = { ...OF_LEADER, direction, fromPosition, maxCount };
-    try {
-      // The end is always a position, so a refusal to read from there passes.
-      return await this.#retried((client) => client.readAll(options), endsAt, fromPosition === END);
-    } catch (error) {
-      throw toPortError(error);
-    }
+    // The end is always a position, so a refusal to read from there passes.
+    const mayPass = (error: unknown): boolean =>
+      isTransient(error) || (fromPosition === END && isPositionRefused(error));
+    return this.#read((client) => client.readAll(options), maxCount, isLast, mayPass);
   }
 
-  async #ofStream(
-    stream: string,
-    options: Parameters<StoreClient['readStream']>[1],
-    endsAt?: EndsAt,
-  ): Promise<readonly ClientEvent[]> {
-    try {
-      return await this.#retried((client) => client.readStream(stream, { ...OF_LEADER, ...options }), endsAt);
-    } catch (error) {
-      if (isMissingStream(error)) return [];
-      throw toPortError(error);
-    }
+  #ofStream(stream: string, options: Parameters<StoreClient['readStream']>[1], isLast?: IsLast): Promise<Read> {
+    const leading = { ...OF_LEADER, ...options };
+    return this.#read((client) => client.readStream(stream, leading), options?.maxCount, isLast);
   }
 
-  /** @param passes whether the refusal of a position is retried */
-  #retried(
+  /** @param mayPass whether a read that failed so is repeated */
+  async #read(
     open: (client: StoreClient) => StreamingRead<ResolvedEvent>,
-    endsAt: EndsAt = () => () => false,
-    passes = false,
-  ): Promise<readonly ClientEvent[]> {
-    return retry(() => this.#server.run((client, answered) => this.#collect(open(client), endsAt(), answered)), {
-      until: Date.now() + this.#timeoutMs,
-      backoff: CALL_BACKOFF,
-      isTransient: (error) => isTransient(error) || (passes && isPositionRefused(error)),
-    });
+    maxCount: number | bigint | undefined,
+    isLast: IsLast = () => false,
+    mayPass: (error: unknown) => boolean = isTransient,
+  ): Promise<Read> {
+    const until = Date.now() + this.#timeoutMs;
+    const read = () => this.#server.run((client, answered) => this.#collect(open(client), isLast, answered));
+    try {
+      const { events, isCut } = await retry(read, { until, backoff: CALL_BACKOFF, isTransient: mayPass });
+      return { events, isCut: isCut || events.length === maxCount };
+    } catch (error) {
+      if (isMissingStream(error)) return { events: [], isCut: false };
+      throw toPortError(error);
+    }
   }
 
-  /** All events of a read, or those up to its end. @throws TimeLimitError where the server is silent for the time limit */
-  async #collect(
-    read: StreamingRead<ResolvedEvent>,
-    isEnd: (event: ClientEvent) => boolean,
-    answered: () => void,
-  ): Promise<readonly ClientEvent[]> {
+  /** @throws TimeLimitError where the server is silent for the time limit */
+  async #collect(read: StreamingRead<ResolvedEvent>, isLast: IsLast, answered: () => void): Promise<Read> {
     const events: ClientEvent[] = [];
+    let characters = 0;
     const isSilent = new TimeLimitError(`the event store was silent for ${this.#timeoutMs} ms`);
     const silence = setTimeout(() => read.destroy(isSilent), this.#timeoutMs);
     // The client reports some errors more than once.
@@ -274,9 +260,10 @@ export class LogReader {
         silence.refresh();
         if (event === undefined) continue;
         events.push(event);
-        if (isEnd(event)) break;
+        characters += charactersOf(event.data);
+        if (isLast(event, characters)) return { events, isCut: true };
       }
-      return events;
+      return { events, isCut: false };
     } finally {
       clearTimeout(silence);
       // Not awaited: without an answer there may be no call to cancel yet.
