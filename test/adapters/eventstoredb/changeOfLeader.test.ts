@@ -3,11 +3,13 @@
  * protocol doubles, not real servers, in the dialects of two versions.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { LogReplacedError } from '#app/ports/eventStore.js';
-import { event } from '../../contract/eventStoreFixtures.js';
+import { event, firstEvents, ids } from '../../contract/eventStoreFixtures.js';
 import { ClusterDouble } from '../../engines/clusterDouble.js';
-import type { DoubleLog } from '../../engines/doubleLog.js';
+import { DoubleLog } from '../../engines/doubleLog.js';
+import { failure, type Refusal } from '../../engines/doubleRefusal.js';
 import type { Dialect } from '../../engines/doubleSubscription.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
 import { TcpProxy } from '../../engines/tcpProxy.js';
@@ -67,6 +69,27 @@ test.each([
   cluster.elect(third, elected && [elected]);
   await traffic.backAfter(Date.now());
   await traffic.isWholeIn(cluster.log);
+});
+
+test('a place that a node refuses is looked up as long as the subscription is patient, not as long as one call is', async () => {
+  const log = new DoubleLog();
+  let refusals: Refusal[] = [];
+  const gossip = () => {
+    throw new Error('It is no cluster.');
+  };
+  const double = new EventStoreDouble(log, { refusal: () => refusals.shift(), gossip });
+  await double.start();
+  disposals.push(() => double.dispose());
+  const store = await openEventStoreDb({ url: double.url, timeoutMs: 300 });
+  disposals.push(() => store.close());
+  const { position: after } = await store.append('order-1', [event()], 'no-stream');
+  const next = event();
+  await store.append('order-1', [next], 0);
+  // More than are tried within 300 ms.
+  const away = Array.from({ length: 20 }, () => failure(status.UNAVAILABLE, ''));
+  refusals = [failure(status.UNKNOWN, '', {}, 'Unexpected ReadAllResult: Error'), ...away];
+  expect(ids(await firstEvents(store, { after }, 1))).toEqual([next.id]);
+  expect(refusals).toEqual([]);
 });
 
 test.each(DIALECTS)('a server that goes on to lack what was read has another log (%s)', async (dialect) => {

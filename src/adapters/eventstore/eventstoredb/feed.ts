@@ -15,12 +15,15 @@ import {
 } from '../../../ports/eventStore.js';
 import { Backoff } from '../../../supervision/keepRunning.js';
 import { sleep, WakeUp } from '../../../supervision/waiting.js';
+import { isWanted } from '../everyStore.js';
 import { type ClientEvent, decode, isInsideCall, positionOf } from './encoding.js';
 import { isPositionRefused, isTransient, toPortError } from './errors.js';
 import type { KnownLog } from './knownLog.js';
 import { type Commit, commitOf, type LogReader, PAGE_CHARACTERS } from './logReader.js';
 import { OF_LEADER, type Server } from './server.js';
 
+/** How long a subscription waits for a server that is away, in milliseconds. */
+const PATIENCE_MS = 30_000;
 /** Between attempts to read on while the server is away. */
 const RETRY_BACKOFF = { firstMs: 100, longestMs: 2_000 };
 /** How often the feed looks whether the log has grown by events that it does not get, in milliseconds. */
@@ -32,8 +35,6 @@ export type FeedParts = {
   readonly server: Server;
   readonly reader: LogReader;
   readonly log: KnownLog;
-  /** How long a subscription waits for a server that is away, in milliseconds. */
-  readonly patienceMs: number;
   /** Ends all subscriptions. */
   readonly closing: AbortSignal;
 };
@@ -98,19 +99,22 @@ export class Feed {
   /**
    * Reads, again after each outage, until the signal aborts.
    * @param read calls `succeeded` when the server has answered before its end
-   * @throws LogReplacedError; EventStoreUnavailableError after `patienceMs` without the server
+   * @throws LogReplacedError; EventStoreUnavailableError after PATIENCE_MS without the server
    */
   async #persist<T>(
     signal: AbortSignal,
     place: () => EventPosition,
     read: (succeeded: () => void) => Promise<T>,
   ): Promise<T | undefined> {
-    const { log, patienceMs } = this.#parts;
+    const { log } = this.#parts;
     const backoff = new Backoff(RETRY_BACKOFF);
     let awaySince: number | undefined;
+    let isRefused = false;
     while (!signal.aborted) {
       try {
         await log.check();
+        if (isRefused) await log.confirm(place());
+        isRefused = false;
         return await read(() => {
           awaySince = undefined;
           backoff.reset();
@@ -118,8 +122,8 @@ export class Feed {
       } catch (error) {
         log.connectionLost();
         awaySince ??= Date.now();
-        if (isPositionRefused(error)) await log.confirm(place());
-        else if (!isTransient(error) || Date.now() - awaySince > patienceMs) throw toPortError(error);
+        if (isPositionRefused(error)) isRefused = true;
+        else if (!isTransient(error) || Date.now() - awaySince > PATIENCE_MS) throw toPortError(error);
         await sleep(backoff.next(), signal);
       }
     }
@@ -232,14 +236,14 @@ class Live {
 function* slicesOf(
   commits: readonly Commit[],
   after: EventPosition,
-  { streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
+  options: SubscribeOptions,
   isEnd: boolean,
 ): Generator<EventSlice> {
-  const matches = ({ stream }: RecordedEvent): boolean =>
-    (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
+  const { maxCount = DEFAULT_SLICE_COUNT } = options;
+  const matches = isWanted(options);
   let events: RecordedEvent[] = [];
   for (const [index, commit] of commits.entries()) {
-    for (const event of commit.events) if (matches(event)) events.push(event);
+    for (const event of commit.events) if (matches(event.stream)) events.push(event);
     if (events.length < maxCount || index === commits.length - 1) continue;
     yield { events, position: commit.position, eventId: commit.eventId, caughtUp: false };
     events = [];

@@ -18,8 +18,6 @@ export type EventStoreDbSettings = {
   readonly url: string;
   /** Appends and reads reject after this long without the server. Default 4,000 ms. */
   readonly timeoutMs?: number;
-  /** A subscription fails after this long without the server. Default 30,000 ms. */
-  readonly patienceMs?: number;
   /** An event that the log lacks is believed to be gone after this long. Default 10,000 ms. */
   readonly replacedAfterMs?: number;
 };
@@ -32,7 +30,6 @@ export type EventStoreDbSettings = {
 export async function openEventStoreDb({
   url,
   timeoutMs = 4_000,
-  patienceMs = 30_000,
   replacedAfterMs,
 }: EventStoreDbSettings): Promise<EventStore> {
   const closing = new AbortController();
@@ -40,7 +37,7 @@ export async function openEventStoreDb({
   const reader = new LogReader(server, timeoutMs);
   const log = new KnownLog(reader, closing.signal, replacedAfterMs);
   const appender = new Appender(server, reader, log, timeoutMs);
-  const feed = new Feed({ server, reader, log, patienceMs, closing: closing.signal });
+  const feed = new Feed({ server, reader, log, closing: closing.signal });
   const inFlight = new Set<Promise<unknown>>();
   const run = async <T>(work: () => Promise<T>): Promise<T> => {
     if (closing.signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
