@@ -1,9 +1,4 @@
-/**
- * Durable work between processes: at least once, with delays and dead letters.
- *
- * Adapters: `adapters/broker/sqlite` (embedded), `adapters/broker/rabbitmq`. Contract tests for every adapter:
- * `test/contract/messageBroker.ts`.
- */
+/** Durable work between processes: at least once, with delays and dead letters. Its contract: `test/contract/messageBroker.ts`. */
 import type { LogAnchor } from './eventStore.js';
 
 export type Message = {
@@ -34,12 +29,8 @@ export type Outcome =
   /** Move it to the dead letters, with the reason. */
   | { readonly kind: 'dead'; readonly reason: string };
 
-export type ConsumeOptions = {
-  /** At most this many messages in flight. */
-  readonly concurrency: number;
-  /** Ends consumption; `consume` resolves when no handler runs any more. */
-  readonly signal: AbortSignal;
-};
+/** `concurrency`: at most this many messages in flight. `consume` resolves after the signal, when no handler runs any more. */
+export type ConsumeOptions = { readonly concurrency: number; readonly signal: AbortSignal };
 
 export type DeadLetter = Message & { readonly reason: string; readonly at: string };
 
@@ -54,44 +45,35 @@ export type QueueDepth = {
   readonly oldestReadyMs: number;
 };
 
-/** Every method but `consume` and `lead` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
+/** Each method but `consume` and `lead` rejects with `BrokerUnavailableError` within seconds while the broker is away. */
 export interface MessageBroker {
   /**
    * Resolves when all messages are stored durably. (Embedded: a power cut may lose the latest messages and checkpoints,
-   * always from the end.) Rejects when the outcome is unknown: some messages may be stored, and publishing all of them
-   * again is harmless. Messages that are not JSON are refused before any is stored.
+   * always from the end.) Rejects when some may be stored: publishing all again is harmless. Messages that are not JSON
+   * are refused before any is stored.
    */
   publish(queue: string, messages: readonly Message[]): Promise<void>;
-
-  /**
-   * Stores a publisher's place in the log in place of the one before. To be called when all up to it is published: a
-   * crash in between repeats messages and loses none.
-   */
+  /** Stores a publisher's place in the log in place of the one before, once all up to it is published. */
   storeCheckpoint(name: string, checkpoint: LogAnchor): Promise<void>;
-
   /** The place stored last; position 0 if there is none. */
   checkpoint(name: string): Promise<LogAnchor>;
-
   /**
-   * Passes messages to `handle` until the signal aborts. A message is delivered again if its handler throws (after a
-   * second) or its process dies (when the lease expires or the connection closes). Consumers in any process share a
-   * queue: each message is in flight once, unless the broker was unreachable in between. Consumption resumes by itself
-   * when the broker is back.
+   * Passes messages to `handle` until the signal aborts, also after outages. Consumers in any process share a queue: each
+   * message is in flight once, unless the broker was unreachable in between. It is delivered again if its handler throws
+   * (after a second) or its process dies (when the lease expires or the connection closes).
    */
   consume(
     queue: string,
     options: ConsumeOptions,
     handle: (message: ReceivedMessage) => Promise<Outcome>,
   ): Promise<void>;
-
   /**
    * Does the work while this process leads: of those that would under this name, one does. It leads until the signal aborts,
-   * its work ends, or it is gone; then another one begins, a second later. Resolves or rejects as the work does.
-   * (RabbitMQ: rejects with `BrokerUnavailableError` when the connection is lost, and aborts the work's signal. A process
-   * that has not noticed yet may still be at work, so the work must be harmless when it is done twice.)
+   * its work ends, or it is gone; another one begins a second later. Resolves or rejects as the work does. (RabbitMQ: aborts
+   * the work's signal and rejects with `BrokerUnavailableError` when the connection is lost. A process that has not noticed
+   * yet may still be at work, so the work must be harmless when it is done twice.)
    */
   lead(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void>;
-
   depth(queue: string): Promise<QueueDepth>;
   /** Up to `limit`, the oldest first. */
   deadLetters(queue: string, limit: number): Promise<readonly DeadLetter[]>;

@@ -4,8 +4,9 @@
  * A message that is put off for a moment waits here, unacknowledged: on the server each delay is a message more.
  */
 import type { Channel, ConsumeMessage } from 'amqplib';
+import PQueue from 'p-queue';
 import { HELD_PER_MESSAGE_IN_FLIGHT } from '../../../domain/limits.js';
-import type { ConsumeOptions, Outcome } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
@@ -37,30 +38,22 @@ type Link = { readonly channel: Channel; readonly closed: AbortSignal; readonly 
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
+  readonly #handlers: PQueue;
   /** Messages that wait for their handler, in their order. */
-  readonly #waiting: { readonly readyAt: number; readonly begin: () => void }[] = [];
-  #inFlight = 0;
+  readonly #waiting = new Set<{ readonly readyAt: number }>();
   /** Ends the wait of each message that is put off. */
   readonly #held = new Set<() => void>();
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
+    this.#handlers = new PQueue({ concurrency: options.concurrency });
   }
 
   /** Of the messages that this process has taken. */
-  get depth(): {
-    readonly ready: number;
-    readonly delayed: number;
-    readonly inFlight: number;
-    readonly oldest: number;
-  } {
+  get depth(): Omit<QueueDepth, 'dead' | 'oldestReadyMs'> & { readonly oldest: number } {
     const [oldest = { readyAt: Number.POSITIVE_INFINITY }] = this.#waiting;
-    return {
-      ready: this.#waiting.length,
-      delayed: this.#held.size,
-      inFlight: this.#inFlight,
-      oldest: oldest.readyAt,
-    };
+    const [ready, delayed, inFlight] = [this.#waiting.size, this.#held.size, this.#handlers.pending];
+    return { ready, delayed, inFlight, oldest: oldest.readyAt };
   }
 
   get #mostHeld(): number {
@@ -95,7 +88,10 @@ export class Consumer {
     try {
       await channel.prefetch(concurrency + this.#mostHeld);
       const { consumerTag } = await channel.consume(queue, (message) => {
-        if (message !== null) this.#accept(message, link);
+        if (message !== null) {
+          const work = this.#work(message, link).finally(() => this.#running.delete(work));
+          this.#running.add(work);
+        }
         // The queue was removed, or its server is shutting down: start over.
         else void session.closeChannel(channel);
       });
@@ -110,11 +106,6 @@ export class Consumer {
       session.forgetDeclared();
     }
     if (!signal.aborted) throw new Error(`The consumer of ${queue} was interrupted.`);
-  }
-
-  #accept(message: ConsumeMessage, link: Link): void {
-    const work = this.#work(message, link).finally(() => this.#running.delete(work));
-    this.#running.add(work);
   }
 
   /** Without an outcome when the link ends, it goes back. */
@@ -151,18 +142,13 @@ export class Consumer {
 
   /** @returns undefined if the link ended before its turn */
   async #handle(message: ConsumeMessage, redeliveries: number, { ending }: Link): Promise<Outcome | undefined> {
-    if (this.#inFlight >= this.#options.concurrency) {
-      const at = Math.min(readyAt(message), Date.now());
-      await new Promise<void>((begin) => this.#waiting.push({ readyAt: at, begin }));
-    } else this.#inFlight += 1;
-    try {
-      return ending.aborted ? undefined : await this.#outcome(message, redeliveries);
-    } finally {
-      const next = this.#waiting.shift();
-      // It takes this one's place.
-      if (next !== undefined) next.begin();
-      else this.#inFlight -= 1;
-    }
+    const waiting = { readyAt: Math.min(readyAt(message), Date.now()) };
+    this.#waiting.add(waiting);
+    const outcome = await this.#handlers.add(async () => {
+      this.#waiting.delete(waiting);
+      return ending.aborted ? undefined : this.#outcome(message, redeliveries);
+    });
+    return outcome ?? undefined;
   }
 
   async #outcome(message: ConsumeMessage, redeliveries: number): Promise<Outcome> {
