@@ -2,7 +2,6 @@
 import { tableStream } from '../domain/streams.js';
 import { tenantOf } from '../domain/tenantOf.js';
 import type { Position } from '../ports/eventStore.js';
-import type { TableRef } from '../queries/records.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
 /** How long to wait for the rows, in milliseconds. */
@@ -32,13 +31,12 @@ export async function untilTenantIsShown(
 export async function untilTableIsShown(
   commands: Pick<Commands, 'eventStore' | 'progress'>,
   caller: Caller,
-  table: TableRef['table'],
+  table: string,
 ): Promise<void> {
-  const { position = 0 } = (await commands.eventStore.lastAppend(tableStream(caller.tenant, table))) ?? {};
-  await untilShown(commands, caller, position, notCaughtUp(table));
+  const last = await commands.eventStore.lastAppend(tableStream(caller.tenant, table));
+  if (last !== undefined)
+    await untilShown(commands, caller, last.position, `The rows of ${table} have not caught up yet.`);
 }
-
-export const notCaughtUp = (table: TableRef['table']): string => `The rows of ${table} have not caught up yet.`;
 
 /** Events that are read at a time. Where none is the tenant's, it ends somewhere behind them. */
 const READ_AT_A_TIME = [20, 200, 1_000];

@@ -10,9 +10,10 @@ import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
 import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import { RowsUnavailableError } from '../ports/rowStore.js';
 import { RecordQueries, type TableRef } from '../queries/records.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
-import { Pauses } from '../supervision/waiting.js';
+import { nextTurn } from '../supervision/waiting.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
@@ -60,7 +61,7 @@ export async function once<Answer extends object>(
     return answer && { ...answer, isReplayed: true };
   };
   const work = async (): Promise<Once<Answer>> => {
-    const use = await useOf(commands, keyed);
+    const use = await useOf(commands, keyed).catch(unlessShown);
     const before = use && (await answered(use));
     if (before !== undefined) return before;
     try {
@@ -72,6 +73,11 @@ export async function once<Answer extends object>(
     }
   };
   return commands.streamChanges.run(keyed.key.id, work, caller.deadline, caller.actor.id);
+}
+
+/** While rows are not shown, an order can be created all the same: its id is derived from the key, so its stream tells. */
+function unlessShown(error: unknown): undefined {
+  if (!(error instanceof RowsUnavailableError)) throw error;
 }
 
 /** Whether a request with the key was carried out, so that a repetition has an answer. */
@@ -159,17 +165,19 @@ function idOf({ actor }: Caller, table: string, key: string): string {
   return keyIdOf(hash);
 }
 
-/** Bodies that differ only in the order of members have one hash. Yields to other requests while it works. */
+/** Parts of a body that are hashed without a break: all of a large body would take a tenth of a second. */
+const HASHED_AT_ONCE = 100;
+
+/** Bodies that differ only in the order of members have one hash. */
 async function hashOf(body: unknown): Promise<string> {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
   const hash = createHash('sha256');
-  const pauses = new Pauses();
-  for (const part of Array.isArray(body) ? body : [body]) {
+  for (const [index, part] of (Array.isArray(body) ? body : [body]).entries()) {
     hash.update(JSON.stringify(part, sorted) ?? 'null');
-    if (pauses.isDue()) await pauses.take();
+    if (index % HASHED_AT_ONCE === HASHED_AT_ONCE - 1) await nextTurn();
   }
   return hash.digest('base64url');
 }

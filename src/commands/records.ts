@@ -16,16 +16,14 @@ import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Application } from './application.js';
 import { checkedInput } from './body.js';
-import { untilTableIsShown } from './catchUp.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once, recordAt, refuseChosenId } from './idempotency.js';
 import { takePartIds } from './orders/givenParts.js';
 import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
 import { type Precondition, requireTag } from './preconditions.js';
-import type { DecisionRecords } from './referenceTables/tableState.js';
+import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
-import { withDeadline } from './writeStream.js';
 
 type Create<Input> = (
   commands: Application,
@@ -48,7 +46,7 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
   const newId = commands.newId();
   const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
-  const { position, at } = await commands.tables.write(caller, assetType, wanted, (known) => {
+  const { position, at } = await commands.records.write(caller, assetType, wanted, (known) => {
     const events = accepted(decideCreation(assetType, input, newId, known));
     id = events[0]?.data.id ?? newId;
     return events;
@@ -58,10 +56,6 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
 };
 
 const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
-  if (precondition !== undefined) {
-    // A 412, and a change that changes nothing, append nothing, so no conflict would reveal a stale read model: wait for it.
-    await withDeadline(caller, untilTableIsShown(commands, caller, assetType.name));
-  }
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: DecisionRecords): StoredRecord => {
@@ -69,7 +63,7 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
     return current;
   };
-  const { position, at, state } = await commands.tables.write(caller, assetType, wanted, (known) => {
+  const { position, at, state } = await commands.records.write(caller, assetType, wanted, (known) => {
     const current = currentIn(known);
     requireTag(precondition, assetType, recordView(assetType, current));
     return accepted(decideUpdate(assetType, current, input, known));

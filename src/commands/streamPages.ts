@@ -1,7 +1,7 @@
-/** The one way in which commands and the API read streams: in pages, with few of the events in memory, and never for long. */
+/** The one way in which commands and the API read streams: in pages, with few of the events in memory. */
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { Pauses } from '../supervision/waiting.js';
+import { nextTurn } from '../supervision/waiting.js';
 
 export type StreamReads = Pick<EventStore, 'readSlice'>;
 
@@ -38,14 +38,14 @@ async function* pagesOf(
   { from = 0, to = Number.MAX_SAFE_INTEGER, eventsAPage = EVENTS_A_PAGE, cancellation }: PagesOf,
   backwards: boolean,
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  const pauses = new Pauses();
   for (let rest = { from, to }; rest.from <= rest.to; ) {
     cancellation?.throwIfCancelled();
     const { events, next } = await log.readSlice(stream, { ...rest, maxCount: eventsAPage, backwards });
     if (events.length > 0) yield events;
     if (next === undefined) return;
     rest = backwards ? { from, to: next } : { from: next, to };
-    if (pauses.isDue()) await pauses.take();
+    // A stream has no limit, and the embedded log reads on this thread.
+    await nextTurn();
   }
 }
 

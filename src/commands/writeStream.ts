@@ -129,22 +129,19 @@ export class Change<State, Event extends DomainEvent> {
   }
 }
 
-/** A stream, for changes that are decided one after the other and share one append. */
-export type Target<State, Event extends DomainEvent, Kind extends Change<State, Event> = Change<State, Event>> = {
+/** A stream, and how its state is loaded. */
+export type Target<State, Event extends DomainEvent> = {
   readonly stream: string;
   /** Name of the thing that is written, for messages: begins a sentence. */
   readonly name: string;
   /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
-  readonly load: (caller: Caller, changes: readonly [Kind, ...Kind[]], attempt: number) => Promise<Loaded<State>>;
+  readonly load: (attempt: number, caller: Caller) => Promise<Loaded<State>>;
   /** The state after a change, for those that are decided behind it and share its append. */
-  readonly after?: (change: Kind, state: State, events: readonly Identified<Event>[], at: string) => State;
-  /** Called once for each append. */
-  readonly onAppended?: (appended: AppendResult) => void;
+  readonly after?: (state: State, events: readonly Identified<Event>[], at: string) => State;
 };
 
 /**
  * Writes one change: loads, decides, appends, and starts again when another writer was first.
- * @param write.load `attempt` counts from 0; from 1 on, the attempt before lost against another writer
  * @param write.decide as of a `Change`; `at` is the time that its events will have
  * @returns position 0 and no events when nothing changed
  * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
@@ -152,29 +149,24 @@ export type Target<State, Event extends DomainEvent, Kind extends Change<State, 
 export function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
-  write: Pick<Target<State, Event>, 'stream' | 'name'> & {
-    readonly load: (attempt: number) => Promise<Loaded<State>>;
-    readonly decide: Change<State, Event>['decide'];
-  },
+  write: Target<State, Event> & { readonly decide: Change<State, Event>['decide'] },
 ): Promise<Written<State, Event>> {
-  const { stream, name, load, decide } = write;
-  const target: Target<State, Event> = { stream, name, load: (_caller, _changes, attempt) => load(attempt) };
   const run = async () => {
-    const change = new Change(caller, decide);
-    await writeTogether(log, target, [change]);
+    const change = new Change(caller, write.decide);
+    await writeTogether(log, write, [change]);
     return change.outcome;
   };
-  return log.streamChanges?.run(stream, run, caller.deadline, caller.actor.id) ?? run();
+  return log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run();
 }
 
 /** A group of changes may be too large where none of them is. */
 const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];
 
 /** Never rejects: each change is written, or refused with the error. A refused one does not affect the others. */
-export async function writeTogether<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+export async function writeTogether<State, Event extends DomainEvent>(
   log: LogAccess,
-  target: Target<State, Event, Kind>,
-  changes: readonly Kind[],
+  target: Target<State, Event>,
+  changes: readonly Change<State, Event>[],
 ): Promise<void> {
   try {
     await tryToWrite(log, target, changes);
@@ -189,84 +181,51 @@ export async function writeTogether<State, Event extends DomainEvent, Kind exten
 }
 
 /** @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw */
-async function tryToWrite<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+async function tryToWrite<State, Event extends DomainEvent>(
   log: LogAccess,
-  target: Target<State, Event, Kind>,
-  changes: readonly Kind[],
+  target: Target<State, Event>,
+  changes: readonly Change<State, Event>[],
 ): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
     const [first, ...others] = changes.filter(({ isOver }) => !isOver);
     if (first === undefined) return;
-    const open = [first, ...others] as const;
     // The group waits as long as the caller with the most time.
     const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
-    const loaded = await withDeadline(caller, target.load(caller, open, attempt));
+    const loaded = await withDeadline(caller, target.load(attempt, caller));
     const at = notBefore(log.now(), loaded.lastEventAt);
-    const decided = await decideEach(log, target, open, loaded.state, at);
+    const parts: Part[] = [];
+    // Called after the append: a refusal, too, may depend on changes that were decided before it.
+    const outcomes: ((position: Position) => void)[] = [];
+    let { state, revision } = loaded;
+    for (const change of [first, ...others]) {
+      try {
+        await requireUnused(log, change.caller);
+        const before = state;
+        const events = toAppend(log, change.caller, at, await change.decide(before, at));
+        if (others.length > 0) state = target.after?.(before, events, at) ?? before;
+        if (events.length > 0) parts.push({ caller: change.caller, events });
+        const end = revision + events.length;
+        revision = end;
+        outcomes.push((position) =>
+          change.succeed({ revision: end, position: events.length > 0 ? position : 0, at, events, state: before }),
+        );
+      } catch (reason) {
+        outcomes.push(() => change.refuse(reason));
+      }
+    }
     // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
-    if (open.some(({ isOver }) => isOver)) continue;
-    const accepted = decided.flatMap((each) => (each.kind === 'accepted' && each.events.length > 0 ? [each] : []));
-    const parts = accepted.map(({ change, events }) => ({ caller: change.caller, events }));
+    if (first.isOver || others.some(({ isOver }) => isOver)) continue;
     const appended =
       parts.length === 0
-        ? { revision: loaded.revision, position: 0 }
+        ? { position: 0 }
         : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
     if (appended !== undefined) {
-      if (accepted.length > 0) target.onAppended?.(appended);
-      conclude(decided, loaded.revision, appended.position, at);
+      for (const tell of outcomes) tell(appended.position);
       return;
     }
     attempt += 1;
   }
   throw new TryAgainError(`${target.name} is being written by many at once.`);
-}
-
-/** The decision on a change. */
-type Decided<State, Event extends DomainEvent, Kind> = { readonly change: Kind } & (
-  | { readonly kind: 'accepted'; readonly state: State; readonly events: readonly Identified<Event>[] }
-  | { readonly kind: 'refused'; readonly reason: unknown }
-);
-
-/** Decides each change on the state after the ones before it. */
-async function decideEach<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
-  log: LogAccess,
-  target: Target<State, Event, Kind>,
-  changes: readonly Kind[],
-  loaded: State,
-  at: string,
-): Promise<readonly Decided<State, Event, Kind>[]> {
-  let state = loaded;
-  const decided: Decided<State, Event, Kind>[] = [];
-  for (const change of changes) {
-    try {
-      await requireUnused(log, change.caller);
-      const events = toAppend(log, change.caller, at, await change.decide(state, at));
-      decided.push({ kind: 'accepted', change, state, events });
-      if (changes.length > 1) state = target.after?.(change, state, events, at) ?? state;
-    } catch (reason) {
-      decided.push({ kind: 'refused', change, reason });
-    }
-  }
-  return decided;
-}
-
-/** After the append: a refusal, too, may depend on changes that were decided before it. */
-function conclude<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
-  decided: readonly Decided<State, Event, Kind>[],
-  before: Revision,
-  position: Position,
-  at: string,
-): void {
-  let revision = before;
-  for (const each of decided) {
-    if (each.kind === 'refused') {
-      each.change.refuse(each.reason);
-      continue;
-    }
-    const { change, state, events } = each;
-    revision += events.length;
-    change.succeed({ revision, position: events.length > 0 ? position : 0, at, events, state });
-  }
 }
 
 const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
@@ -290,17 +249,22 @@ export async function appendIfUnchanged<Event extends DomainEvent>(
   caller.deadline?.throwIfCancelled();
   const at = notBefore(log.now(), end.lastEventAt);
   const identified = toAppend(log, caller, at, events);
-  const parts = [{ caller, events: identified }];
-  const appended = await withDeadline(caller, append(log, stream, end, parts, leftMs(caller)));
+  const appended = await withDeadline(
+    caller,
+    append(log, stream, end, [{ caller, events: identified }], leftMs(caller)),
+  );
   return appended === undefined ? undefined : { ...appended, at, events: identified };
 }
+
+/** What an append has for one caller. */
+type Part = { readonly caller: Caller; readonly events: readonly EventToAppend[] };
 
 /** @returns undefined when another writer was first */
 async function append(
   { eventStore }: LogAccess,
   stream: string,
   { revision }: StreamEnd,
-  parts: readonly { readonly caller: Caller; readonly events: readonly EventToAppend[] }[],
+  parts: readonly Part[],
   timeMs: number,
 ): Promise<AppendResult | undefined> {
   const events = parts.flatMap((part) => part.events);

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/syncs.js';
-import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undoSync.js';
+import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
 import { MAX_DIFFERENCES, MAX_SYNC_EVENTS, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';

@@ -28,7 +28,6 @@ import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { TableRef } from '../../queries/records.js';
-import { nextTurn, Pauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
@@ -36,7 +35,7 @@ import { once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
 import { type DomainEvent, type Loaded, withDeadline } from '../writeStream.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
-import type { Wanted } from './tableState.js';
+import { loadTable, writeTable } from './tableWriter.js';
 
 /** What was written, or what a dry run would write, with the first differences. */
 export type BatchResult = {
@@ -62,16 +61,16 @@ export async function upsertBatch(
   { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
-  const given = itemsOf(body);
+  const items = itemsOf(body);
   const write = async (own: Caller): Promise<BatchResult> => {
     try {
-      return await writeBatch(commands, own, assetType, given, dryRun);
+      return await writeBatch(commands, own, assetType, items, dryRun);
     } catch (error) {
-      if (!dryRun) await failSyncOf(commands, caller, assetType, given, error);
+      if (!dryRun) await failSyncOf(commands, caller, assetType, items, error);
       throw error;
     }
   };
-  const request = { table: assetType.name, key, body: ['batch', ...given] };
+  const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
     if (position === undefined) return undefined;
     const { operationId = String(revision) } = counts as { readonly operationId?: string };
@@ -83,48 +82,49 @@ async function writeBatch(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
-  given: readonly unknown[],
+  sent: readonly unknown[],
   dryRun: boolean,
 ): Promise<BatchResult> {
-  const wanted = namedAsSent(assetType, given);
-  const checking = nextTurn().then(() => checkItems(assetType, given));
+  const items = checkItems(assetType, sent);
+  const wanted = {
+    keys: items.map(({ fields }) => uniqueKeyOf(assetType, fields)),
+    ids: items.flatMap(({ id }) => id ?? []),
+  };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
-  // A reader thread reads the records while the items are checked here.
-  const writing = commands.tables.write(caller, assetType, wanted, async (known) => {
-    const items = await checking;
-    requireNamed(assetType, items, wanted);
-    const isKnown = ({ fields }: RecordInput): boolean => known.byKey(uniqueKeyOf(assetType, fields)) !== undefined;
-    const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
-    const pauses = new Pauses();
+  const read = () => loadTable(commands, caller, assetType, wanted);
+  const { position, revision, events } = await writeTable(commands, caller, assetType, read, async (known) => {
     // After the table was read: a commit closes the session before it deletes anything, so one of the two notices the other.
     for (const id of syncIdsOf(items.map(({ batchId }) => batchId)))
       await refuseUnlessOpen(commands, caller, assetType.name, id);
+    const newIds = wanted.keys.map((key) => (known.byKey(key) === undefined ? commands.newId() : ''));
     const decision = decide(assetType, items, newIds, known);
-    if (!decision.ok) throw new ValidationError(withItems(assetType, given, decision.errors));
+    if (!decision.ok) throw new ValidationError(withItems(assetType, sent, decision.errors));
     counts = decision.counts;
     if (dryRun) {
       differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
       return [];
     }
-    // The append serialises the events next, which takes as long as the decision: yield before it.
-    if (pauses.isDue()) await pauses.take();
-    const isNothing = decision.events.length === 0 && caller.key !== undefined;
-    return counted(isNothing ? [NOTHING_CHANGED] : decision.events, counts);
+    return counted(decision.events, counts, caller, NOTHING_CHANGED);
   });
-  // Awaited below; bad items are refused at once, even while the change waits for its turn.
-  writing.catch(() => undefined);
-  await checking;
-  const { position, revision, events } = await writing;
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
   return { position, counts, operationId, differences };
 }
 
-/** The events with what the answer counts, for a request with a key. */
-export const counted = <Event extends DomainEvent>(events: readonly Event[], counts: DomainEvent['counts']) =>
-  events.map((event, index) => (index === 0 ? { ...event, counts } : event));
+/**
+ * The events with what the answer counts, for a request with a key.
+ * @param nothing is written where there are no events, so that the key is known
+ */
+export function counted<Event extends DomainEvent>(
+  events: readonly Event[],
+  counts: DomainEvent['counts'],
+  { key }: Caller,
+  nothing: Event,
+): readonly Event[] {
+  const written = events.length === 0 && key !== undefined && key.goesOn !== true ? [nothing] : events;
+  return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
+}
 
-/** So that the key of a batch that changes nothing is known. */
 const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };
 
 export const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
@@ -176,7 +176,7 @@ export async function cleanUpTable(
   };
   const run = async (own: Caller): Promise<CleanUpResult> => {
     const read = () => countCleanUp(commands, table, batchId);
-    const { position, revision, state } = await commands.tables.alone<CleanUpCounts>(own, assetType, read, (counts) => {
+    const { position, revision, state } = await writeTable(commands, own, assetType, read, (counts) => {
       const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
       if (refusal !== undefined) throw new ValidationError(refusal);
       const { deleted } = counts;
@@ -221,15 +221,13 @@ function itemsOf(body: unknown): readonly unknown[] {
   return items;
 }
 
-/** Yields to other requests while it works. @throws ValidationError with every error by item and field */
-async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
-  const pauses = new Pauses();
+/** @throws ValidationError with every error by item and field */
+function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {
   const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
     // Errors cost more than valid items, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
-    if (pauses.isDue()) await pauses.take();
     if (typeof item !== 'object' || item === null || Array.isArray(item)) {
       errors.add(`items.${index}`, 'The item must be a JSON object.');
       continue;
@@ -284,23 +282,4 @@ function withItems(assetType: AssetType, items: readonly unknown[], errors: Fiel
     return [field, messages.map((message) => `${message} (item ${index}${named})`)] as const;
   });
   return Object.fromEntries(shown);
-}
-
-/** Keys and ids in the unchecked items, so that their records can be read while the items are checked. */
-function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wanted {
-  const valuesOf = (name: string): readonly string[] =>
-    items.flatMap((item) => {
-      const value = typeof item === 'object' && item !== null ? ownValue(item as Fields, name) : undefined;
-      return typeof value === 'string' ? [value] : [];
-    });
-  return { keys: valuesOf(uniqueFieldOf(assetType)), ids: valuesOf('id').map((id) => id.toLowerCase()) };
-}
-
-/** If checking changed a key, its record would be missing from the state, and created twice. @throws Error then */
-function requireNamed(assetType: AssetType, checked: readonly RecordInput[], { keys, ids }: Wanted): void {
-  const known = { keys: new Set(keys), ids: new Set(ids) };
-  const isNamed = ({ id, fields }: RecordInput): boolean =>
-    known.keys.has(uniqueKeyOf(assetType, fields)) && (id === undefined || known.ids.has(id));
-  if (!checked.every(isNamed))
-    throw new Error(`A checked item of ${assetType.name} names another record than was sent.`);
 }

@@ -6,18 +6,26 @@ import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
-import { expiryOf, type Sync, type SyncCommitted, syncId, uuidOfSync } from '../../domain/referenceTable/sync.js';
+import {
+  expiryOf,
+  type Sync,
+  type SyncCommitted,
+  type SyncEvent,
+  syncId,
+  uuidOfSync,
+} from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
-import { tenantEnd } from '../catchUp.js';
+import { tenantEnd, untilTableIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { useOfKey } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import { type Loaded, withDeadline } from '../writeStream.js';
+import { withDeadline } from '../writeStream.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, requireOpen, requireSent, type Unsent, unsentOf } from './syncState.js';
+import { writeTable } from './tableWriter.js';
 
 export const commitBody = z.strictObject({
   /** How many records the session has carried: reveals a batch that was lost on its way. */
@@ -84,67 +92,63 @@ export async function commitSync(
     if (refusal !== undefined) throw new ValidationError(refusal);
   };
   const { state: newest } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
-  if (options.dryRun === true) return look(commands, caller, assetType, id, check);
-  if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed, cleansUp);
-  if (!cleansUp) return endWithoutCleanUp(commands, caller, assetType, id, check);
-  if (newest?.id !== id || newest.closed === undefined) {
-    await lookUnlessClosed(commands, caller, assetType, id, check);
+  if (options.dryRun === true) return dryRunOf(commands, caller, assetType, id, check);
+  if (newest?.id === id && newest.committed !== undefined) {
+    const { deleted, operationId } = newest.committed;
+    if (cleansUp && operationId === undefined) throw new ConflictError(`${id} was committed without a clean-up.`);
+    return { deleted, operationId, position: await endOf(commands, caller), differences: [] };
   }
-  const expiresAt = await close(commands, caller, assetType, id, confirm !== undefined);
-  const cleanedUp = await deleteUnseen(commands, caller, assetType, id, expiresAt, check);
-  const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...cleanedUp.done } };
+  if (!cleansUp || newest?.id !== id || newest.closed === undefined)
+    await checkUnlessClosed(commands, caller, assetType, id, check);
+  const expiresAt = await close(commands, caller, assetType, id, { cleansUp, isConfirmed: confirm !== undefined });
+  if (!cleansUp) return { deleted: 0, position: await endOf(commands, caller), differences: [] };
+  const { position, ...done } = await cleanUpOnce(commands, caller, assetType, id, expiresAt, check);
+  const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...done } };
   const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
   // The clean-up stands in any case: without this event, a repetition finds it in the table's stream.
   await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
-  return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
+  return { ...done, position: position || (await endOf(commands, caller)), differences: [] };
 }
 
 /** Throws what speaks against the commit. */
 type Check = (counts: CleanUpCounts, unsent?: Unsent) => void;
 
-async function again(
-  commands: Application,
-  caller: Caller,
-  { id, deleted, operationId }: SyncCommitted['data'],
-  cleansUp: boolean,
-) {
-  if (cleansUp && operationId === undefined) throw new ConflictError(`${id} was committed without a clean-up.`);
-  return {
-    deleted,
-    operationId,
-    position: await withDeadline(caller, tenantEnd(commands, caller.tenant)),
-    differences: [],
-  };
-}
+/** For answers that show what any request has written. */
+const endOf = async (commands: Application, caller: Caller): Promise<Position> =>
+  withDeadline(caller, tenantEnd(commands, caller.tenant));
 
-/** Checks the commit, and counts and shows what it would delete. */
-async function look(
+/** @returns what the commit of the open session would delete and keep */
+async function checkCommit(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
   check: Check,
-  shown = MAX_DIFFERENCES,
-): Promise<CommitResult> {
-  const { state: sync } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
+): Promise<CleanUpCounts> {
+  const { state: sync } = await loadSync(commands, caller.tenant, assetType.name);
   requireOpen(sync, id, commands.now());
+  await untilTableIsShown(commands, caller, assetType.name);
+  const { state: counts } = await countCleanUp(commands, { tenant: caller.tenant, table: assetType.name }, id);
+  check(counts, await unsentOf(commands, caller, assetType, sync));
+  return counts;
+}
+
+async function dryRunOf(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  check: Check,
+): Promise<CommitResult> {
+  const { deleted, kept } = await withDeadline(caller, checkCommit(commands, caller, assetType, id, check));
   const table = { tenant: caller.tenant, table: assetType.name };
-  const read = async () => {
-    const { state: counts, ...end } = await countCleanUp(commands, table, id);
-    return { ...end, state: { counts, unsent: await unsentOf(commands, caller, assetType, sync) } };
-  };
-  const { position, state } = await commands.tables.alone(caller, assetType, read, ({ counts, unsent }) => {
-    check(counts, unsent);
-    return [];
-  });
-  const some =
-    shown === 0 ? [] : await withDeadline(caller, commands.queries.records.someOutsideBatch(table, id, shown));
+  const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, id, MAX_DIFFERENCES));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
-  return { position, deleted: state.counts.deleted, carried: state.counts.kept, differences };
+  return { position: 0, deleted, carried: kept, differences };
 }
 
 /** If another request closes the session meanwhile, its clean-up is the answer to this one, too, whatever the check says. */
-async function lookUnlessClosed(
+async function checkUnlessClosed(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
@@ -152,95 +156,66 @@ async function lookUnlessClosed(
   check: Check,
 ): Promise<void> {
   try {
-    await look(commands, caller, assetType, id, check, 0);
+    await withDeadline(caller, checkCommit(commands, caller, assetType, id, check));
   } catch (error) {
     const { state } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
     if (state?.id !== id || state.closed === undefined) throw error;
   }
 }
 
-/** A batch that is written between the check and the end stays, and was not counted: nothing is deleted for its lack. */
-async function endWithoutCleanUp(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  check: Check,
-): Promise<CommitResult> {
-  await lookUnlessClosed(commands, caller, assetType, id, check);
-  const stream = tableStream(caller.tenant, assetType.name);
-  await changeSync(commands, caller, assetType.name, async (sync) => {
-    if (sync?.id === id && sync.committed !== undefined) return [];
-    requireOpen(sync, id, commands.now());
-    const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
-    return [
-      { type: 'SyncClosed', data: { id, after } },
-      { type: 'SyncCommitted', data: { id, deleted: 0 } },
-    ];
-  });
-  return {
-    deleted: 0,
-    position: await withDeadline(caller, tenantEnd(commands, caller.tenant)),
-    differences: [],
-  };
-}
-
 /**
- * Closes the session before anything is deleted, and returns when it expires. A batch asks for its session after it has read the table, so each batch is
- * either counted, or conflicts with the deletion and is refused.
+ * Closes the session, before anything is deleted; without a clean-up it is committed by that. A batch asks for its session
+ * after it has read the table, so each batch is either counted, or conflicts with the deletion and is refused. Where nothing
+ * is deleted, a batch that is written between the check and the end stays, and was not counted.
+ * @returns when it expires
  */
 async function close(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
-  isConfirmed: boolean,
+  { cleansUp, isConfirmed }: { readonly cleansUp: boolean; readonly isConfirmed: boolean },
 ): Promise<string> {
   const { name } = assetType;
   const stream = tableStream(caller.tenant, name);
   const { state } = await changeSync(commands, caller, name, async (sync) => {
-    if (sync?.id === id && sync.closed !== undefined) return [];
+    if (sync?.id === id && (cleansUp ? sync.closed : sync.committed) !== undefined) return [];
     // Decided on the loaded state: if another request has closed it since, this append conflicts.
     requireOpen(sync, id, commands.now());
     // A batch may have been refused since the check.
-    if (!isConfirmed) requireSent(assetType, id, await unsentOf(commands, caller, assetType, sync));
+    if (cleansUp && !isConfirmed) requireSent(assetType, id, await unsentOf(commands, caller, assetType, sync));
     const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
-    return [{ type: 'SyncClosed', data: { id, after } }];
+    const closed: SyncEvent = { type: 'SyncClosed', data: { id, after } };
+    return cleansUp ? [closed] : [closed, { type: 'SyncCommitted', data: { id, deleted: 0 } }];
   });
   if (state === undefined) throw new Error(`${id} is not closed.`);
   return expiryOf(state);
 }
 
-type CleanUpArgs = { readonly deleted: number; readonly operationId: string };
+type CleanedUp = { readonly deleted: number; readonly operationId: string };
 
 /** Cleans up once, however often it is called: the rows say whether it was done. */
-async function deleteUnseen(
+async function cleanUpOnce(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
   expiresAt: string,
   check: Check,
-): Promise<{ readonly done: CleanUpArgs; readonly position: Position }> {
+): Promise<CleanedUp & { readonly position: Position }> {
   const table = { tenant: caller.tenant, table: assetType.name };
-  type State = { readonly counts: CleanUpCounts; readonly before?: CleanUpArgs | undefined };
-  const read = async (): Promise<Loaded<State>> => {
+  const read = async () => {
     const { state: counts, ...end } = await countCleanUp(commands, table, id);
     const use = await useOfKey(commands, caller.tenant, uuidOfSync(id));
     const before = use && { deleted: Number(use.counts.deleted), operationId: String(use.revision) };
     return { ...end, state: { counts, before } };
   };
-  const written = await commands.tables.alone<State>(caller, assetType, read, ({ counts, before }) => {
+  const { position, revision, state } = await writeTable(commands, caller, assetType, read, ({ counts, before }) => {
     if (before !== undefined) return [];
     if (Date.parse(commands.now()) >= Date.parse(expiresAt))
       throw new ConflictError(`${id} has expired: start another.`);
     check(counts);
     return [cleanUp(id, counts.deleted)];
   });
-  const { state, revision } = written;
-  const done = state.before ?? { deleted: state.counts.deleted, operationId: String(revision) };
-  return {
-    done,
-    position: written.position || (await withDeadline(caller, tenantEnd(commands, caller.tenant))),
-  };
+  return { position, ...(state.before ?? { deleted: state.counts.deleted, operationId: String(revision) }) };
 }

@@ -1,157 +1,173 @@
 /**
- * Writes reference tables, one group of changes at a time for each table. A decision depends on rows (`tableState.ts`), which
- * first have to show what was written to the table before; the append expects the revision that they show. If another process
- * wrote meanwhile, the append conflicts, and the change is decided again once the rows show that too.
+ * Writes reference tables. A table's stream may hold millions of records, so no decision loads it: the state is the rows in
+ * question, which first have to show all that was written to the table, and the append expects the revision that they show.
  */
-import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { tableEffects } from '../../domain/effects.js';
+import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
-import type { TableRef } from '../../queries/records.js';
-import { FairQueue } from '../../supervision/fairQueue.js';
-import { notCaughtUp, untilShown, untilTableIsShown } from '../catchUp.js';
-import type { Caller } from '../context.js';
-import { Change, type Loaded, type Target, type Written, writeStream, writeTogether } from '../writeStream.js';
-import { type DecisionRecords, loadTable, recordsAfter, type TablePorts, type Wanted } from './tableState.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
+import type { FairQueue } from '../../supervision/fairQueue.js';
+import { untilTableIsShown } from '../catchUp.js';
+import type { Caller, Commands } from '../context.js';
+import { Change, type Loaded, type LogAccess, type Written, writeStream, writeTogether } from '../writeStream.js';
 
-/** Tables whose last write is known. The next write to a forgotten one conflicts at worst. */
-const MAX_TABLES = 10_000;
+/** The records that a decision is about. */
+export class DecisionRecords {
+  readonly #assetType: AssetType;
+  readonly #byId: ReadonlyMap<string, StoredRecord>;
+  readonly #byKey: ReadonlyMap<string, StoredRecord>;
+  readonly #formerIds: ReadonlyMap<string, string>;
 
-/** A change of more records, such as a batch, is decided alone. */
-const FEW_RECORDS = 4;
-/** Changes that share one append. */
-const MAX_TOGETHER = 64;
+  /** @param formerIds by key: the id that the last record of the key had when a clean-up deleted it */
+  constructor(assetType: AssetType, records: readonly StoredRecord[], formerIds: ReadonlyMap<string, string>) {
+    this.#assetType = assetType;
+    this.#byId = new Map(records.map((record) => [record.id, record]));
+    this.#byKey = new Map(records.map((record) => [uniqueKeyOf(assetType, record.fields), record]));
+    this.#formerIds = formerIds;
+  }
 
-/** A change of records that waits for its turn. */
-class TableChange extends Change<DecisionRecords, ReferenceTableEvent> {
+  byId(id: string): StoredRecord | undefined {
+    return this.#byId.get(id);
+  }
+
+  byKey(key: string): StoredRecord | undefined {
+    return this.#byKey.get(key);
+  }
+
+  formerId(key: string): string | undefined {
+    return this.#formerIds.get(key);
+  }
+
+  /** The records after single ones were created or changed. */
+  after(events: readonly ReferenceTableEvent[], at: string): DecisionRecords {
+    const records = new Map(this.#byId);
+    for (const effect of events.flatMap((event) => tableEffects(event, this.#assetType.name))) {
+      if (effect.kind === 'create') {
+        const { id, batch: batchId, fields } = effect;
+        records.set(id, { id, createdAt: at, updatedAt: at, batchId, fields });
+      } else if (effect.kind === 'patch') {
+        const before = records.get(effect.id);
+        const fields = { ...before?.fields, ...effect.set };
+        if (before !== undefined) records.set(effect.id, { ...before, updatedAt: at, fields });
+      }
+    }
+    return new DecisionRecords(this.#assetType, [...records.values()], this.#formerIds);
+  }
+}
+
+/** Unique keys and ids of the records that a decision is about. */
+export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
+
+/** What writing reference tables needs. */
+export type TablePorts = LogAccess & Pick<Commands, 'queries' | 'progress'>;
+
+/** The wanted records, and those that have a former id of a wanted key, as the rows show them. */
+export async function loadTable(
+  { queries }: Pick<TablePorts, 'queries'>,
+  { tenant }: Caller,
+  assetType: AssetType,
+  wanted: Wanted,
+): Promise<Loaded<DecisionRecords>> {
+  const { records, formerIds, ...end } = await queries.records.snapshot({ tenant, table: assetType.name }, wanted);
+  return { ...end, state: new DecisionRecords(assetType, records, formerIds) };
+}
+
+/**
+ * Reads, decides, appends, by itself.
+ * @param read is called when the rows show everything that any process has written to the table
+ * @param decide as of a `Change`
+ * @throws as `writeStream`
+ */
+export function writeTable<State>(
+  ports: TablePorts,
+  caller: Caller,
+  { name }: AssetType,
+  read: () => Promise<Loaded<State>>,
+  decide: Change<State, ReferenceTableEvent>['decide'],
+): Promise<Written<State, ReferenceTableEvent>> {
+  const load = async (): Promise<Loaded<State>> => {
+    await untilTableIsShown(ports, caller, name);
+    return read();
+  };
+  return writeStream(ports, caller, { stream: tableStream(caller.tenant, name), name, load, decide });
+}
+
+/** A change of one record that waits for its turn. */
+class RecordChange extends Change<DecisionRecords, ReferenceTableEvent> {
   constructor(
     caller: Caller,
-    readonly assetType: AssetType,
     readonly wanted: Wanted,
-    decide: TableChange['decide'],
+    decide: RecordChange['decide'],
   ) {
     super(caller, decide);
   }
-
-  get isSmall(): boolean {
-    return this.wanted.keys.length + this.wanted.ids.length <= FEW_RECORDS;
-  }
 }
 
-/** Takes the next changes out of the queue: the first one, and if it is small, other small ones. */
-function takeTogether(waiting: TableChange[]): readonly TableChange[] {
-  const [first] = waiting;
-  if (first?.isSmall !== true) return waiting.splice(0, 1);
-  const taken = waiting.filter(({ isSmall }) => isSmall).slice(0, MAX_TOGETHER);
-  for (const change of taken) waiting.splice(waiting.indexOf(change), 1);
-  return taken;
-}
+/** Changes that share one append. */
+const MAX_TOGETHER = 64;
 
-type Session = {
-  readonly table: TableRef;
-  readonly turns: FairQueue;
-  readonly waiting: TableChange[];
-  /** Position of the last append of this process. */
-  written: Position;
-};
+export class RecordWriter {
+  readonly #ports: TablePorts & { readonly streamChanges: FairQueue };
+  /** By stream. */
+  readonly #waiting = new Map<string, Set<RecordChange>>();
 
-export class TableWriter {
-  readonly #ports: TablePorts;
-  readonly #sessions = new LRUCache<string, Session>({ max: MAX_TABLES });
-
-  constructor(ports: TablePorts) {
+  constructor(ports: TablePorts & { readonly streamChanges: FairQueue }) {
     this.#ports = ports;
   }
 
   /**
-   * Reads the wanted records, decides, appends. Small changes that wait for the same table are decided one after the other
-   * and share one append; a refused one does not affect the others.
-   * @throws what `decide` throws; TryAgainError; DeadlineError; what the log throws
+   * Reads the wanted records, decides, appends. Changes of single records that wait for the same table are decided one after
+   * the other and share one append; a refused one does not affect the others.
+   * @throws as `writeStream`
    */
   write(
     caller: Caller,
     assetType: AssetType,
     wanted: Wanted,
-    decide: TableChange['decide'],
+    decide: RecordChange['decide'],
   ): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
-    const session = this.#session(caller.tenant, assetType.name);
-    const { waiting } = session;
-    const change = new TableChange(caller, assetType, wanted, decide);
-    waiting.push(change);
+    const stream = tableStream(caller.tenant, assetType.name);
+    const waiting = this.#waiting.get(stream) ?? new Set();
+    this.#waiting.set(stream, waiting);
+    const change = new RecordChange(caller, wanted, decide);
+    waiting.add(change);
     const turn = async (): Promise<void> => {
       // It may have been written together with an earlier one.
-      if (waiting.includes(change)) await writeTogether(this.#ports, this.#target(session), takeTogether(waiting));
+      if (!waiting.has(change)) return;
+      const taken = [change, ...sharing(change, waiting)].slice(0, MAX_TOGETHER);
+      for (const each of taken) waiting.delete(each);
+      await this.#writeAll(stream, assetType, taken);
     };
-    this.#turn(caller, session, turn).catch((error: unknown) => {
-      if (waiting.includes(change)) waiting.splice(waiting.indexOf(change), 1);
-      change.refuse(error);
-    });
+    this.#ports.streamChanges
+      .run(stream, turn, caller.deadline, caller.actor.id)
+      .catch((error: unknown) => change.refuse(error))
+      .finally(() => {
+        waiting.delete(change);
+        if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
+      });
     return change.outcome;
   }
 
-  /**
-   * Reads, decides, appends, for changes that share no append, such as those that delete records. What they read shows
-   * everything that any process has written to the table.
-   * @param decide pure; may run several times; throws to refuse
-   */
-  alone<State>(
-    caller: Caller,
-    assetType: AssetType,
-    read: () => Promise<Loaded<State>>,
-    decide: (state: State) => readonly ReferenceTableEvent[],
-  ): Promise<Written<State, ReferenceTableEvent>> {
-    const session = this.#session(caller.tenant, assetType.name);
-    const { stream, name } = this.#target(session);
-    return this.#turn(caller, session, async () => {
-      const load = async (): Promise<Loaded<State>> => {
-        await untilTableIsShown(this.#ports, caller, name);
-        return read();
-      };
-      const written = await writeStream<State, ReferenceTableEvent>(this.#ports, caller, {
-        stream,
-        name,
-        load,
-        decide,
-      });
-      session.written = Math.max(session.written, written.position);
-      return written;
-    });
-  }
-
-  #turn<Result>({ tenant, deadline }: Caller, { turns }: Session, work: () => Promise<Result>): Promise<Result> {
-    return turns.run(tenant, work, deadline);
-  }
-
-  #target(session: Session): Target<DecisionRecords, ReferenceTableEvent, TableChange> {
-    const { table } = session;
-    const { tenant, table: name } = table;
-    return {
-      stream: tableStream(tenant, name),
-      name,
-      load: async (caller, changes, attempt) => {
-        if (attempt > 0) await untilTableIsShown(this.#ports, caller, name);
-        else if (session.written > 0) await untilShown(this.#ports, caller, session.written, notCaughtUp(name));
-        const keys = changes.flatMap(({ wanted }) => wanted.keys);
-        const ids = changes.flatMap(({ wanted }) => wanted.ids);
-        return loadTable(this.#ports, table, changes[0].assetType, { keys, ids });
-      },
-      after: ({ assetType }, state, events, at) => recordsAfter(assetType, state, events, at),
-      onAppended: ({ position }) => {
-        session.written = Math.max(session.written, position);
-      },
+  #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
+    const { name } = assetType;
+    const wanted = {
+      keys: changes.flatMap(({ wanted: { keys } }) => keys),
+      ids: changes.flatMap(({ wanted: { ids } }) => ids),
     };
-  }
-
-  #session(tenant: string, table: string): Session {
-    const name = `${tenant}.${table}`;
-    let session = this.#sessions.get(name);
-    if (session === undefined) {
-      // Requests of a tenant are limited already, so the queue needs no limit.
-      const turns = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
-      session = { table: { tenant, table }, turns, waiting: [], written: 0 };
-      this.#sessions.set(name, session);
-    }
-    return session;
+    const load = async (_attempt: number, caller: Caller) => {
+      await untilTableIsShown(this.#ports, caller, name);
+      return loadTable(this.#ports, caller, assetType, wanted);
+    };
+    const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
+      state.after(events, at);
+    return writeTogether(this.#ports, { stream, name, load, after }, changes);
   }
 }
+
+/** A repetition with a key is answered with the record as the append left it, so that append is its own. */
+const sharing = (change: RecordChange, waiting: ReadonlySet<RecordChange>): readonly RecordChange[] =>
+  change.caller.key === undefined
+    ? [...waiting].filter((each) => each !== change && each.caller.key === undefined)
+    : [];

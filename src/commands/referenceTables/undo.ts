@@ -1,16 +1,15 @@
 /**
- * Undoes a clean-up or a batch; records that changed since are left alone and reported. It works in pieces, each with an
- * append of its own, until all is done or most of the request's time is used; the answer says where the next request
- * continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
+ * Undoes a clean-up, a batch, or all of a sync session; records that changed since are left alone and reported. It works in
+ * pieces, each with an append of its own, until all is done or most of the request's time is used; the answer says where the
+ * next request continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
  */
-
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_BATCH_ITEMS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import { MAX_BATCH_ITEMS, MAX_SYNC_EVENTS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
-import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { statusOf } from '../../domain/referenceTable/sync.js';
 import {
-  type BatchUndoDecision,
   undoBatch as decideUndoOfBatch,
   undoCleanUp as decideUndoOfCleanUp,
   idsOf,
@@ -20,33 +19,50 @@ import {
 } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { RowReads } from '../../ports/rowStore.js';
 import { deletedRecords } from '../../queries/past.js';
+import type { TableRef } from '../../queries/records.js';
+import { type SyncOperation, type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
-import { CATCH_UP_MS, untilShown } from '../catchUp.js';
+import { untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import type { KeyUse } from '../idempotency.js';
 import { eventAt, streamPages } from '../streamPages.js';
 import { refuseMasterData } from '../tables.js';
 import { counted } from './synchronize.js';
-import { beingCleanedUp, type DecisionRecords, loadTable } from './tableState.js';
+import { type DecisionRecords, loadTable, type Wanted, writeTable } from './tableWriter.js';
+
+const NEXT = 'must be the `next` of an answer.';
 
 export const undoBody = z.strictObject({
   /** `next` of the answer before. */
-  after: z.uuid('must be the `next` of an answer.').optional(),
+  after: z.uuid(NEXT).optional(),
 });
 
-export type UndoResult = {
-  readonly position: Position;
+export const undoSyncBody = z.strictObject({
+  /** `next` of the answer before: an operation, and within a clean-up the last record. */
+  after: z
+    .string(NEXT)
+    .regex(/^\d{1,15}(\.[0-9a-f-]{36})?$/, NEXT)
+    .optional(),
+});
+
+type Counts = {
   readonly restored: number;
-  /** Records that the batch had created. */
+  /** Records that a batch had created. */
   readonly deleted: number;
   /** Records that were as before already. */
   readonly unchanged: number;
-  /** The first MAX_UNDONE_RECORDS records that were left alone. */
-  readonly left: readonly LeftAlone[];
   /** How many were left alone. */
   readonly leftInAll: number;
+};
+
+export type UndoResult = Counts & {
+  readonly position: Position;
+  /** The first MAX_UNDONE_RECORDS records that were left alone. */
+  readonly left: readonly LeftAlone[];
   /** Deleted records that cannot be restored: a later clean-up deleted the same id or key. Only in the first answer. */
   readonly unavailable?: number | undefined;
   /** Records that are left for the next requests; undefined when they were not counted. */
@@ -64,30 +80,27 @@ export type UndoOptions = {
 };
 
 /** What the answer says of the rest. */
-export type Rest = Pick<UndoResult, 'unavailable' | 'remaining' | 'next'>;
+type Rest = Pick<UndoResult, 'unavailable' | 'remaining' | 'next'>;
+
+const NOTHING: Counts = { restored: 0, deleted: 0, unchanged: 0, leftInAll: 0 };
+
+/** The answer to a repeated request with a key. Records that were left alone are named in the first answer only. */
+export const undoneBefore = ({ position, counts }: KeyUse): UndoResult | undefined =>
+  position === undefined ? undefined : { ...NOTHING, ...counts, position, left: [] };
 
 /** The undo of one request: counts what it has done, and decides whether it begins another piece. */
-export class Undo {
+class Undo {
   readonly #until: number;
-  readonly #hasLeft: () => boolean;
-  readonly dryRun: boolean;
   #position: Position = 0;
-  #restored = 0;
-  #deleted = 0;
-  #unchanged = 0;
-  readonly #left: LeftAlone[] = [];
-  #leftInAll = 0;
-  /** The read models did not show the piece before the last one in time. */
-  #isBehind = false;
+  #counts = NOTHING;
+  #left: readonly LeftAlone[] = [];
 
   constructor(
     readonly commands: Application,
     readonly requester: Caller,
     readonly assetType: AssetType,
-    { dryRun = false, hasLeft = () => false }: UndoOptions,
+    readonly options: UndoOptions,
   ) {
-    this.dryRun = dryRun;
-    this.#hasLeft = hasLeft;
     const leftMs = requester.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
     this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
   }
@@ -100,73 +113,55 @@ export class Undo {
       : { ...this.requester, key: { ...key, goesOn: true } };
   }
 
-  /** Whether to begin another piece. */
-  get goesOn(): boolean {
-    return performance.now() < this.#until && !this.#isBehind && !this.#hasLeft();
+  get stream(): string {
+    return tableStream(this.requester.tenant, this.assetType.name);
   }
 
-  #isShown(position: Position): Promise<boolean> {
-    const longestMs = Math.min(CATCH_UP_MS, Math.max(0, this.#until - performance.now()));
-    return this.commands.progress.waitFor(this.requester.tenant, position, longestMs);
+  /** Whether to begin another piece. */
+  get goesOn(): boolean {
+    return performance.now() < this.#until && this.options.hasLeft?.() !== true;
   }
 
   /** Records that were looked at so far. */
   get done(): number {
-    return this.#restored + this.#deleted + this.#unchanged + this.#leftInAll;
+    return Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
   }
 
   /**
-   * Carries out one piece. Pieces of all undos take turns, by tenant, and an undo has at most one piece that is written and
-   * not shown yet, so that other changes are projected in between.
+   * Carries out one piece, when the rows show the one before, so that other changes are projected in between.
+   * @param nothing is written where nothing changes, if the request has a key
+   * @param rest what the answer says if it ends with this piece; kept for a key
    */
-  async piece(work: () => Promise<Piece>): Promise<void> {
-    const { requester } = this;
-    const run = async (): Promise<Piece> => {
-      const before = this.#position;
-      const piece = await work();
-      this.#isBehind = before > 0 && !(await this.#isShown(before));
-      return piece;
-    };
-    const {
-      position,
-      restored,
-      deleted = 0,
-      unchanged,
-      left,
-    } = await this.commands.undos.run(requester.tenant, run, requester.deadline);
+  async piece(
+    wanted: Wanted,
+    nothing: ReferenceTableEvent,
+    decide: (known: DecisionRecords) => Omit<UndoDecision, 'events'> & {
+      readonly events: readonly ReferenceTableEvent[];
+      readonly deleted?: number;
+    },
+    rest: () => Rest,
+  ): Promise<void> {
+    const { commands, caller, assetType } = this;
+    const [before, leftBefore] = [this.#counts, this.#left];
+    const read = () => loadTable(commands, caller, assetType, wanted);
+    const { position } = await writeTable(commands, caller, assetType, read, (known) => {
+      const { events, restored, deleted = 0, unchanged, left } = decide(known);
+      this.#counts = {
+        restored: before.restored + restored,
+        deleted: before.deleted + deleted,
+        unchanged: before.unchanged + unchanged,
+        leftInAll: before.leftInAll + left.length,
+      };
+      this.#left = [...leftBefore, ...left].slice(0, MAX_UNDONE_RECORDS);
+      return this.options.dryRun === true ? [] : counted(events, { ...this.#counts, ...rest() }, caller, nothing);
+    });
     this.#position = Math.max(this.#position, position);
-    this.#restored += restored;
-    this.#deleted += deleted;
-    this.#unchanged += unchanged;
-    this.#leftInAll += left.length;
-    this.#left.push(...left.slice(0, MAX_UNDONE_RECORDS - this.#left.length));
-  }
-
-  /** What the answer counts if it ends with this piece; kept for a key. */
-  countsWith({ restored, deleted = 0, unchanged, left }: Counted, rest: (done: number) => Rest) {
-    const counts = {
-      restored: this.#restored + restored,
-      deleted: this.#deleted + deleted,
-      unchanged: this.#unchanged + unchanged,
-      leftInAll: this.#leftInAll + left.length,
-    };
-    return { ...counts, ...rest(this.done + restored + deleted + unchanged + left.length) };
   }
 
   result(rest: Rest): UndoResult {
-    const counts = this.countsWith({ restored: 0, unchanged: 0, left: [] }, () => rest);
-    return { position: this.#position, left: this.#left, ...counts };
+    return { position: this.#position, left: this.#left, ...this.#counts, ...rest };
   }
 }
-
-/** The answer to a repeated request with a key. Records that were left alone are named in the first answer only. */
-export const undoneBefore = ({ position, counts }: KeyUse): UndoResult | undefined =>
-  position === undefined
-    ? undefined
-    : { restored: 0, deleted: 0, unchanged: 0, leftInAll: 0, ...counts, position, left: [] };
-
-type Counted = Omit<UndoDecision, 'events'> & { readonly deleted?: number };
-type Piece = Counted & { readonly position: Position };
 
 const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
 
@@ -186,113 +181,179 @@ export async function undoOperation(
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { after } = parseBody(undoBody, body);
-  const stream = tableStream(caller.tenant, assetType.name);
-  const revision = OPERATION_ID.test(operationId) ? Number(operationId) : -1;
-  const event = revision < 0 ? undefined : await eventAt(commands.eventStore, stream, revision);
   const undo = new Undo(commands, caller, assetType, options);
-  if (event?.type === 'TableCleanedUp') {
-    const { deleted } = event.data as TableCleanedUp['data'];
-    const rest: RestOfCleanUp = (total, next, done) => {
-      const unavailable = after === undefined ? deleted - total : undefined;
-      return { unavailable, remaining: total - done, next };
-    };
-    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after, rest);
-    return undo.result(rest(total, next, undo.done));
-  }
-  if (event?.type === 'BatchUpserted') {
+  const revision = OPERATION_ID.test(operationId) ? Number(operationId) : -1;
+  const event = await eventAt(commands.eventStore, undo.stream, revision);
+  if (event === undefined) throw new NotFoundError(`There is no operation ${operationId} on ${assetType.name}.`);
+  if (event.type === 'BatchUpserted') {
     if (after !== undefined)
       throw new ValidationError({ after: ['The undo of a batch is one request: leave it out.'] });
-    const batch = await eventsOfBatch(commands, caller, stream, event as RecordedEvent & BatchUpserted);
-    const rest = { unavailable: 0, remaining: 0 };
-    await undo.piece(() => undoBatch(undo, batch, rest));
-    return undo.result(rest);
+    return undoAll(undo, [{ kind: 'batch', revision, records: 0 }]);
   }
-  if (event === undefined) throw new NotFoundError(`There is no operation ${operationId} on ${assetType.name}.`);
-  throw new ConflictError(`Only batches and clean-ups can be undone: ${operationId} on ${assetType.name} is neither.`);
+  if (event.type !== 'TableCleanedUp')
+    throw new ConflictError(
+      `Only batches and clean-ups can be undone: ${operationId} on ${assetType.name} is neither.`,
+    );
+  const { deleted: records } = event.data as TableCleanedUp['data'];
+  const from = after === undefined ? {} : { from: revision, record: after };
+  return undoAll(undo, [{ kind: 'clean_up', revision, records }], { ...from, nextOf: (_, record) => record });
+}
+
+/** @throws NotFoundError; the cancellation's reason */
+export async function requireSync(
+  rows: RowReads,
+  table: TableRef,
+  id: string,
+  cancellation: Cancellation | undefined,
+): Promise<SyncSession> {
+  const session = await syncSession(rows, table, id, cancellation);
+  if (session === undefined) throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
+  return session;
 }
 
 /**
- * @param total records that could be restored @param next where it continues @param done records that were looked at
+ * Undoes a whole sync session: the clean-up of its commit, then its batches, newest first.
+ * @param body `{ after? }`
+ * @throws NotFoundError; ConflictError while it takes batches or is being committed, and when it is too large
+ * @throws NotSupportedError on Master Data
  */
-type RestOfCleanUp = (total: number, next: string | undefined, done: number) => Rest;
+export async function undoSync(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  body: unknown,
+  options: UndoOptions = {},
+): Promise<UndoResult> {
+  refuseMasterData(assetType, 'synchronized');
+  const { after } = parseBody(undoSyncBody, body);
+  const { rows } = commands;
+  const table = { tenant: caller.tenant, table: assetType.name };
+  const undo = new Undo(commands, caller, assetType, options);
+  const session = await requireSync(rows, table, id, caller.deadline);
+  const work = await workOf(rows, table, session, { entries: MAX_SYNC_EVENTS }, caller.deadline);
+  if (work === undefined) {
+    throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
+  }
+  const isCleanedUp = work.operations.some(({ kind }) => kind === 'clean_up');
+  const status = statusOf(session, isCleanedUp, commands.now());
+  if (status === 'started' || status === 'committing') {
+    throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);
+  }
+  const [revision, record] = after?.split('.') ?? [];
+  return undoAll(undo, work.operations, { ...(revision !== undefined && { from: Number(revision) }), record });
+}
 
-/** @returns how many restorable records there were after `after`, and where the next request continues */
-export async function undoCleanUp(
+type UndoneOperation = Pick<SyncOperation, 'kind' | 'revision' | 'records'>;
+
+type Cursor = {
+  /** The first operation. */
+  readonly from?: Revision;
+  /** Within it: it continues behind this record. */
+  readonly record?: string | undefined;
+  /** Where a request continues behind a record of a clean-up. */
+  readonly nextOf?: (cleanUp: Revision, record: string) => string;
+};
+
+/** @param operations newest first */
+async function undoAll(
   undo: Undo,
-  { revision, position }: Pick<RecordedEvent, 'revision' | 'position'>,
+  operations: readonly UndoneOperation[],
+  { from, record, nextOf = (revision, last) => `${revision}.${last}` }: Cursor = {},
+): Promise<UndoResult> {
+  const left = operations.filter(({ revision }) => from === undefined || revision <= from);
+  let unavailable: number | undefined = from === undefined ? 0 : undefined;
+  for (const [index, { kind, revision, records }] of left.entries()) {
+    // The first is begun in any case, so that each request makes progress.
+    if (index > 0 && !undo.goesOn) return undo.result(restFrom(index));
+    if (kind === 'batch') {
+      await undoBatch(undo, revision, () => restFrom(index + 1));
+      continue;
+    }
+    const behind = index === 0 ? record : undefined;
+    const before = undo.done;
+    const rest = (total: number, next: string | undefined): Rest => {
+      if (behind === undefined) unavailable = records - total;
+      const later = restFrom(index + 1);
+      if (next === undefined) return later;
+      const remaining = later.remaining + total - (undo.done - before);
+      return { ...later, next: nextOf(revision, next), remaining };
+    };
+    const { total, next } = await undoCleanUp(undo, revision, behind, rest);
+    const ofThis = rest(total, next);
+    if (next !== undefined) return undo.result(ofThis);
+  }
+  return undo.result(restFrom(left.length));
+
+  function restFrom(index: number) {
+    const next = left[index] && String(left[index].revision);
+    return { next, unavailable, remaining: left.slice(index).reduce((sum, { records }) => sum + records, 0) };
+  }
+}
+
+/** @returns how many restorable records there were behind `after`, and behind which record the next request continues */
+async function undoCleanUp(
+  undo: Undo,
+  cleanUp: Revision,
   after: string | undefined,
-  rest: RestOfCleanUp,
+  rest: (total: number, next: string | undefined) => Rest,
 ): Promise<{ readonly total: number; readonly next?: string | undefined }> {
-  const { commands, caller, assetType } = undo;
-  await untilShown(commands, caller, position, beingCleanedUp(assetType.name));
+  const { commands, requester, assetType } = undo;
+  const { position } = await eventOf(undo, cleanUp);
+  await untilShown(commands, requester, position, `${assetType.name} is still being cleaned up.`);
+  const nothing = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '', undoes: cleanUp } } as const;
   let total: number | undefined;
   let next = after;
   do {
-    await undo.piece(async () => {
-      const page = await pageOf(undo, position, next, total === undefined);
-      total ??= page.total;
-      next = page.next;
-      return bringBack(undo, revision, page.records, (done) => rest(total ?? 0, next, done));
-    });
+    const asked = { after: next, limit: MAX_UNDONE_RECORDS, isCounted: total === undefined };
+    const { records, ...page } = await deletedRecords(commands.rows, requester.tenant, assetType, position, asked);
+    total ??= page.total ?? 0;
+    const ofAll = total;
+    const wanted = {
+      keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
+      ids: records.map(({ id }) => id),
+    };
+    const decide = (known: DecisionRecords) => decideUndoOfCleanUp(assetType, cleanUp, records, known);
+    await undo.piece(wanted, nothing, decide, () => rest(ofAll, page.next));
+    next = page.next;
   } while (next !== undefined && undo.goesOn);
-  return { total: total ?? 0, next };
+  return { total, next };
 }
 
-function pageOf(
-  { commands, caller, assetType }: Undo,
-  cleanUp: Position,
-  after: string | undefined,
-  isCounted: boolean,
-) {
-  const page = { after, limit: MAX_UNDONE_RECORDS, isCounted };
-  // Not cut off at the deadline: the turn lasts until the reading ends.
-  return deletedRecords(commands.rows, caller.tenant, assetType, cleanUp, page);
+async function eventOf({ commands, stream, assetType }: Undo, revision: Revision): Promise<RecordedEvent> {
+  const event = await eventAt(commands.eventStore, stream, revision);
+  if (event === undefined) throw new NotFoundError(`There is no operation ${revision} on ${assetType.name}.`);
+  return event;
 }
 
-async function bringBack(
-  undo: Undo,
-  cleanUp: Revision,
-  records: Parameters<typeof decideUndoOfCleanUp>[2],
-  rest: (done: number) => Rest,
-): Promise<Piece> {
-  const { commands, caller, assetType, dryRun } = undo;
-  const wanted = {
-    keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
-    ids: records.map(({ id }) => id),
-  };
-  let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };
-  const { position } = await commands.tables.write(caller, assetType, wanted, (known) => {
-    undone = decideUndoOfCleanUp(assetType, cleanUp, records, known);
-    return dryRun || undone.restored === 0 ? [] : counted(undone.events, undo.countsWith(undone, rest));
-  });
-  return { ...undone, position };
+async function undoBatch(undo: Undo, batch: Revision, rest: () => Rest): Promise<void> {
+  const events = await eventsOfBatch(undo, batch);
+  const wanted = { keys: [], ids: events.flatMap(idsOf) };
+  const nothing = { type: 'BatchUndone', data: { undoes: batch, changed: [], seen: '', deleted: '' } } as const;
+  await undo.piece(wanted, nothing, (known) => decideUndoOfBatch(undo.assetType, batch, events, known), rest);
 }
-
-type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
 
 /** Few, as most batches are some events. */
 const EVENTS_A_PAGE = 20;
 
 /**
  * All events of a batch: one append, of at most one event for each item.
- * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone; the
+ * @throws NotFoundError when it is not the first event; ConflictError when it is an undo, or too old to be undone; the
  * reason of the deadline
  */
-export async function eventsOfBatch(
-  { eventStore }: Application,
-  { deadline: cancellation }: Caller,
-  stream: string,
-  first: RecordedEvent & BatchUpserted,
-): Promise<Batch> {
-  const { revision, metadata, data } = first;
+async function eventsOfBatch(undo: Undo, revision: Revision): Promise<readonly BatchUpserted['data'][]> {
+  const { commands, requester, stream } = undo;
+  const { eventStore } = commands;
+  const { metadata, data } = (await eventOf(undo, revision)) as RecordedEvent & BatchUpserted;
   const isPart = (event: RecordedEvent | undefined): boolean =>
     event?.type === 'BatchUpserted' && event.metadata.causationId === metadata.causationId;
   if (data.undoes !== undefined) throw new ConflictError(`${revision} is an undo, which cannot be undone.`);
   if (isPart(await eventAt(eventStore, stream, revision - 1)))
     throw new NotFoundError(`${revision} is a part of another operation.`);
   const events: BatchUpserted['data'][] = [];
-  const parts = { from: revision, to: revision + MAX_BATCH_ITEMS - 1, eventsAPage: EVENTS_A_PAGE, cancellation };
-  for await (const page of streamPages(eventStore, stream, parts)) {
+  const to = revision + MAX_BATCH_ITEMS - 1;
+  const pages = { from: revision, to, eventsAPage: EVENTS_A_PAGE, cancellation: requester.deadline };
+  for await (const page of streamPages(eventStore, stream, pages)) {
     const end = page.findIndex((event) => !isPart(event));
     events.push(...page.slice(0, end < 0 ? undefined : end).map((event) => event.data as BatchUpserted['data']));
     if (end >= 0) break;
@@ -300,30 +361,5 @@ export async function eventsOfBatch(
   if (!events.every(saysWhatItReplaces)) {
     throw new ConflictError(`The batch ${revision} was written by a release that did not keep what a batch replaces.`);
   }
-  return { revision, events };
-}
-
-export async function undoBatch(
-  undo: Undo,
-  { revision, events }: Batch,
-  rest: Rest,
-): Promise<BatchUndoDecision & { readonly position: Position }> {
-  const { commands, caller, assetType, dryRun } = undo;
-  const ids = events.flatMap(idsOf);
-  let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
-  const { position } = await commands.tables.alone<DecisionRecords>(
-    caller,
-    assetType,
-    () => loadTable(commands, { tenant: caller.tenant, table: assetType.name }, assetType, { keys: [], ids }),
-    (known) => {
-      undone = decideUndoOfBatch(assetType, revision, events, known);
-      return dryRun
-        ? []
-        : counted(
-            undone.events,
-            undo.countsWith(undone, () => rest),
-          );
-    },
-  );
-  return { ...undone, position };
+  return events;
 }

@@ -12,7 +12,7 @@ import {
   type SliceRange,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
-import type { RowsQuery, SpaceRef } from '#app/ports/rowStore.js';
+import { type RowsQuery, RowsUnavailableError, type SpaceRef } from '#app/ports/rowStore.js';
 import type { TableRef } from '#app/queries/records.js';
 import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
@@ -25,6 +25,7 @@ export class LogInMemory {
   #ids = 0;
   #minutes = 0;
   #asked = 0;
+  #areHidden = false;
   #dies: { readonly at: number; readonly stored: boolean } | undefined;
   #before: { readonly stream: string; readonly work: () => Promise<unknown> } | undefined;
 
@@ -62,12 +63,20 @@ export class LogInMemory {
         },
       },
       rows: {
-        rows: async (_: SpaceRef, { ids }: RowsQuery) => ({ rows: ids.flatMap((id) => this.#keyUse(id) ?? []) }),
+        rows: async (_: SpaceRef, { ids }: RowsQuery) => {
+          if (this.#areHidden) throw new RowsUnavailableError('The tenant is parked.');
+          return { rows: ids.flatMap((id) => this.#keyUse(id) ?? []) };
+        },
       },
       progress: { isTold: true, waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
       newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,
     } as unknown as Commands);
+  }
+
+  /** As those of a parked tenant. */
+  hideRows(): void {
+    this.#areHidden = true;
   }
 
   /** Counted from now on. */

@@ -1,12 +1,8 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  type DecisionRecords,
-  recordsAfter,
-  type TablePorts,
-  type Wanted,
-} from '#app/commands/referenceTables/tableState.js';
-import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
+import { openApplication } from '#app/commands/application.js';
+import type { Caller, Commands } from '#app/commands/context.js';
+import { DecisionRecords, type Wanted } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
@@ -35,7 +31,7 @@ function openTable() {
   let revision = -1;
   let ids = 0;
   let mayAppend = Promise.resolve();
-  let rows: DecisionRecords = { byId: () => undefined, byKey: () => undefined, formerId: () => undefined };
+  let rows = new DecisionRecords(item, [], new Map());
   const commands = {
     eventStore: {
       append: async (_stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
@@ -44,16 +40,18 @@ function openTable() {
         if (failure !== undefined) throw failure;
         if ((expected === 'no-stream' ? -1 : expected) !== revision) throw new WrongExpectedRevisionError('t', 0, 1);
         appended.push(events);
-        rows = recordsAfter(item, rows, events as unknown as readonly ReferenceTableEvent[], metadata.occurredAt);
+        rows = rows.after(events as unknown as readonly ReferenceTableEvent[], metadata.occurredAt);
         revision += events.length;
         return { revision, position: revision + 1 };
       },
-      lastAppend: async () => ({ revision, position: revision + 1 }),
+      lastAppend: async () => (revision < 0 ? undefined : { revision, position: revision + 1 }),
     },
     queries: {
       records: {
         snapshot: async (_table: unknown, { keys, ids }: Wanted) => {
-          const found = [...keys.map(rows.byKey), ...ids.map(rows.byId)].filter((each) => each !== undefined);
+          const found = [...keys.map((key) => rows.byKey(key)), ...ids.map((id) => rows.byId(id))].filter(
+            (each) => each !== undefined,
+          );
           return { revision, lastEventAt: '', records: found, formerIds: new Map() };
         },
       },
@@ -64,14 +62,15 @@ function openTable() {
         return true;
       },
     },
+    rows: { rows: async () => ({ rows: [] }) },
     now: () => metadata.occurredAt,
     newId: () => idOf(9_000 + ++ids),
-  } as unknown as TablePorts;
-  const writer = new TableWriter(commands);
-  const create = (id: number, key: string, deadline?: RequestDeadline) => {
+  } as unknown as Commands;
+  const writer = openApplication(commands).records;
+  const create = (id: number, key: string, as: Partial<Caller> = {}) => {
     const input: RecordInput = { fields: { external_id: key, name: key } } as RecordInput;
     const wanted = { keys: [key], ids: [idOf(id)] };
-    const written = writer.write({ ...caller, ...(deadline && { deadline }) }, item, wanted, (known) => {
+    const written = writer.write({ ...caller, ...as }, item, wanted, (known) => {
       const decision = createRecord(item, input, idOf(id), known);
       if (!decision.ok) throw new Error(Object.values(decision.errors).flat().join());
       return decision.events;
@@ -128,7 +127,24 @@ test('a change sees what was decided before it, and answers with the record as i
   ]);
 });
 
-test('what another process wrote first makes all of them be decided anew', async () => {
+test('one with a key is appended alone: its repetition is answered with the record as its append left it', async () => {
+  const { create, rename, appended, appending } = openTable();
+  const { first, release } = await appending();
+  const keyed = create(2, 'B', { key: { id: idOf(7), body: 'hash' } });
+  const rest = [rename(1, 'first'), create(3, 'C')];
+  release();
+  await Promise.all([first, keyed, ...rest]);
+  expect(appended.map((events) => events.map(({ type, metadata: { key } }) => [type, key?.id]))).toEqual([
+    [['RecordCreated', undefined]],
+    [['RecordCreated', idOf(7)]],
+    [
+      ['RecordChanged', undefined],
+      ['RecordCreated', undefined],
+    ],
+  ]);
+});
+
+test('what another process wrote first makes all of them be decided again', async () => {
   const { create, appended, failures } = openTable();
   failures.push(new WrongExpectedRevisionError('t', 0, 1));
   await Promise.all([create(1, 'A'), create(2, 'B'), create(3, 'C')]);
