@@ -150,6 +150,7 @@ export class LogInMemory {
           const { batch: batchId = record.batchId } = effect as { readonly batch?: string | null };
           records.set(record.id, { ...record, fields, batchId });
         }
+        if (effect.kind === 'delete') records.delete(effect.id);
         if (effect.kind === 'cleanUp') {
           for (const { id, batchId } of [...records.values()]) if (batchId !== effect.batch) records.delete(id);
         }
