@@ -1,5 +1,5 @@
 /** What a list of orders shows of each beside its fields: its customer, how many lines it has, and its problems. */
-import { partLists } from '../commands/orders/givenParts.js';
+import { partLists } from '../commands/orders/sentParts.js';
 import { assetTypeOf } from '../commands/tables.js';
 import type { RecordView, Relationship } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';

@@ -18,9 +18,9 @@ import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once, recordAt, refuseChosenId } from './idempotency.js';
-import { takePartIds } from './orders/givenParts.js';
 import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
-import { writeOrder } from './orders/orderWriter.js';
+import { orderView, writeOrder } from './orders/orderWriter.js';
+import { takePartIds } from './orders/sentParts.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -233,7 +233,10 @@ function newInput(caller: Caller, assetType: AssetType, body: unknown): RecordIn
  */
 export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body, precondition) => {
   const known = recordId(assetType.name, id);
-  if (assetType.role === 'order') return updateOrder(commands, caller, assetType, known, body, precondition);
+  if (assetType.role === 'order') {
+    const before = (order: Order) => requireTag(precondition, assetType, orderView(assetType, known, order));
+    return updateOrder(commands, caller, assetType, known, body, { before });
+  }
   const input = checkedInput(assetType, 'update', body);
   return updaters[assetType.role](commands, caller, assetType, known, input, precondition);
 };

@@ -110,8 +110,6 @@ export const MAX_SYNC_EVENTS = 5_000;
 export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */
 export const MAX_UNDONE_RECORDS = 1_000;
-/** Pieces of undos at the same time, of all tenants; at most one of each. */
-export const UNDOS_AT_ONCE = 2;
 /** Percent of a request's time within which an undo begins another piece. */
 export const UNDO_TIME_PERCENT = 80;
 /** Characters of the records of a piece as JSON; beyond it fewer are looked at, but at least one. */
@@ -151,10 +149,8 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 1_000;
 
-/** Characters of the large orders that a process keeps as they are now, so that a change reads only what is new. */
+/** Characters of the events of long orders that a process keeps, so that a change reads only what is new. */
 export const KEPT_ORDERS_CHARACTERS = 32_000_000;
-/** The same of orders as they were at an earlier event, for their deliveries. */
-export const KEPT_EARLIER_ORDERS_CHARACTERS = 16_000_000;
 
 /** Parts that one request gives an order: each is checked, and their event is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;

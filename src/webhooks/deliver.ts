@@ -9,10 +9,10 @@ import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
-import { deliverExport, failExport, holdExport } from '../commands/orders/orderWriter.js';
+import { writeOrder } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { disabledWarning } from '../domain/order/approval.js';
+import { deliverExport, disabledWarning, failExport, holdExport } from '../domain/order/approval.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import {
   type AttemptResult,
@@ -360,7 +360,8 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   return DONE;
 }
 
-// What a delivery's end, or its wait, means to its order. All of it may safely be repeated after a crash.
+// What a delivery's end, or its wait, means to its order. Each does nothing when the status has changed since that approval,
+// so it may be repeated after a crash.
 
 /** The delivery is of an approval, and no replay. */
 const isDueExport = ({ kind, purpose }: DeliverySubject): boolean => kind === 'order.approved' && purpose === undefined;
@@ -373,7 +374,8 @@ async function failExportOf(
 ): Promise<void> {
   const { orderId, webhookId, sourceEventId: approvalEventId } = subject;
   if (!isDueExport(subject)) return;
-  await failExport(commands, caller, orderId, { approvalEventId, reasons, webhookId, deliveryId });
+  const failure = { approvalEventId, reasons, webhookId, deliveryId };
+  await writeOrder(commands, caller, orderId, (order) => failExport(order, failure));
 }
 
 /** An export that was due waits for this webhook, which is disabled. */
@@ -385,7 +387,8 @@ async function holdExportOf(
   const { orderId, sourceEventId: approvalEventId } = subject;
   const warning = disabledWarning(webhook);
   if (!isDueExport(subject) || warning === undefined) return;
-  await holdExport(commands, caller, orderId, { approvalEventId, deliveryId, warning });
+  const hold = { approvalEventId, deliveryId, warning };
+  await writeOrder(commands, caller, orderId, (order) => holdExport(order, hold));
 }
 
 /** An export that had failed for good may have been delivered by a replay. */
@@ -396,5 +399,6 @@ async function deliverExportOf(
   const { kind, purpose, orderId, webhookId, sourceEventId: approvalEventId } = subject;
   const isReplay = purpose === 'resend' || purpose === 'backfill';
   if (kind !== 'order.approved' || !isReplay || outcome !== 'succeeded') return;
-  await deliverExport(commands, caller, orderId, { approvalEventId, webhookId, deliveryId });
+  const delivery = { approvalEventId, webhookId, deliveryId };
+  await writeOrder(commands, caller, orderId, (order) => deliverExport(order, delivery));
 }

@@ -3,12 +3,13 @@
  */
 
 import { approveOrder } from '#app/commands/orders/lifecycle.js';
-import { failExport } from '#app/commands/orders/orderWriter.js';
+import { writeOrder } from '#app/commands/orders/orderWriter.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';
+import { failExport } from '#app/domain/order/approval.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
@@ -86,7 +87,7 @@ export class Story {
     const approval = (await this.orderEvents(orderId)).findLast(({ type }) => type === 'OrderApproved');
     const reasons = ['All 5 attempts to deliver to webhook ERP failed.', 'Attempt 5: The receiver answered 503.'];
     const failure = { approvalEventId: approval?.id ?? '', reasons, webhookId: webhook.id, deliveryId: 'd' };
-    await failExport(this.#inside.commands, this.#caller, orderId, failure);
+    await writeOrder(this.#inside.commands, this.#caller, orderId, (order) => failExport(order, failure));
   }
 
   orderEvents(orderId: string): Promise<readonly RecordedEvent[]> {

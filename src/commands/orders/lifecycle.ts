@@ -13,17 +13,14 @@ import { errorsOf, missingOf, type Problem, problemsOf } from '../../domain/orde
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
-import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
 import { type Keyed, once, recordAt } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
-import { orderUpdate } from './orderRecords.js';
+import { updateOrder } from './orderRecords.js';
 import { exportSnapshot, orderView, snapshotOf, type WrittenOrder, writeOrder } from './orderWriter.js';
-
-type SavedOrder = WrittenRecord & { readonly order: Order };
 
 /**
  * Approves an order that is `validated` or `failed`; its export follows. The result names earlier exports that webhooks
@@ -50,7 +47,7 @@ export async function approveOrder(
   const approve = (own: Caller): Promise<WrittenOrder> =>
     writeOrder(commands, own, orderId, async (order, at) => {
       const snapshot = await exportSnapshot(commands, tenant, orderId, order);
-      await checkDocument(snapshot, assetTypes);
+      checkDocument(snapshot, assetTypes);
       const problems = problemsOf(snapshot, assetTypes);
       const repeats = await earlierExports(commands, tenant, order);
       const warnings = approvalWarnings(webhooks.values());
@@ -70,9 +67,9 @@ export async function approveOrder(
 }
 
 /** @throws ConflictError when the order is too large to be exported */
-async function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): Promise<void> {
+function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): void {
   try {
-    await mapWithPauses(orderText(snapshot, undefined, assetTypes), () => undefined);
+    Array.from(orderText(snapshot, undefined, assetTypes));
   } catch (error) {
     throw error instanceof OrderDocumentTooLargeError ? new ConflictError(error.message) : error;
   }
@@ -104,28 +101,31 @@ export async function saveOrder(
   id: string,
   body: unknown,
   check?: (order: Order) => Promise<void>,
-): Promise<SavedOrder> {
+): Promise<WrittenRecord & { readonly order: Order }> {
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   const orderId = recordId(assetType.name, id);
-  const { input, decide, written } = orderUpdate(commands, caller, assetType, orderId, body);
-  const { processing_status: asked = 'saved' } = input.fields;
-  const status = SET_BY_SAVING.find((each) => each === asked);
-  if (status === undefined) {
-    throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
-  }
-  const saved = await writeOrder(commands, caller, orderId, async (order, at) => {
-    await check?.(order);
-    if (!mayBe('save', order.status)) {
-      throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
-    }
-    return decide(order, { ...input.fields, processing_status: status }, async (decision) => {
-      if (status !== 'validated' || decision.kind !== 'accepted') return;
-      const missing = await missingIn(tenant, orderId, afterDecision(order, decision.events, at));
+  let isValidated = false;
+  return updateOrder(commands, caller, assetType, orderId, body, {
+    adjust({ processing_status: asked = 'saved', ...fields }) {
+      const status = SET_BY_SAVING.find((each) => each === asked);
+      if (status === undefined) {
+        throw new ValidationError({
+          processing_status: ['The processing_status field must be saved or validated here.'],
+        });
+      }
+      isValidated = status === 'validated';
+      return { ...fields, processing_status: status };
+    },
+    async before(order) {
+      await check?.(order);
+      if (!mayBe('save', order.status)) throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
+    },
+    async decided(order, events, at) {
+      const missing = isValidated ? await missingIn(tenant, orderId, afterDecision(order, events, at)) : [];
       if (missing.length > 0) throw new ValidationError(errorsOf(missing));
-    });
+    },
   });
-  return { ...written(saved), order: saved.order };
 }
 
 /** The problems of an order that need no other table to be seen. */

@@ -1,7 +1,7 @@
-/** Loads an order from its stream. Big orders are cached, so that only new events are read. */
+/** Loads an order from its stream. Long ones are kept, so that a change reads only what is new. */
 import { LRUCache } from 'lru-cache';
 import { charactersOf } from '../../domain/jsonSize.js';
-import { KEPT_EARLIER_ORDERS_CHARACTERS, KEPT_ORDERS_CHARACTERS } from '../../domain/limits.js';
+import { KEPT_ORDERS_CHARACTERS } from '../../domain/limits.js';
 import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
@@ -9,68 +9,86 @@ import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { type PagesOf, type StreamReads, streamPages } from '../streamPages.js';
+import { type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
 
-/** An order with this many events, or characters in them, is cached: that costs less than reading it again for each change. */
-const BIG_EVENTS = 100;
-const BIG_CHARACTERS = 100_000;
-/** What a field, a part or an order takes beside its text, in characters. */
-const OVERHEAD = 16;
+/** Characters of an order's events from which it is kept: that costs less than reading them again for each change. */
+const LONG_CHARACTERS = 50_000;
 
 /** An order as it was after an event of its stream. */
 type OrderAt = Loaded<Order> & {
   /** Id of that event. */
   readonly eventId: string;
-  /** The last one up to that event. */
+  /** The last one up to that event, without its snapshot, which contains the whole order. */
   readonly approval: Approval | undefined;
+  /** Of all events up to that one. */
+  readonly characters: number;
 };
-
-/** An order in a cache: the characters that it had when they were counted, and those of its events since. */
-type KeptOrder = { readonly order: OrderAt; readonly counted: number; readonly since: number };
-
-const orderCache = (maxSize: number) =>
-  new LRUCache<string, KeptOrder>({ maxSize, sizeCalculation: ({ counted, since }) => counted + since });
 
 type OrderLog = StreamReads & Pick<EventStore, 'erasures'>;
 
-/** Reads orders of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
+/** Reads orders of one log. */
 export class OrderReader {
   readonly #eventStore: OrderLog;
-  readonly #latest = orderCache(KEPT_ORDERS_CHARACTERS);
-  readonly #earlier = orderCache(KEPT_EARLIER_ORDERS_CHARACTERS);
-
+  readonly #kept = new LRUCache<string, OrderAt>({
+    maxSize: KEPT_ORDERS_CHARACTERS,
+    sizeCalculation: ({ characters }) => characters,
+  });
   #erasures = 0;
 
   constructor(eventStore: OrderLog) {
     this.#eventStore = eventStore;
   }
 
-  /** What is erased since may be in kept orders. */
-  #log(): OrderLog {
-    const { count = 0 } = this.#eventStore.erasures ?? {};
-    if (count !== this.#erasures) {
-      this.#latest.clear();
-      this.#earlier.clear();
-    }
-    this.#erasures = count;
-    return this.#eventStore;
-  }
-
   /** An order as it is now; undefined when there is none. @throws the cancellation's reason */
   load(tenant: string, orderId: string, cancellation?: Cancellation): Promise<OrderAt | undefined> {
-    return load(this.#log(), this.#latest, orderStream(tenant, orderId), { cancellation });
+    return this.loadAt(tenant, orderId, undefined, cancellation);
   }
 
-  /** An order as it was after the event of this revision; undefined when there was none. @throws the cancellation's reason */
-  loadAt(
+  /**
+   * An order as it was after the event of this revision; undefined when there was none.
+   * @param revision undefined: as it is now
+   * @throws the cancellation's reason
+   */
+  async loadAt(
     tenant: string,
     orderId: string,
-    revision: Revision,
+    revision: Revision | undefined,
     cancellation?: Cancellation,
   ): Promise<OrderAt | undefined> {
-    return load(this.#log(), this.#earlier, orderStream(tenant, orderId), { to: revision, cancellation });
+    // What is erased since may be in kept orders.
+    const { count = 0 } = this.#eventStore.erasures ?? {};
+    if (count !== this.#erasures) this.#kept.clear();
+    this.#erasures = count;
+
+    const stream = orderStream(tenant, orderId);
+    const kept = this.#kept.get(stream);
+    const known = revision === undefined || (kept !== undefined && kept.revision <= revision) ? kept : undefined;
+    let loaded = known;
+    const pages = { from: (known?.revision ?? -1) + 1, to: revision, cancellation };
+    for await (const events of streamPages(this.#eventStore, stream, pages)) loaded = after(loaded, events);
+    if (loaded !== undefined && revision === undefined && loaded.characters >= LONG_CHARACTERS)
+      this.#kept.set(stream, loaded);
+    return loaded;
   }
+}
+
+function after(before: OrderAt | undefined, events: readonly RecordedEvent[]): OrderAt | undefined {
+  const state = orderAfter(before?.state, events);
+  const last = events.at(-1);
+  if (state === undefined || last === undefined) return before;
+  const approved = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
+  return {
+    state,
+    revision: last.revision,
+    lastEventAt: last.metadata.occurredAt,
+    eventId: last.id,
+    approval:
+      approved === undefined
+        ? before?.approval
+        : { approvedAt: approved.data.approvedAt, approver: approved.data.approver },
+    characters: events.reduce((sum, { data }) => sum + charactersOf(data), before?.characters ?? 0),
+  };
 }
 
 /** An order after these further events of its stream; undefined when there is none. */
@@ -84,62 +102,4 @@ export function orderAfter(
       evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt, position }, writable),
     before,
   );
-}
-
-async function load(
-  eventStore: StreamReads,
-  kept: LRUCache<string, KeptOrder>,
-  stream: string,
-  { to: toRevision = Number.MAX_SAFE_INTEGER, cancellation }: Pick<PagesOf, 'to' | 'cancellation'>,
-): Promise<OrderAt | undefined> {
-  const { order: newest, counted = 0, since = 0 } = kept.get(stream) ?? {};
-  const known = newest !== undefined && newest.revision <= toRevision ? newest : undefined;
-  if (known?.revision === toRevision) return known;
-  const from = known === undefined ? 0 : known.revision + 1;
-  let state = known?.state;
-  let last: RecordedEvent | undefined;
-  let approved: OrderApproved | undefined;
-  let characters = 0;
-  for await (const events of streamPages(eventStore, stream, { from, to: toRevision, cancellation })) {
-    state = orderAfter(state, events);
-    for (const { data } of events) characters += charactersOf(data);
-    last = events.at(-1);
-    const here = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
-    approved = here ?? approved;
-  }
-  if (last === undefined) return known;
-  if (state === undefined) return undefined;
-  const loaded: OrderAt = {
-    state,
-    revision: last.revision,
-    lastEventAt: last.metadata.occurredAt,
-    eventId: last.id,
-    approval: approved === undefined ? known?.approval : approvalOf(approved),
-  };
-  // Caching an older state, for a delivery that is retried, would make the next load start from the beginning.
-  const isBig = known !== undefined || loaded.revision >= BIG_EVENTS || characters >= BIG_CHARACTERS;
-  if (isBig && loaded.revision > (newest?.revision ?? -1)) {
-    const grown = since + characters;
-    // To count a large order takes milliseconds. Its events say enough until they are many.
-    kept.set(
-      stream,
-      known !== undefined && grown < counted / 4
-        ? { order: loaded, counted, since: grown }
-        : { order: loaded, counted: charactersIn(state), since: 0 },
-    );
-  }
-  return loaded;
-}
-
-/** Without the snapshot, which contains the whole order. */
-const approvalOf = ({ data: { approvedAt, approver } }: OrderApproved): Approval => ({ approvedAt, approver });
-
-function charactersIn({ fields, parts }: Order): number {
-  let characters = OVERHEAD;
-  for (const each of [{ fields }, ...parts.values()]) {
-    for (const value of Object.values(each.fields)) {
-      characters += OVERHEAD + (typeof value === 'object' ? JSON.stringify(value).length : String(value).length);
-    }
-  }
-  return characters;
 }

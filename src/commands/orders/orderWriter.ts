@@ -2,14 +2,6 @@
 
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
-import {
-  deliverExport as decideDelivery,
-  failExport as decideFailure,
-  holdExport as decideHold,
-  type ExportFailure,
-  type ExportHold,
-  type LateDelivery,
-} from '../../domain/order/approval.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import type { Order, OrderDecision } from '../../domain/order/order.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
@@ -50,39 +42,6 @@ export async function writeOrder(
     decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
   });
   return orderWith(written, written.state);
-}
-
-/**
- * An export has failed for good (spec §3, §6.4): the order becomes `failed`, with the reasons. Does nothing when the status
- * has changed since that approval, so it may be repeated after a crash.
- */
-export async function failExport(
-  commands: Application,
-  caller: Caller,
-  orderId: string,
-  failure: ExportFailure,
-): Promise<void> {
-  await writeOrder(commands, caller, orderId, (order) => decideFailure(order, failure));
-}
-
-/** An export waits for a disabled webhook. Safe to repeat, as above. */
-export async function holdExport(
-  commands: Application,
-  caller: Caller,
-  orderId: string,
-  hold: ExportHold,
-): Promise<void> {
-  await writeOrder(commands, caller, orderId, (order) => decideHold(order, hold));
-}
-
-/** An export that had failed was delivered after all: the order is `submitted` again. Safe to repeat, as above. */
-export async function deliverExport(
-  commands: Application,
-  caller: Caller,
-  orderId: string,
-  delivery: LateDelivery,
-): Promise<void> {
-  await writeOrder(commands, caller, orderId, (order) => decideDelivery(order, delivery));
 }
 
 /** The id of an order that is created; that of a request with a key is found again. @throws KeyUsedError; ValidationError */

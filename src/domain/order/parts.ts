@@ -9,7 +9,7 @@ import type { PartChanges, PartFields, PartsChange } from './events.js';
 import { type OrderPart, toChanges } from './order.js';
 
 /** A part in a body. */
-export type GivenPart = {
+export type SentPart = {
   /** Path in the body, such as `consignments.0.goods.1`, for errors. */
   readonly path: string;
   readonly assetType: AssetType;
@@ -25,40 +25,36 @@ export type GivenPart = {
 /** A list of parts in a body: afterwards the parent has exactly these parts of the table. */
 export type NamedList = { readonly table: string; readonly parentId: string };
 
-export type GivenParts = {
+export type SentParts = {
   readonly lists: readonly NamedList[];
   /** Each after the part that contains it. */
-  readonly parts: readonly GivenPart[];
+  readonly parts: readonly SentPart[];
 };
 
 export type DecidedParts = {
   readonly change: PartsChange;
   /** Added parts with ids that the client chose: whether other orders have them is checked elsewhere. */
-  readonly chosen: readonly Pick<GivenPart, 'path' | 'id' | 'assetType'>[];
+  readonly chosen: readonly Pick<SentPart, 'path' | 'id' | 'assetType'>[];
 };
 
 /** The parts of an order before the change. */
 type PartsById = ReadonlyMap<string, OrderPart>;
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/**
- * Yields before each part, as a thousand of them take long.
- * @param errors collects errors by the paths of the parts; with any, the result is meaningless
- */
-export function* decideParts(
+/** @param errors collects errors by the paths of the parts; with any, the result is meaningless */
+export function decideParts(
   assetTypes: AssetTypes,
   parts: PartsById,
-  given: GivenParts,
+  sent: SentParts,
   errors: FieldErrorList,
-): Generator<void, DecidedParts> {
+): DecidedParts {
   const added: PartFields[] = [];
   const changed: PartChanges[] = [];
-  const chosen: GivenPart[] = [];
+  const chosen: SentPart[] = [];
   const named = new Set<string>();
-  for (const part of given.parts) {
+  for (const part of sent.parts) {
     // Errors cost more than valid parts, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
-    yield;
     const { assetType, id, path } = part;
     if (named.has(id)) errors.add(`${path}.id`, 'The id is given twice.');
     named.add(id);
@@ -74,8 +70,8 @@ export function* decideParts(
       if (Object.keys(set).length > 0) changed.push({ table, id, changes: toChanges(known.fields, set) });
     }
   }
-  const removed = removedParts(assetTypes, parts, given.lists, named);
-  const path = given.parts[0]?.path.split('.')[0];
+  const removed = removedParts(assetTypes, parts, sent.lists, named);
+  const path = sent.parts[0]?.path.split('.')[0];
   if (path !== undefined && parts.size + added.length - removed.length > MAX_ORDER_PARTS) {
     errors.add(path, tooManyParts);
   }
@@ -99,7 +95,7 @@ export const refusedChoice = (id: string): FieldErrors =>
 const VERSION_DIGIT = 14;
 
 function checkedPart(
-  { path, assetType, id, parentId, body }: GivenPart,
+  { path, assetType, id, parentId, body }: SentPart,
   known: OrderPart | undefined,
   errors: FieldErrorList,
 ): RecordInput | undefined {

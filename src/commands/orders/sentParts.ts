@@ -2,7 +2,7 @@
 import type { AssetType, Relationship } from '../../domain/assetTypes/assetType.js';
 import { MAX_REQUEST_PARTS } from '../../domain/limits.js';
 import type { PartIdTaken } from '../../domain/order/events.js';
-import type { DecidedParts, GivenPart, GivenParts, NamedList } from '../../domain/order/parts.js';
+import type { DecidedParts, NamedList, SentPart, SentParts } from '../../domain/order/parts.js';
 import { partIdStream } from '../../domain/streams.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
 import { eventAt } from '../streamPages.js';
@@ -18,13 +18,13 @@ export const partLists = ({ role, relationships }: AssetType): readonly Relation
 const isObject = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether the body of an order gives parts. */
-export const givesParts = (assetType: AssetType, body: unknown): body is Body =>
+/** Whether the body of an order has lists of parts. */
+export const hasParts = (assetType: AssetType, body: unknown): body is Body =>
   isObject(body) && partLists(assetType).some(({ name }) => Object.hasOwn(body, name));
 
 /** The id that a body chooses, in its stored form; undefined when it chooses none. */
-export const chosenId = ({ id }: Body): string | undefined =>
-  typeof id === 'string' && isUuid(id) ? id.toLowerCase() : undefined;
+export const chosenId = (body: unknown): string | undefined =>
+  isObject(body) && typeof body.id === 'string' && isUuid(body.id) ? body.id.toLowerCase() : undefined;
 
 /**
  * Splits the body of an order into its own fields and its parts. The parts themselves are not checked here.
@@ -35,10 +35,11 @@ export function takeParts(
   assetTypes: ReadonlyMap<string, AssetType>,
   orderType: AssetType,
   orderId: string,
-  body: Body,
-): { readonly own: Body; readonly given: GivenParts } {
+  body: unknown,
+): { readonly own: unknown; readonly parts: SentParts } {
   const lists: NamedList[] = [];
-  const parts: GivenPart[] = [];
+  const parts: SentPart[] = [];
+  if (!hasParts(orderType, body)) return { own: body, parts: { lists, parts } };
 
   const take = (parentType: AssetType, parentId: string, from: Body, prefix: string): Body => {
     const own: Record<string, unknown> = { ...from };
@@ -68,7 +69,7 @@ export function takeParts(
     parts[at] = { ...part, body: take(assetType, part.id, item, `${path}.`) };
   };
 
-  return { own: take(orderType, orderId, body, ''), given: { lists, parts } };
+  return { own: take(orderType, orderId, body, ''), parts: { lists, parts } };
 }
 
 function listOf(value: unknown, path: string): readonly unknown[] {
