@@ -351,7 +351,11 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
   const disabled = webhook?.disabled === undefined ? [] : [`The webhook is disabled: ${webhook.disabled.reason}`];
   const reasons = [reason, ...delivery.failures, ...disabled];
-  await failExportOf(commands, loaded, reasons);
+  // Only an export that was due fails its order: not other kinds of event, and not replays.
+  if (isDueExport(delivery.subject)) {
+    const failure = { approvalEventId: delivery.subject.sourceEventId, reasons, webhookId, deliveryId };
+    await writeOrder(commands, loaded.caller, orderId, (order) => failExport(order, failure));
+  }
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
   if (!appended) return DONE;
@@ -365,18 +369,6 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
 
 /** The delivery is of an approval, and no replay. */
 const isDueExport = ({ kind, purpose }: DeliverySubject): boolean => kind === 'order.approved' && purpose === undefined;
-
-/** Only an export that was due fails its order: not other kinds of event, and not replays. */
-async function failExportOf(
-  commands: Application,
-  { delivery: { subject }, deliveryId, caller }: LoadedDelivery,
-  reasons: readonly string[],
-): Promise<void> {
-  const { orderId, webhookId, sourceEventId: approvalEventId } = subject;
-  if (!isDueExport(subject)) return;
-  const failure = { approvalEventId, reasons, webhookId, deliveryId };
-  await writeOrder(commands, caller, orderId, (order) => failExport(order, failure));
-}
 
 /** An export that was due waits for this webhook, which is disabled. */
 async function holdExportOf(
