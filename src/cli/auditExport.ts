@@ -5,7 +5,7 @@ import { ContradictionError, lastCheckpoint, noteKeys } from '../audit/checkpoin
 import { proveStream } from '../audit/proof.js';
 import { now } from '../commands/clock.js';
 import { NotFoundError } from '../commands/context.js';
-import { noteAccess } from '../commands/identity/access.js';
+import { recordAccess } from '../commands/identity/access.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
 import { OrderReader } from '../commands/orders/loadOrder.js';
 import { webhooksStream } from '../domain/streams.js';
@@ -54,7 +54,7 @@ export const exportOrder = command({
         const note = { type: 'OrderExported', data: { orderId } } as const;
         return withTree(async (opened) =>
           write(out, orderExport({ ...source, ...(await proofsOf(opened)) }, exported), () =>
-            noteAccess(commands, operator(tenant), [note]),
+            recordAccess(commands, operator(tenant), [note]),
           ),
         );
       }),

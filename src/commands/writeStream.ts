@@ -18,7 +18,7 @@ import { AnswerTooLargeError } from '../queries/rowText.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
-import { type PagesOf, type StreamReads, streamPages } from './streamPages.js';
+import { eventAt, type PagesOf, type StreamReads, streamPages } from './streamPages.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'> & {
@@ -87,6 +87,13 @@ export async function loadStream<State>(
     revision: last?.revision ?? NO_STREAM.revision,
     lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt,
   };
+}
+
+/** For events that no decision is made for. */
+export async function streamEnd(eventStore: Commands['eventStore'], stream: string): Promise<Loaded<undefined>> {
+  const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
+  const last = await eventAt(eventStore, stream, revision);
+  return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
 }
 
 /** A change of a stream, from its request until it is written or refused. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { SecretBox } from '#app/commands/context.js';
-import { stageWebhookSecret } from '#app/commands/webhooks/secrets.js';
+import { renewWebhookSecret } from '#app/commands/webhooks/secrets.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import { Directory } from '#app/projections/directory/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
@@ -52,7 +52,7 @@ async function rotate(tenant: string, id: string, environment: Environment): Pro
       correlationId: newId(),
       causationId: newId(),
     } as const;
-    return (await stageWebhookSecret(commands, caller, id)).secret;
+    return (await renewWebhookSecret(commands, caller, id, 'WebhookSecretStaged')).secret;
   } finally {
     await eventStore.close();
   }

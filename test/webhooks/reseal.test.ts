@@ -2,12 +2,10 @@
 import { openApplication } from '#app/commands/application.js';
 import type { Caller } from '#app/commands/context.js';
 import {
+  endWebhookRotation,
   type NewSecret,
-  promoteWebhookSecret,
-  regenerateWebhookSecret,
+  renewWebhookSecret,
   resealWebhookSecrets,
-  stageWebhookSecret,
-  unstageWebhookSecret,
 } from '#app/commands/webhooks/secrets.js';
 import { createWebhook } from '#app/commands/webhooks/settings.js';
 import type { EventStore } from '#app/ports/eventStore.js';
@@ -61,7 +59,7 @@ describe('what happens between the decision and the append is never undone', () 
     const [regenerated, other] = [await create(OLD), await create(OLD)];
     let renewed: NewSecret | undefined;
     const report = await resealWhile(async () => {
-      renewed = await regenerateWebhookSecret(under(secretBox), caller, regenerated.id);
+      renewed = await renewWebhookSecret(under(secretBox), caller, regenerated.id, 'WebhookSecretRegenerated');
     });
     expect(report).toEqual({ ...counts, unopenable: [] });
     expect(opened(NEW, regenerated.id)).toEqual([renewed?.secret, undefined]);
@@ -71,12 +69,13 @@ describe('what happens between the decision and the append is never undone', () 
   test('a rotation that begins, is promoted, or is taken back', async () => {
     const [begins, ends, taken] = [await create(OLD), await create(OLD), await create(OLD)];
     const staged = [];
-    for (const { id } of [ends, taken]) staged.push(await stageWebhookSecret(under(OLD), caller, id));
+    for (const { id } of [ends, taken])
+      staged.push(await renewWebhookSecret(under(OLD), caller, id, 'WebhookSecretStaged'));
     let begun: NewSecret | undefined;
     const report = await resealWhile(async () => {
-      begun = await stageWebhookSecret(under(OLD), caller, begins.id);
-      await promoteWebhookSecret(logged.commands, caller, ends.id);
-      await unstageWebhookSecret(logged.commands, caller, taken.id);
+      begun = await renewWebhookSecret(under(OLD), caller, begins.id, 'WebhookSecretStaged');
+      await endWebhookRotation(logged.commands, caller, ends.id, 'WebhookSecretPromoted');
+      await endWebhookRotation(logged.commands, caller, taken.id, 'WebhookSecretUnstaged');
     });
     expect(report).toEqual({ resealed: 4, current: 0, unopenable: [] });
     expect(opened(NEW, begins.id)).toEqual([begins.secret, begun?.secret]);

@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino';
 import type { Caller } from '../../commands/context.js';
-import { noteAccess } from '../../commands/identity/access.js';
+import { recordAccess } from '../../commands/identity/access.js';
 import type { LogAccess } from '../../commands/writeStream.js';
 import type { AccessEvent, User } from '../../domain/identity/events.js';
 import type { Role } from '../../domain/identity/scopes.js';
@@ -94,7 +94,7 @@ export class Refusals {
   #tell(all: readonly Waiting[]): void {
     const { commands, log } = this.#deps;
     for (const { refusal, caller, times } of all) {
-      noteAccess(commands, caller, [timesOf(refusal, times)]).catch((error: unknown) =>
+      recordAccess(commands, caller, [timesOf(refusal, times)]).catch((error: unknown) =>
         log.warn({ err: error, requestId: caller.correlationId }, 'a refusal was not noted in the event log'),
       );
     }

@@ -1,7 +1,7 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
 import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
-import { noteClientUse } from '../../commands/identity/clients.js';
+import { recordClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
 import { namesInstead } from '../../domain/editDistance.js';
 import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
@@ -244,7 +244,7 @@ export function noteUse(
   } as const;
   const { ids } = context;
   const note = () =>
-    noteClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
+    recordClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
       noting.delete(client);
       log.warn({ err: error, ...ids }, 'the use of an API client was not recorded');
     });

@@ -1,7 +1,7 @@
 /** The export of an order over the API. */
 
 import { NotFoundError } from '../../commands/context.js';
-import { noteAccess } from '../../commands/identity/access.js';
+import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { AnswerTooLargeError } from '../../queries/rowText.js';
@@ -66,7 +66,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: UserC
   } catch (error) {
     throw error instanceof ArchiveTooLargeError ? new AnswerTooLargeError(error.message) : error;
   }
-  await noteAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
+  await recordAccess(commands, caller, [{ type: 'OrderExported', data: { orderId } }]);
   const headers = {
     'Content-Type': ZIP_TYPE,
     'Content-Disposition': `attachment; filename="order-${orderId}.zip"`,

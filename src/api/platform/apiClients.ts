@@ -2,12 +2,10 @@
 import {
   clientBody,
   createClient,
+  endClientRotation,
   type NewClientSecret,
-  promoteClientSecret,
-  regenerateClientSecret,
   removeClient,
-  stageClientSecret,
-  unstageClientSecret,
+  renewClientSecret,
 } from '../../commands/identity/clients.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
@@ -90,7 +88,7 @@ export const apiClients: Resource = {
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
       handle: async ({ commands }, { caller, path: { id } }) =>
-        replyWithSecret(await regenerateClientSecret(commands, caller, id), id),
+        replyWithSecret(await renewClientSecret(commands, caller, id, 'ApiClientSecretRegenerated'), id),
     },
     'POST /api-clients/:id/secret/rotate': {
       id: 'platformStageApiClientSecret',
@@ -100,7 +98,7 @@ export const apiClients: Resource = {
       answer: json.one('ApiClientWithSecret'),
       errors: [409],
       handle: async ({ commands }, { caller, path: { id } }) =>
-        replyWithSecret(await stageClientSecret(commands, caller, id), id),
+        replyWithSecret(await renewClientSecret(commands, caller, id, 'ApiClientSecretStaged'), id),
     },
     'POST /api-clients/:id/secret/promote': {
       id: 'platformPromoteApiClientSecret',
@@ -109,7 +107,7 @@ export const apiClients: Resource = {
       answer: json.one('ApiClient'),
       errors: [409],
       async handle({ commands }, { caller, path: { id } }) {
-        const { tenant } = await promoteClientSecret(commands, caller, id);
+        const { tenant } = await endClientRotation(commands, caller, id, 'ApiClientSecretPromoted');
         return dataReply(clientView.show(known(tenant?.clients, id, 'API client')));
       },
     },
@@ -118,7 +116,9 @@ export const apiClients: Resource = {
       summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
       allow: 'admins',
       errors: [409],
-      ...noContent(({ commands }, { caller, path }: UserCall) => unstageClientSecret(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }: UserCall) =>
+        endClientRotation(commands, caller, path.id, 'ApiClientSecretUnstaged'),
+      ),
     },
   },
 };

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
-import { endSession, noteAccess } from '../../commands/identity/access.js';
+import { endSession, recordAccess } from '../../commands/identity/access.js';
 import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
 import {
   changeOwnPassword,
@@ -133,7 +133,7 @@ async function noteSignIn(
   sessionId: string,
 ): Promise<void> {
   const event = { type: 'SignedIn', data: { userId: id, sessionId } } as const;
-  const noted = noteAccess(commands, context.noting(context.actor), [event]);
+  const noted = recordAccess(commands, context.noting(context.actor), [event]);
   await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted).catch(
     (error: unknown) => log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
   );

@@ -4,13 +4,7 @@
  */
 import { parseBody } from '../../commands/body.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
-import {
-  type NewSecret,
-  promoteWebhookSecret,
-  regenerateWebhookSecret,
-  stageWebhookSecret,
-  unstageWebhookSecret,
-} from '../../commands/webhooks/secrets.js';
+import { endWebhookRotation, type NewSecret, renewWebhookSecret } from '../../commands/webhooks/secrets.js';
 import {
   changeWebhook,
   changeWebhookBody,
@@ -224,7 +218,9 @@ export const webhooks: Resource = {
       summary: 'Replace the signing secret; the old one ends at once',
       allow: 'admins',
       answer: json.one('WebhookWithSecret'),
-      handle: handledBy(({ commands }, { caller, path }) => regenerateWebhookSecret(commands, caller, path.id)),
+      handle: handledBy(({ commands }, { caller, path }) =>
+        renewWebhookSecret(commands, caller, path.id, 'WebhookSecretRegenerated'),
+      ),
     },
     'POST /webhooks/:id/secret/rotate': {
       id: 'platformStageWebhookSecret',
@@ -233,7 +229,9 @@ export const webhooks: Resource = {
       status: 201,
       answer: json.one('WebhookWithSecret'),
       errors: [409],
-      handle: handledBy(({ commands }, { caller, path }) => stageWebhookSecret(commands, caller, path.id)),
+      handle: handledBy(({ commands }, { caller, path }) =>
+        renewWebhookSecret(commands, caller, path.id, 'WebhookSecretStaged'),
+      ),
     },
     'POST /webhooks/:id/secret/promote': {
       id: 'platformPromoteWebhookSecret',
@@ -241,14 +239,18 @@ export const webhooks: Resource = {
       allow: 'admins',
       answer: json.one('Webhook'),
       errors: [409],
-      handle: handledBy(({ commands }, { caller, path }) => promoteWebhookSecret(commands, caller, path.id)),
+      handle: handledBy(({ commands }, { caller, path }) =>
+        endWebhookRotation(commands, caller, path.id, 'WebhookSecretPromoted'),
+      ),
     },
     'DELETE /webhooks/:id/secret/staged': {
       id: 'platformUnstageWebhookSecret',
       summary: 'End a rotation: the old secret is the only one',
       allow: 'admins',
       errors: [409],
-      ...noContent(({ commands }, { caller, path }: UserCall) => unstageWebhookSecret(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }: UserCall) =>
+        endWebhookRotation(commands, caller, path.id, 'WebhookSecretUnstaged'),
+      ),
     },
   },
 };

@@ -3,23 +3,15 @@ import type { AccessEvent, OperatorEvent } from '../../domain/identity/events.js
 import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
-import { eventAt } from '../streamPages.js';
-import { type Loaded, type LogAccess, loadStream, NO_STREAM, writeStream } from '../writeStream.js';
+import { type LogAccess, loadStream, streamEnd, writeStream } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
 /** Appends the events. @throws what the log throws */
-export async function noteAccess(log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> {
+export async function recordAccess(log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> {
   const stream = accessStream(caller.tenant);
-  const load = () => endOf(log.eventStore, stream);
+  const load = () => streamEnd(log.eventStore, stream);
   const written = await writeStream(log, caller, { stream, name: 'The list of sign-ins', load, decide: () => events });
   return written.position;
-}
-
-/** Nothing is decided on what the stream has. */
-async function endOf(eventStore: LogAccess['eventStore'], stream: string): Promise<Loaded<undefined>> {
-  const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
-  const last = await eventAt(eventStore, stream, revision);
-  return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
 }
 
 export type Session = {

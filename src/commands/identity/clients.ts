@@ -6,9 +6,9 @@ import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, ConflictError, NotFoundError } from '../context.js';
+import { type Caller, NotFoundError } from '../context.js';
 import { type DirectoryChange, type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
-import { hashSecret, newClientSecret } from './secrets.js';
+import { hashSecret, newClientSecret, requireNoRotation, requireRotation } from './secrets.js';
 
 export const clientBody = z.strictObject({
   name: shortText,
@@ -43,57 +43,37 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
 
 export type NewClientSecret = DirectoryChange & Pick<NewClient, 'clientSecret'>;
 
-/** A new secret. The old one, and tokens issued for it, end at once. @throws NotFoundError */
-export async function regenerateClientSecret(
+/**
+ * A new secret. Regenerated: the old one, and tokens issued for it, end at once. Staged: a rotation begins, and both are
+ * valid until it ends.
+ * @throws NotFoundError, ConflictError (a rotation is under way already)
+ */
+export async function renewClientSecret(
   commands: DirectoryCommands,
   caller: Caller,
   clientId: string,
-): Promise<NewClientSecret> {
-  const clientSecret = newClientSecret();
-  const change = await writeClient(commands, caller, clientId, () => {
-    return [{ type: 'ApiClientSecretRegenerated', data: { clientId, secretHash: hashSecret(clientSecret) } }];
-  });
-  return { ...change, clientSecret };
-}
-
-/** Begins a rotation: both secrets are valid until it ends. @throws NotFoundError, ConflictError (one is under way) */
-export async function stageClientSecret(
-  commands: DirectoryCommands,
-  caller: Caller,
-  clientId: string,
+  type: 'ApiClientSecretRegenerated' | 'ApiClientSecretStaged',
 ): Promise<NewClientSecret> {
   const clientSecret = newClientSecret();
   const change = await writeClient(commands, caller, clientId, ({ staged }) => {
-    if (staged !== undefined) {
-      throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
-    }
-    return [{ type: 'ApiClientSecretStaged', data: { clientId, secretHash: hashSecret(clientSecret) } }];
+    if (type === 'ApiClientSecretStaged') requireNoRotation(staged);
+    return [{ type, data: { clientId, secretHash: hashSecret(clientSecret) } }];
   });
   return { ...change, clientSecret };
 }
 
-/** Ends a rotation: only the staged secret stays; tokens issued for the other end. @throws NotFoundError, ConflictError */
-export const promoteClientSecret = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  clientId: string,
-): Promise<DirectoryChange> => endRotation(commands, caller, clientId, 'ApiClientSecretPromoted');
-
-/** Ends a rotation without it: the staged secret, and tokens issued for it, end. @throws NotFoundError, ConflictError */
-export const unstageClientSecret = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  clientId: string,
-): Promise<DirectoryChange> => endRotation(commands, caller, clientId, 'ApiClientSecretUnstaged');
-
-const endRotation = (
+/**
+ * Ends a rotation. Promoted: only the staged secret stays; unstaged: it goes. Tokens issued for the other end.
+ * @throws NotFoundError, ConflictError (none is under way)
+ */
+export const endClientRotation = (
   commands: DirectoryCommands,
   caller: Caller,
   clientId: string,
   type: 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged',
 ): Promise<DirectoryChange> =>
   writeClient(commands, caller, clientId, ({ staged }) => {
-    if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
+    requireRotation(staged);
     return [{ type, data: { clientId } }];
   });
 
@@ -102,7 +82,7 @@ export const removeClient = (commands: DirectoryCommands, caller: Caller, client
   writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
 
 /** Records that a token was issued for a secret of the client. */
-export const noteClientUse = (
+export const recordClientUse = (
   commands: DirectoryCommands,
   caller: Caller,
   clientId: string,

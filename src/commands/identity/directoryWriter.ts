@@ -1,5 +1,4 @@
 /** Changes of a tenant's directory streams. A decision takes the tenant from the directory, and reads on from there. */
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   evolveTenant,
   type KnownTenant,
@@ -12,6 +11,7 @@ import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
+import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
 import {
   type Caller,
   type Commands,
@@ -170,11 +170,12 @@ export async function waitUntilKnown(
   caller: Caller,
   position: Position,
 ): Promise<void> {
-  const stop = new AbortController();
   const longestMs = patience(caller, 2 * KNOWN_WITHIN_MS) / 2;
-  const tooLong = wait(longestMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
-  await Promise.race([directory.waitFor(position), tooLong]);
-  stop.abort();
+  await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position)).catch(unlessInTime);
+}
+
+function unlessInTime(error: unknown): void {
+  if (!(error instanceof TimeLimitError)) throw error;
 }
 
 /**

@@ -7,6 +7,7 @@ import {
 } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
+import { ConflictError } from '../context.js';
 
 const SECRET_BYTES = 32;
 
@@ -23,6 +24,17 @@ export function secretMatches(secret: string, hash: string): boolean {
   const given = Buffer.from(hashSecret(secret), 'hex');
   const kept = Buffer.from(hash, 'hex');
   return given.length === kept.length && timingSafeEqual(given, kept);
+}
+
+/** @throws ConflictError */
+export function requireNoRotation(staged: unknown): void {
+  if (staged !== undefined)
+    throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
+}
+
+/** @throws ConflictError */
+export function requireRotation(staged: unknown): void {
+  if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
 }
 
 const DIGEST_LENGTH = 16;

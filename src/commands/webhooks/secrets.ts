@@ -6,13 +6,14 @@ import { randomBytes } from 'node:crypto';
 import type { Webhook } from '../../domain/identity/directory.js';
 import { webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
-import { type Caller, type Commands, ConflictError, type SecretBox, UnopenableSecretError } from '../context.js';
+import { type Caller, type Commands, type SecretBox, UnopenableSecretError } from '../context.js';
 import {
   type DirectoryChange,
   type DirectoryCommands,
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
+import { requireNoRotation, requireRotation } from '../identity/secrets.js';
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 
@@ -23,55 +24,37 @@ export const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES)
 
 export type NewSecret = DirectoryChange & { readonly secret: string };
 
-/** A new secret; the old one stops signing, and a rotation under way ends. @throws NotFoundError */
-export async function regenerateWebhookSecret(
+/**
+ * A new secret. Regenerated: the old one stops signing, and a rotation under way ends. Staged: a rotation begins.
+ * @throws NotFoundError, ConflictError (a rotation is under way already)
+ */
+export async function renewWebhookSecret(
   commands: WebhookCommands,
   caller: Caller,
   id: string,
+  type: 'WebhookSecretRegenerated' | 'WebhookSecretStaged',
 ): Promise<NewSecret> {
   const secret = newSigningSecret();
   const sealedSecret = commands.secretBox.seal(secret);
-  const change = await writeWebhook(commands, caller, id, () => [
-    { type: 'WebhookSecretRegenerated', data: { id, sealedSecret } },
-  ]);
-  return { ...change, secret };
-}
-
-/** Begins a rotation. @throws NotFoundError, ConflictError (one is under way) */
-export async function stageWebhookSecret(commands: WebhookCommands, caller: Caller, id: string): Promise<NewSecret> {
-  const secret = newSigningSecret();
-  const sealedSecret = commands.secretBox.seal(secret);
   const change = await writeWebhook(commands, caller, id, ({ stagedSecret }) => {
-    if (stagedSecret !== undefined) {
-      throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
-    }
-    return [{ type: 'WebhookSecretStaged', data: { id, sealedSecret } }];
+    if (type === 'WebhookSecretStaged') requireNoRotation(stagedSecret);
+    return [{ type, data: { id, sealedSecret } }];
   });
   return { ...change, secret };
 }
 
-/** Ends a rotation: only the staged secret stays. @throws NotFoundError, ConflictError (none is staged) */
-export const promoteWebhookSecret = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-): Promise<DirectoryChange> => endRotation(commands, caller, id, 'WebhookSecretPromoted');
-
-/** Ends a rotation without it: the staged secret stops signing. @throws NotFoundError, ConflictError (none is staged) */
-export const unstageWebhookSecret = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-): Promise<DirectoryChange> => endRotation(commands, caller, id, 'WebhookSecretUnstaged');
-
-const endRotation = (
+/**
+ * Ends a rotation. Promoted: only the staged secret stays; unstaged: it stops signing.
+ * @throws NotFoundError, ConflictError (none is under way)
+ */
+export const endWebhookRotation = (
   commands: DirectoryCommands,
   caller: Caller,
   id: string,
   type: 'WebhookSecretPromoted' | 'WebhookSecretUnstaged',
 ): Promise<DirectoryChange> =>
   writeWebhook(commands, caller, id, ({ stagedSecret }) => {
-    if (stagedSecret === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
+    requireRotation(stagedSecret);
     return [{ type, data: { id } }];
   });
 
@@ -97,47 +80,50 @@ type UnopenableSecret = {
  * @throws TryAgainError
  */
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
-  let webhooks: readonly ResealedWebhook[] = [];
+  let secrets: readonly ResealedSecret[] = [];
   await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    webhooks = [...(tenant?.webhooks.values() ?? [])].map((webhook) => resealed(commands.secretBox, webhook));
+    const webhooks = [...(tenant?.webhooks.values() ?? [])].map((webhook) => resealed(commands.secretBox, webhook));
+    secrets = webhooks.flat();
     return webhooks.flatMap(eventOf);
   });
-  const outcomes = webhooks.flatMap(({ id, primary, staged }) => [
-    { webhookId: id, which: 'primary', outcome: primary } as const,
-    ...(staged === undefined ? [] : [{ webhookId: id, which: 'staged', outcome: staged } as const]),
-  ]);
+  const of = (outcome: ResealedSecret['outcome']) => secrets.filter((each) => each.outcome === outcome);
   return {
-    resealed: outcomes.filter(({ outcome }) => outcome.kind === 'resealed').length,
-    current: outcomes.filter(({ outcome }) => outcome.kind === 'current').length,
-    unopenable: outcomes
-      .filter(({ outcome }) => outcome.kind === 'unopenable')
-      .map(({ webhookId, which }) => ({ tenant: caller.tenant, webhookId, which })),
+    resealed: of('resealed').length,
+    current: of('current').length,
+    unopenable: of('unopenable').map(({ webhookId, which }) => ({ tenant: caller.tenant, webhookId, which })),
   };
 }
 
-type Outcome = { readonly kind: 'resealed'; readonly sealed: string } | { readonly kind: 'current' | 'unopenable' };
-type ResealedWebhook = { readonly id: string; readonly primary: Outcome; readonly staged?: Outcome };
+type ResealedSecret = Omit<UnopenableSecret, 'tenant'> & {
+  readonly outcome: 'resealed' | 'current' | 'unopenable';
+  /** Of a secret that was sealed again. */
+  readonly sealed?: string | undefined;
+};
 
-function resealed(secretBox: SecretBox, { id, sealedSecret, stagedSecret }: Webhook): ResealedWebhook {
-  const primary = outcomeOf(secretBox, sealedSecret);
-  return stagedSecret === undefined ? { id, primary } : { id, primary, staged: outcomeOf(secretBox, stagedSecret) };
-}
+const resealed = (box: SecretBox, { id, sealedSecret, stagedSecret }: Webhook): readonly ResealedSecret[] => [
+  { webhookId: id, which: 'primary', ...resealedBy(box, sealedSecret) },
+  ...(stagedSecret === undefined
+    ? []
+    : [{ webhookId: id, which: 'staged', ...resealedBy(box, stagedSecret) } as const]),
+];
 
-function outcomeOf(secretBox: SecretBox, secret: string): Outcome {
+function resealedBy(box: SecretBox, secret: string): Pick<ResealedSecret, 'outcome' | 'sealed'> {
   try {
-    const sealed = secretBox.reseal(secret);
-    return sealed === undefined ? { kind: 'current' } : { kind: 'resealed', sealed };
+    const sealed = box.reseal(secret);
+    return { outcome: sealed === undefined ? 'current' : 'resealed', sealed };
   } catch (error) {
-    if (error instanceof UnopenableSecretError) return { kind: 'unopenable' };
+    if (error instanceof UnopenableSecretError) return { outcome: 'unopenable' };
     throw error;
   }
 }
 
-function eventOf({ id, primary, staged }: ResealedWebhook): readonly WebhookEvent[] {
+function eventOf(secrets: readonly ResealedSecret[]): readonly WebhookEvent[] {
+  const [primary, staged] = secrets;
+  if (primary === undefined || secrets.every(({ sealed }) => sealed === undefined)) return [];
   const data = {
-    id,
-    ...(primary.kind === 'resealed' ? { sealedSecret: primary.sealed } : {}),
-    ...(staged?.kind === 'resealed' ? { sealedStagedSecret: staged.sealed } : {}),
+    id: primary.webhookId,
+    ...(primary.sealed === undefined ? {} : { sealedSecret: primary.sealed }),
+    ...(staged?.sealed === undefined ? {} : { sealedStagedSecret: staged.sealed }),
   };
-  return Object.keys(data).length === 1 ? [] : [{ type: 'WebhookSecretsResealed', data }];
+  return [{ type: 'WebhookSecretsResealed', data }];
 }
