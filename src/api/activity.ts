@@ -2,7 +2,8 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { eventAt } from '../commands/streamPages.js';
-import { ACTIVITY_KINDS, SUBJECT_KINDS } from '../domain/activity.js';
+import { SUBJECT_KINDS } from '../domain/activity.js';
+import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
 import { MAX_ACTIVITY, MAX_ACTIVITY_CSV, MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';

@@ -1,6 +1,6 @@
 /** Deliveries of webhooks in answers. */
 import type { Tenant } from '../domain/identity/directory.js';
-import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import type { DeliveryAttempt, DeliveryLogEntry, DeliveryState } from '../queries/deliveries.js';
 import * as json from './openapi/schema.js';
 

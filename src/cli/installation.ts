@@ -7,7 +7,7 @@ import { createWebhook } from '../commands/webhooks/settings.js';
 import { type Config, readConfig, settingRows, settingsInUse } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
-import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import { usersOf } from '../service/directoryUse.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { tokensOfCommand } from '../service/tokens.js';

@@ -3,9 +3,9 @@
  * of any change, and `ErasureRecorded` says which values of earlier events are no longer shown.
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type RowEffect, tableEffects } from '../domain/effects.js';
-import { ERASED, type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
+import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
 import { MAX_ERASURES } from '../domain/limits.js';

@@ -2,7 +2,7 @@
  * What an event tells an auditor: who did what, when, and on what. The one place that reads events for this; it says nothing
  * of secrets, nor of the values of records.
  */
-import type { EventOf } from './eventTypes.js';
+import { ACTIVITIES, type ActivityKind, type EventOf } from './eventTypes.js';
 import type { AccessEvent, DirectoryEvent } from './identity/events.js';
 import { MAX_NAMED_FIELDS } from './limits.js';
 import type { OrderEvent } from './order/events.js';
@@ -11,71 +11,9 @@ import type { SyncEvent } from './referenceTable/sync.js';
 import { parseStream } from './streams.js';
 import type { DeliverySubject } from './webhook/events.js';
 
-/** Kinds by type of event. Types that are not here are no activity: nobody asked for them, or another event tells of them. */
-const KINDS = {
-  TenantCreated: 'tenant.created',
-  AssetTableAdded: 'table.added',
-  AssetFieldAdded: 'table.field_added',
-  RateLimitChanged: 'settings.rate_limit_changed',
-  RateLimitRemoved: 'settings.rate_limit_removed',
-  CleanUpGuardChanged: 'settings.clean_up_guard_changed',
-  QuotasChanged: 'settings.quotas_changed',
-  DataErased: 'data.erased',
-  UserAdded: 'user.added',
-  UserChanged: 'user.changed',
-  UserRemoved: 'user.removed',
-  SignedIn: 'session.opened',
-  SessionEnded: 'session.ended',
-  SignInRefused: 'session.refused',
-  RequestRefused: 'request.refused',
-  ApiClientCreated: 'client.created',
-  ApiClientSecretRegenerated: 'client.secret_regenerated',
-  ApiClientSecretStaged: 'client.secret_staged',
-  ApiClientSecretPromoted: 'client.secret_promoted',
-  ApiClientSecretUnstaged: 'client.secret_unstaged',
-  ApiClientUsed: 'client.used',
-  ApiClientRemoved: 'client.removed',
-  WebhookCreated: 'webhook.created',
-  WebhookChanged: 'webhook.changed',
-  WebhookSecretRegenerated: 'webhook.secret_regenerated',
-  WebhookSecretStaged: 'webhook.secret_staged',
-  WebhookSecretPromoted: 'webhook.secret_promoted',
-  WebhookSecretUnstaged: 'webhook.secret_unstaged',
-  WebhookSecretsResealed: 'webhook.secrets_resealed',
-  WebhookDisabled: 'webhook.disabled',
-  WebhookEnabled: 'webhook.enabled',
-  WebhookBackfillRequested: 'webhook.backfill_requested',
-  WebhookRemoved: 'webhook.removed',
-  RecordCreated: 'record.created',
-  RecordChanged: 'record.changed',
-  BatchUpserted: 'table.batch',
-  BatchUndone: 'table.undo',
-  TableCleanedUp: 'table.clean_up',
-  SyncStarted: 'sync.started',
-  SyncFailed: 'sync.failed',
-  SyncCommitted: 'sync.committed',
-  OrderCreated: 'order.created',
-  OrderCreatedWithParts: 'order.created',
-  OrderChanged: 'order.changed',
-  OrderPartAdded: 'order.part_added',
-  OrderPartChanged: 'order.part_changed',
-  OrderPartsChanged: 'order.parts_changed',
-  OrderStatusChanged: 'order.status_changed',
-  OrderApproved: 'order.approved',
-  OrderRejected: 'order.rejected',
-  OrderExportFailed: 'order.export_failed',
-  OrderExportDelivered: 'order.export_delivered',
-  OrderExportHeld: 'order.export_held',
-  OrderExported: 'order.exported',
-  DeliveryRequested: 'delivery.requested',
-} as const;
-
-export type ActivityKind = (typeof KINDS)[keyof typeof KINDS];
-export const ACTIVITY_KINDS: readonly ActivityKind[] = [...new Set(Object.values(KINDS))];
-
 /** What has an id of its own besides orders. */
 export const SUBJECT_KINDS = ['record', 'webhook', 'client', 'user'] as const;
-export type SubjectKind = (typeof SUBJECT_KINDS)[number];
+type SubjectKind = (typeof SUBJECT_KINDS)[number];
 
 /** How many records the event created, updated and so on. */
 export type Counts = {
@@ -100,6 +38,7 @@ export type Activity = {
   /** A few words more: names, roles, scopes, statuses. Never secrets. */
   readonly details?: { readonly [name: string]: unknown };
 };
+type Told = Partial<Activity>;
 
 /** An event as far as it is read here. `data` is upcast. */
 type ReadEvent = EventOf<string, unknown> & {
@@ -107,197 +46,156 @@ type ReadEvent = EventOf<string, unknown> & {
   readonly metadata: { readonly actor: { readonly kind: string } };
 };
 
-type KnownEvent =
-  | DirectoryEvent
-  | AccessEvent
-  | ReferenceTableEvent
-  | SyncEvent
-  | OrderEvent
-  | EventOf<'DeliveryRequested', DeliverySubject>;
-
 /**
  * What the event tells; undefined if it is no activity.
  * @param orderModel the table of the tenant's orders
  * @param counts of the rows that it changed
  */
 export function activityOf(event: ReadEvent, orderModel: string, counts: Counts): Activity | undefined {
-  if (!Object.hasOwn(KINDS, event.type)) return undefined;
-  const known = { type: event.type, data: event.data } as KnownEvent;
+  const kind = ACTIVITIES.get(event.type);
+  const told = kind && toldOf(event, orderModel, counts);
+  return told && { kind, ...told };
+}
+
+function toldOf(event: ReadEvent, orderModel: string, counts: Counts): Told | undefined {
   const { category, rest } = parseStream(event.stream);
+  const typed: unknown = { type: event.type, data: event.data };
   switch (category) {
     case 'order':
-      return ofOrder(known as OrderEvent, orderModel, rest);
+      return ofOrder(typed as OrderEvent, orderModel, rest);
     case 'table':
-      return ofTable(known as ReferenceTableEvent, rest, counts);
+      return ofTable(typed as ReferenceTableEvent, rest, counts);
     case 'sync':
-      return ofSync(known as SyncEvent, rest);
+      return ofSync(typed as SyncEvent, rest);
     case 'delivery':
       // The relay and backfills request all others: their events, and the request for the backfill, are told.
       return event.metadata.actor.kind === 'system' ? undefined : ofDelivery(event.data as DeliverySubject);
     case 'access':
-      return ofAccess(known as AccessEvent, orderModel);
-    default:
-      return ofSettings(known as DirectoryEvent);
+      return ofAccess(typed as AccessEvent, orderModel);
+    default: {
+      const subject = SUBJECTS[category];
+      const id = subject && (event.data as { readonly [name: string]: string | number })[subject.id];
+      return { ...(id !== undefined && subject && of(subject.kind, id)), ...ofSettings(typed as DirectoryEvent) };
+    }
   }
 }
 
-const named = (names: Iterable<string>): Pick<Activity, 'fields'> => ({
-  fields: [...names].slice(0, MAX_NAMED_FIELDS),
-});
-const of = (kind: SubjectKind, id: string | number): Pick<Activity, 'subject'> => ({
-  subject: { kind, id: String(id) },
-});
-const namesIn = (fields: object): Pick<Activity, 'fields'> => named(Object.keys(fields));
+/** Whom the events of a category of streams are about, and the member of their data that has the id. */
+const SUBJECTS: { readonly [category: string]: { readonly kind: SubjectKind; readonly id: string } } = {
+  users: { kind: 'user', id: 'id' },
+  session: { kind: 'user', id: 'userId' },
+  clients: { kind: 'client', id: 'clientId' },
+  client: { kind: 'client', id: 'clientId' },
+  webhooks: { kind: 'webhook', id: 'id' },
+};
 
-function ofTable(event: ReferenceTableEvent, table: string, counts: Counts): Activity {
-  const kind = KINDS[event.type];
-  if (event.type === 'RecordCreated') return { kind, table, ...of('record', event.data.id) };
-  if (event.type === 'RecordChanged')
-    return { kind, table, ...of('record', event.data.id), ...namesIn(event.data.set) };
-  const { batchId } = event.data;
-  const undoes = event.type === 'TableCleanedUp' ? undefined : event.data.undoes;
-  const batches = typeof batchId === 'string' ? [batchId] : [];
-  const details = { batch_ids: batches, ...(undoes === undefined ? {} : { undoes: String(undoes) }) };
-  return { kind: undoes === undefined ? kind : 'table.undo', table, counts, details };
+const of = (kind: SubjectKind, id: string | number): Told => ({ subject: { kind, id: String(id) } });
+const named = (names: readonly string[]): Told => ({ fields: names.slice(0, MAX_NAMED_FIELDS) });
+const namesIn = (fields: object): Told => named(Object.keys(fields));
+
+function ofTable({ type, data }: ReferenceTableEvent, table: string, counts: Counts): Told {
+  if (type === 'RecordCreated') return { table, ...of('record', data.id) };
+  if (type === 'RecordChanged') return { table, ...of('record', data.id), ...namesIn(data.set) };
+  const undoes = type === 'TableCleanedUp' ? undefined : data.undoes;
+  const batchIds = typeof data.batchId === 'string' ? [data.batchId] : [];
+  const details = { batch_ids: batchIds, ...(undoes === undefined ? {} : { undoes: String(undoes) }) };
+  return { ...(undoes === undefined ? {} : { kind: 'table.undo' }), table, counts, details };
 }
 
-function ofSync(event: SyncEvent, table: string): Activity | undefined {
-  if (event.type === 'SyncClosed') return undefined;
-  // Its clean-up is told.
-  if (event.type === 'SyncCommitted' && event.data.operationId !== undefined) return undefined;
-  const reason = event.type === 'SyncFailed' ? { reason: event.data.reason } : {};
-  return { kind: KINDS[event.type], table, details: { batch_ids: [event.data.id], ...reason } };
+function ofSync({ type, data }: SyncEvent, table: string): Told | undefined {
+  // The clean-up of a commit is told.
+  if (type === 'SyncCommitted' && data.operationId !== undefined) return undefined;
+  return { table, details: { batch_ids: [data.id], ...(type === 'SyncFailed' ? { reason: data.reason } : {}) } };
 }
 
-function ofOrder(event: OrderEvent, orderModel: string, orderId: string): Activity {
-  const kind = KINDS[event.type];
-  const order = { kind, table: orderModel, orderId };
-  switch (event.type) {
+function ofOrder({ type, data }: OrderEvent, orderModel: string, orderId: string): Told {
+  const order = { table: orderModel, orderId };
+  switch (type) {
     case 'OrderCreated':
-      return { ...order, details: { status: event.data.status } };
-    case 'OrderCreatedWithParts': {
-      const counts = { created: event.data.parts.length, updated: 0, seen: 0, deleted: 0 };
-      return { ...order, counts, details: { status: event.data.status } };
-    }
+      return { ...order, details: { status: data.status } };
+    case 'OrderCreatedWithParts':
+      return { ...order, counts: countsOf(data.parts), details: { status: data.status } };
     case 'OrderPartAdded':
-      return { kind, table: event.data.table, orderId, ...of('record', event.data.id) };
-    case 'OrderPartChanged': {
-      const { table, id, changes } = event.data;
-      return { kind, table, orderId, ...of('record', id), ...namesIn(changes) };
+      return { table: data.table, orderId, ...of('record', data.id) };
+    case 'OrderPartChanged':
+      return { table: data.table, orderId, ...of('record', data.id), ...namesIn(data.changes) };
+    case 'OrderPartsChanged':
+      return { ...order, counts: countsOf(data.added, data.changed, data.removed) };
+    default: {
+      const changed = type === 'OrderChanged' ? namesIn(data.changes) : {};
+      return { ...order, ...changed, details: { status_from: data.status.from, status_to: data.status.to } };
     }
-    case 'OrderPartsChanged': {
-      const { added, changed, removed } = event.data;
-      const counts = { created: added.length, updated: changed.length, seen: 0, deleted: removed.length };
-      return { ...order, counts };
-    }
-    case 'OrderChanged':
-      return { ...order, ...namesIn(event.data.changes), ...moved(event.data.status) };
-    default:
-      return { ...order, ...moved(event.data.status) };
   }
 }
 
-const moved = ({ from, to }: { readonly from: string; readonly to: string }): Pick<Activity, 'details'> => ({
-  details: { status_from: from, status_to: to },
+type Parts = readonly unknown[];
+const countsOf = (added: Parts, changed: Parts = [], removed: Parts = []): Counts => ({
+  created: added.length,
+  updated: changed.length,
+  seen: 0,
+  deleted: removed.length,
 });
 
-function ofDelivery({ webhookId, orderId, purpose, kind: event, table }: DeliverySubject): Activity {
-  return {
-    kind: KINDS.DeliveryRequested,
-    ...of('webhook', webhookId),
-    ...(orderId === '' ? {} : { orderId }),
-    ...(table === undefined ? {} : { table }),
-    details: { purpose, event },
-  };
-}
+const ofDelivery = ({ webhookId, orderId, purpose, kind: event, table }: DeliverySubject): Told => ({
+  ...of('webhook', webhookId),
+  ...(orderId === '' ? {} : { orderId }),
+  ...(table === undefined ? {} : { table }),
+  details: { purpose, event },
+});
 
-function ofAccess(event: AccessEvent, orderModel: string): Activity {
-  const kind = KINDS[event.type];
-  if (event.type === 'OrderExported') return { kind, table: orderModel, orderId: event.data.orderId };
-  const { userId } = event.data;
-  const whom = userId === null ? {} : of('user', userId);
-  switch (event.type) {
+function ofAccess({ type, data }: AccessEvent, orderModel: string): Told {
+  if (type === 'OrderExported') return { table: orderModel, orderId: data.orderId };
+  const whom = data.userId === null ? {} : of('user', data.userId);
+  switch (type) {
     case 'SignedIn':
-      return { kind, ...whom };
+      return whom;
     case 'SignInRefused':
-      return { kind, ...whom, details: { network: event.data.network, times: event.data.times } };
+      return { ...whom, details: { network: data.network, times: data.times } };
     case 'RequestRefused':
-      return { kind, ...whom, details: { needs_role: event.data.roles, times: event.data.times } };
+      return { ...whom, details: { needs_role: data.roles, times: data.times } };
   }
 }
 
-function ofSettings(event: DirectoryEvent): Activity | undefined {
-  // It takes the activity with it.
-  if (event.type === 'TenantDeleted') return undefined;
-  const kind = KINDS[event.type];
-  switch (event.type) {
+/** Besides whom it is about. */
+function ofSettings({ type, data }: DirectoryEvent): Told {
+  switch (type) {
     case 'TenantCreated':
-      return { kind, details: { name: event.data.displayName } };
+      return { details: { name: data.displayName } };
     case 'AssetTableAdded':
-      return { kind, table: event.data.assetType.name };
+      return { table: data.assetType.name };
     case 'AssetFieldAdded':
-      return { kind, table: event.data.table, ...named([event.data.field.name]) };
+      return { table: data.table, fields: [data.field.name] };
     case 'RateLimitChanged':
     case 'CleanUpGuardChanged':
     case 'QuotasChanged':
-      return { kind, details: event.data };
-    case 'RateLimitRemoved':
-      return { kind };
-    case 'DataErased':
-      return ofErasure(event.data);
-    case 'UserAdded': {
-      const { id, firstName, lastName, roles } = event.data;
-      return { kind, ...of('user', id), details: { name: `${firstName} ${lastName}`, roles } };
+      return { details: data };
+    case 'DataErased': {
+      const about = { ...named(data.fields), details: { reason: data.reason } };
+      if ('userId' in data) return { ...about, ...of('user', data.userId) };
+      const { table, id, orderId } = data;
+      const order = orderId === undefined ? {} : { orderId };
+      return { ...about, table, ...order, ...(orderId === id ? {} : of('record', id)) };
     }
-    case 'UserChanged':
-      return { kind, ...of('user', event.data.id), ...changedOfUser(event.data) };
-    case 'UserRemoved':
-      return { kind, ...of('user', event.data.id) };
-    case 'SessionEnded':
-      return { kind, ...of('user', event.data.userId) };
-    case 'ApiClientCreated': {
-      const { clientId, name, scopes } = event.data;
-      return { kind, ...of('client', clientId), details: { name, scopes } };
+    case 'UserAdded':
+      return { details: { name: `${data.firstName} ${data.lastName}`, roles: data.roles } };
+    case 'UserChanged': {
+      const { id: _, passwordHash, mustChangePassword: __, ...changed } = data;
+      const fields = [...Object.keys(changed).map(asShown), ...(passwordHash === undefined ? [] : ['password'])];
+      return { fields, ...(changed.roles === undefined ? {} : { details: { roles: changed.roles } }) };
     }
-    case 'ApiClientSecretRegenerated':
-    case 'ApiClientSecretStaged':
-    case 'ApiClientSecretPromoted':
-    case 'ApiClientSecretUnstaged':
-    case 'ApiClientUsed':
-    case 'ApiClientRemoved':
-      return { kind, ...of('client', event.data.clientId) };
+    case 'ApiClientCreated':
+      return { details: { name: data.name, scopes: data.scopes } };
     case 'WebhookCreated':
-      return { kind, ...of('webhook', event.data.id), details: { name: event.data.name, events: event.data.events } };
+      return { details: { name: data.name, events: data.events } };
     case 'WebhookChanged': {
-      const { id, ...changed } = event.data;
-      return { kind, ...of('webhook', id), ...named(Object.keys(changed).map(asShown)) };
+      const { id: _, ...changed } = data;
+      return named(Object.keys(changed).map(asShown));
     }
-    case 'WebhookDisabled': {
-      const { id, cause, reason } = event.data;
-      return { kind, ...of('webhook', id), details: { cause, reason } };
-    }
+    case 'WebhookDisabled':
+      return { details: { cause: data.cause, reason: data.reason } };
     default:
-      return { kind, ...of('webhook', event.data.id) };
+      return {};
   }
-}
-
-function ofErasure(erased: Extract<DirectoryEvent, { type: 'DataErased' }>['data']): Activity {
-  const { fields, reason } = erased;
-  const about = { kind: KINDS.DataErased, ...named(fields), details: { reason } };
-  if ('userId' in erased) return { ...about, ...of('user', erased.userId) };
-  const { table, id, orderId } = erased;
-  const order = orderId === undefined ? {} : { orderId };
-  return { ...about, table, ...order, ...(orderId === id ? {} : of('record', id)) };
-}
-
-function changedOfUser({
-  id: _,
-  passwordHash,
-  mustChangePassword: __,
-  ...changed
-}: Extract<DirectoryEvent, { type: 'UserChanged' }>['data']): Pick<Activity, 'fields' | 'details'> {
-  const fields = [...Object.keys(changed).map(asShown), ...(passwordHash === undefined ? [] : ['password'])];
-  return { fields, ...(changed.roles === undefined ? {} : { details: { roles: changed.roles } }) };
 }
 
 /** The name in the API: `firstName` is `first_name` there. */

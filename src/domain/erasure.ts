@@ -2,17 +2,14 @@
  * Erasure (GDPR article 17): which values of the log's past are no longer shown, and events without them. An erasure concerns
  * what was written before it; what is written later is shown.
  */
-import type { AssetType } from './assetTypes/assetType.js';
-import { type Fields, type FieldValue, ownValue } from './assetTypes/fieldTypes.js';
+import type { AssetType, RecordView } from './assetTypes/assetType.js';
+import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
 import type { EventOf } from './eventTypes.js';
-import type { UserEvent } from './identity/events.js';
-import type { Changes, OrderEvent, PartChanges, PartFields } from './order/events.js';
+import type { Changes } from './order/events.js';
+import type { Approver } from './order/exportDocument.js';
 import type { ExportSnapshot } from './order/snapshot.js';
-import type { ReferenceTableEvent } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 
-/** In place of a text that must not be null. */
-export const ERASED = 'erased';
 /** An address that nobody has (RFC 2606). */
 const NO_EMAIL = 'erased@erased.invalid';
 
@@ -77,9 +74,7 @@ export function erasedValue(
     return undefined;
   if (name === uniqueField) return mark;
   if (!field.required || field.custom === true || custom === true || field.list === true) return null;
-  if (field.type === 'String' || field.type === 'LongText') return ERASED;
-  if (field.type === 'Boolean') return false;
-  return field.type === 'Integer' || field.type === 'Decimal' ? 0 : null;
+  return fieldRules(field.type).erased;
 }
 
 /** The erasures of a log. */
@@ -131,6 +126,13 @@ export class Erasures {
   }
 }
 
+type Json = { readonly [name: string]: unknown };
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A record that an event has values of. */
+type About = { readonly table: string; readonly id: string };
+
 /** One event, or another thing of one place, without what is erased there. */
 class Redaction {
   readonly #of: OfTenant;
@@ -150,32 +152,150 @@ class Redaction {
 
   data({ stream, type, data }: Pick<ReadEvent, 'stream' | 'type' | 'data'>): unknown {
     const { category, rest } = parseStream(stream);
+    const { records, users } = this.#of;
     switch (category) {
       case 'table':
-        return this.#of.records.has(rest) ? this.#ofTable({ type, data } as ReferenceTableEvent, rest) : data;
+        return records.has(rest) ? this.#event(data, { table: rest, id: '' }) : data;
       case 'order':
-        return this.#ofOrder({ type, data } as OrderEvent, rest);
+        return this.#event(data, { table: this.#orderTable(rest), id: rest });
       case 'users':
-        return this.#ofUser({ type, data } as UserEvent);
+        return type === 'UserRemoved' ? data : this.#user(data);
       case 'request':
-        return this.#of.records.size > 0 || this.#of.users.size > 0 ? this.#anything(data) : data;
+        return records.size > 0 || users.size > 0 ? this.#anything(data) : data;
       default:
         return data;
     }
   }
 
+  /** An event's data or a part of it. Tables and ids that it does not name are those of its stream. */
+  #event(data: unknown, of: About): unknown {
+    if (!isObject(data)) return data;
+    const { table = of.table, id = of.id } = data;
+    const about = { table: String(table), id: String(id) };
+    return Object.fromEntries(
+      Object.entries(data).map(([name, value]) => [name, this.#member(name, value, data, about)]),
+    );
+  }
+
+  /** Members that hold values of records, wherever an event has them. */
+  #member(name: string, value: unknown, data: Json, about: About): unknown {
+    if (Array.isArray(value)) {
+      if (name === 'was') return this.#was(value, data.set, about);
+      if (name === 'reasons') return this.#reasons(value, about);
+      return name === 'errorReason' ? this.#errorReason(value, about) : value.map((each) => this.#event(each, about));
+    }
+    switch (name) {
+      case 'fields':
+        return this.#fields(value as Fields, about, true);
+      case 'set':
+        return this.#fields(value as Fields, about);
+      case 'changes':
+        return this.#changes(value as Changes, about);
+      case 'errorReason':
+        return this.#errorReason([], about);
+      case 'override': {
+        const { reason } = value as { readonly reason: string };
+        const [instead = ERASED] = this.#reasons(reason === ERASED ? [] : [reason], about);
+        return { ...(value as object), reason: instead };
+      }
+      case 'snapshot':
+        return this.#snapshot(value as ExportSnapshot);
+      case 'approver':
+        return this.#approver(value as Approver);
+      default:
+        return value;
+    }
+  }
+
   /** @param isComplete null stands for no value, and is left out */
-  fields<Kind extends Fields>(table: string, id: string, fields: Kind, isComplete = false): Kind {
-    let redacted: { [field: string]: FieldValue } | undefined;
+  #fields<Kind extends Fields>(fields: Kind, { table, id }: About, isComplete = false): Kind {
+    if (this.#of.records.get(table)?.has(id) !== true) return fields;
+    const redacted: { [field: string]: FieldValue } = { ...fields };
+    let isChanged = false;
     for (const [name, instead] of this.#erased(table, id)) {
-      const value = ownValue(redacted ?? fields, name) ?? null;
-      if (value === null) continue;
-      if (this.#instead(value, instead) === value) continue;
-      redacted ??= { ...fields };
+      const value = ownValue(redacted, name) ?? null;
+      if (value === null || this.#instead(value, instead) === value) continue;
+      isChanged = true;
       if (instead === null && isComplete) delete redacted[name];
       else redacted[name] = instead;
     }
-    return (redacted ?? fields) as Kind;
+    return isChanged ? (redacted as Kind) : fields;
+  }
+
+  /** The values before, in the order of `set`. */
+  #was(was: readonly FieldValue[], set: unknown, about: About): readonly FieldValue[] {
+    const names = Object.keys(isObject(set) ? set : {});
+    const before = Object.fromEntries(names.map((name, index) => [name, was[index] ?? null]));
+    const shown = this.#fields(before, about);
+    return shown === before ? was : names.map((name) => shown[name] ?? null);
+  }
+
+  #changes(changes: Changes, { table, id }: About): Changes {
+    if (this.#of.records.get(table)?.has(id) !== true) return changes;
+    const shown = { ...changes };
+    for (const [name, instead] of this.#erased(table, id)) {
+      const change = Object.hasOwn(shown, name) ? shown[name] : undefined;
+      if (change === undefined) continue;
+      const value = (each: FieldValue) => (each === null ? null : this.#instead(each, instead));
+      shown[name] = { from: value(change.from), to: value(change.to) };
+    }
+    return shown;
+  }
+
+  /**
+   * Reasons are the texts of the field `error_reason`, also where an event has them under another name. None are what is
+   * left of those that were erased.
+   */
+  #reasons(reasons: readonly string[], about: About): readonly string[] {
+    const { error_reason } = this.#fields({ error_reason: reasons.length === 0 ? null : reasons }, about);
+    return error_reason ?? [];
+  }
+
+  #errorReason(given: readonly string[], about: About): readonly string[] | null {
+    const shown = this.#reasons(given, about);
+    return shown.length === 0 ? null : shown;
+  }
+
+  #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {
+    const shown = <Kind extends RecordView>(record: Kind, of: string): Kind =>
+      this.#fields(record, { table: of, id: record.id });
+    const records = Object.entries(related).map(([name, byKey]) => {
+      const ofTable = Object.entries(byKey).map(([key, record]) => [key, shown(record, name)] as const);
+      return [name, Object.fromEntries(ofTable)] as const;
+    });
+    return {
+      table,
+      order: shown(order, table),
+      parts: parts.map((part) => ({ ...part, record: shown(part.record, part.table) })),
+      related: Object.fromEntries(records),
+    };
+  }
+
+  #approver<Kind extends Pick<Approver, 'id' | 'email'>>(approver: Kind): Kind {
+    if (!this.#of.users.has(String(approver.id))) return approver;
+    this.#instead(approver.email, NO_EMAIL);
+    return { ...approver, first_name: ERASED, last_name: ERASED, email: NO_EMAIL };
+  }
+
+  #user(data: unknown): unknown {
+    if (!isObject(data) || !this.#of.users.has(String(data.id))) return data;
+    const shown: { [name: string]: unknown } = { ...data };
+    for (const [name, instead] of Object.entries(USER_ERASED))
+      if (typeof shown[name] === 'string') shown[name] = this.#instead(shown[name], instead);
+    return shown;
+  }
+
+  /** An answer that is kept for a repeated request: records of any table, wherever they stand in it. */
+  #anything(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((each) => this.#anything(each));
+    if (!isObject(value)) return value;
+    const members = Object.entries(value).map(([name, member]) => [name, this.#anything(member)] as const);
+    let shown: Fields = Object.fromEntries(members) as Fields;
+    const { id, email } = shown;
+    if (typeof email === 'string' && typeof id === 'number') return this.#approver({ ...shown, id, email });
+    for (const table of typeof id === 'string' ? this.#of.records.keys() : [])
+      shown = this.#fields(shown, { table, id: String(id) });
+    return shown;
   }
 
   /** Each erased field of the record at this place, with what is in its place; the last one counts. */
@@ -193,163 +313,9 @@ class Redaction {
     return instead;
   }
 
-  #created = <Created extends { readonly id: string; readonly fields: Fields }>(
-    table: string,
-    created: Created,
-  ): Created => {
-    const fields = this.fields(table, created.id, created.fields, true);
-    return fields === created.fields ? created : { ...created, fields };
-  };
-
-  #ofTable({ type, data }: ReferenceTableEvent, table: string): unknown {
-    switch (type) {
-      case 'RecordCreated':
-        return this.#created(table, data);
-      case 'RecordChanged':
-        return this.#replaced(table, data);
-      case 'BatchUpserted':
-        return {
-          ...data,
-          created: data.created.map((each) => this.#created(table, each)),
-          changed: data.changed.map((each) => this.#replaced(table, each)),
-        };
-      case 'BatchUndone':
-        return {
-          ...data,
-          changed: data.changed.map((each) => ({ ...each, set: this.fields(table, each.id, each.set) })),
-        };
-      default:
-        return data;
-    }
-  }
-
-  #replaced<Replaced extends { readonly id: string; readonly set: Fields; readonly was?: readonly FieldValue[] }>(
-    table: string,
-    replaced: Replaced,
-  ): Replaced {
-    if (this.#of.records.get(table)?.has(replaced.id) !== true) return replaced;
-    const names = Object.keys(replaced.set);
-    const set = this.fields(table, replaced.id, replaced.set);
-    const { was } = replaced;
-    if (was === undefined) return { ...replaced, set };
-    const before = Object.fromEntries(names.map((name, index) => [name, was[index] ?? null]));
-    const shown = this.fields(table, replaced.id, before);
-    return { ...replaced, set, was: names.map((name) => shown[name] ?? null) };
-  }
-
-  #ofOrder(event: OrderEvent, orderId: string): unknown {
-    const { data } = event;
-    switch (event.type) {
-      case 'OrderCreated':
-      case 'OrderCreatedWithParts': {
-        const created = { ...data, fields: this.fields(event.data.table, orderId, event.data.fields, true) };
-        return 'parts' in event.data ? { ...created, parts: event.data.parts.map(this.#part) } : created;
-      }
-      case 'OrderChanged':
-        return { ...data, changes: this.#changes(this.#orderTable(orderId), orderId, event.data.changes) };
-      case 'OrderPartAdded':
-        return this.#part(event.data);
-      case 'OrderPartChanged':
-        return this.#changedPart(event.data);
-      case 'OrderPartsChanged': {
-        const { added, changed, removed } = event.data;
-        const parts = { added: added.map(this.#part), changed: changed.map(this.#changedPart) };
-        return { ...event.data, ...parts, removed: removed.map(this.#part) };
-      }
-      case 'OrderStatusChanged':
-        return { ...data, errorReason: this.#errorReason(orderId, event.data.errorReason) };
-      case 'OrderApproved': {
-        const { snapshot, approver, override } = event.data;
-        const given = override === undefined || override.reason === ERASED ? [] : [override.reason];
-        const [reason = ERASED] = this.reasons(orderId, given);
-        const why = override === undefined ? {} : { override: { ...override, reason } };
-        return { ...data, snapshot: this.#snapshot(snapshot), approver: this.#approver(approver), ...why };
-      }
-      case 'OrderRejected':
-      case 'OrderExportFailed':
-      case 'OrderExportDelivered':
-        return { ...data, reasons: this.reasons(orderId, event.data.reasons) };
-      default:
-        return data;
-    }
-  }
-
-  #part = <Part extends PartFields>(part: Part): Part => this.#created(part.table, part);
-
-  #changedPart = <Part extends PartChanges>(part: Part): Part => ({
-    ...part,
-    changes: this.#changes(part.table, part.id, part.changes),
-  });
-
-  #changes(table: string, id: string, changes: Changes): Changes {
-    const shown = { ...changes };
-    for (const [name, instead] of this.#erased(table, id)) {
-      const change = Object.hasOwn(shown, name) ? shown[name] : undefined;
-      if (change === undefined) continue;
-      const value = (each: FieldValue) => (each === null ? null : this.#instead(each, instead));
-      shown[name] = { from: value(change.from), to: value(change.to) };
-    }
-    return shown;
-  }
-
   /** The table of the erased order; '' if it is not erased. */
   #orderTable = (orderId: string): string =>
     [...this.#of.records].find(([, ofTable]) => ofTable.get(orderId)?.[0]?.stream === this.#place.stream)?.[0] ?? '';
-
-  #errorReason(orderId: string, given: readonly string[] | null): readonly string[] | null {
-    const shown = this.reasons(orderId, given ?? []);
-    return shown.length === 0 ? null : shown;
-  }
-
-  /**
-   * Reasons are the texts of the field `error_reason`, also where an event has them under another name. None are what is
-   * left of those that were erased.
-   */
-  reasons(orderId: string, reasons: readonly string[]): readonly string[] {
-    const given = reasons.length === 0 ? null : reasons;
-    const { error_reason } = this.fields(this.#orderTable(orderId), orderId, { error_reason: given });
-    return (error_reason ?? []) as readonly string[];
-  }
-
-  #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {
-    const records = Object.entries(related).map(([name, byKey]) => {
-      const shown = Object.entries(byKey).map(([key, record]) => [key, this.fields(name, record.id, record)] as const);
-      return [name, Object.fromEntries(shown)] as const;
-    });
-    return {
-      table,
-      order: this.fields(table, order.id, order),
-      parts: parts.map((part) => ({ ...part, record: this.fields(part.table, part.record.id, part.record) })),
-      related: Object.fromEntries(records),
-    };
-  }
-
-  #approver<Approver extends { readonly id: number; readonly email: string }>(approver: Approver): Approver {
-    if (!this.#of.users.has(String(approver.id))) return approver;
-    this.#instead(approver.email, NO_EMAIL);
-    return { ...approver, first_name: ERASED, last_name: ERASED, email: NO_EMAIL };
-  }
-
-  #ofUser({ type, data }: UserEvent): unknown {
-    if (type === 'UserRemoved' || !this.#of.users.has(String(data.id))) return data;
-    const shown: { [name: string]: unknown } = { ...data };
-    for (const [name, instead] of Object.entries(USER_ERASED))
-      if (typeof shown[name] === 'string') shown[name] = this.#instead(shown[name], instead);
-    return shown;
-  }
-
-  /** An answer that is kept for a repeated request: records of any table, wherever they stand in it. */
-  #anything(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((each) => this.#anything(each));
-    if (typeof value !== 'object' || value === null) return value;
-    const members = Object.entries(value).map(([name, member]) => [name, this.#anything(member)] as const);
-    let shown: Fields = Object.fromEntries(members) as Fields;
-    if (typeof shown.email === 'string' && typeof shown.id === 'number')
-      return this.#approver({ ...shown, id: shown.id, email: shown.email });
-    for (const table of typeof shown.id === 'string' ? this.#of.records.keys() : [])
-      shown = this.fields(table, String(shown.id), shown);
-    return shown;
-  }
 }
 
 const USER_ERASED = { email: NO_EMAIL, firstName: ERASED, lastName: ERASED, passwordHash: '' } as const;

@@ -1,106 +1,120 @@
-/**
- * Every event type that the service can read, with the upcasters that turn older versions of its data into the current one.
- * Events in the log are never changed: a new version of a type is added here with its upcaster.
- */
+/** Every event type that the service can read. Events in the log are never changed, and none is ever taken from this list. */
 
 /** An event as the domain makes it; the log adds who, when and where. */
 export type EventOf<Type extends string, Data> = { readonly type: Type; readonly data: Data };
 
-/** Turns data of one version into data of the next. */
-type Upcaster = (data: unknown) => unknown;
-
-/** Upcasters in order of version: `[fromVersion1To2, fromVersion2To3]`. Without any, version 1 is current. */
-export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
-  LogCreated: [],
-  SigningKeyAdded: [],
-  SigningKeyAdopted: [],
-  SigningKeysRevoked: [],
-  SigningKeysResealed: [],
-  ErasureRecorded: [],
-  ErasedBytesRemoved: [],
-  OperatorSignedIn: [],
-  TenantCreated: [],
-  AssetFieldAdded: [],
-  AssetTableAdded: [],
-  RateLimitChanged: [],
-  RateLimitRemoved: [],
-  CleanUpGuardChanged: [],
-  QuotasChanged: [],
-  DataErased: [],
-  TenantDeleted: [],
-  UserAdded: [],
-  UserChanged: [],
-  UserRemoved: [],
-  SessionEnded: [],
-  SignedIn: [],
-  SignInRefused: [],
-  RequestRefused: [],
-  OrderExported: [],
-  ApiClientCreated: [],
-  ApiClientSecretRegenerated: [],
-  ApiClientSecretStaged: [],
-  ApiClientSecretPromoted: [],
-  ApiClientSecretUnstaged: [],
-  ApiClientUsed: [],
-  ApiClientRemoved: [],
-  WebhookCreated: [],
-  WebhookChanged: [],
-  WebhookSecretRegenerated: [],
-  WebhookSecretStaged: [],
-  WebhookSecretPromoted: [],
-  WebhookSecretUnstaged: [],
-  WebhookSecretsResealed: [],
-  WebhookDisabled: [],
-  WebhookEnabled: [],
-  WebhookBackfillRequested: [],
-  WebhookRemoved: [],
-  RequestAccepted: [],
-  RequestAnswered: [],
-  RecordCreated: [],
-  RecordChanged: [],
-  BatchUpserted: [],
-  BatchUndone: [],
-  TableCleanedUp: [],
-  SyncStarted: [],
-  SyncFailed: [],
-  SyncClosed: [],
-  SyncCommitted: [],
-  OrderCreated: [],
-  OrderCreatedWithParts: [],
-  OrderChanged: [],
-  OrderPartAdded: [],
-  OrderPartChanged: [],
-  OrderPartsChanged: [],
-  PartIdTaken: [],
-  OrderStatusChanged: [],
-  OrderApproved: [],
-  OrderRejected: [],
-  OrderExportFailed: [],
-  OrderExportDelivered: [],
-  OrderExportHeld: [],
-  DeliveryRequested: [],
-  DeliveryAttemptStarted: [],
-  DeliveryAttemptFailed: [],
-  DeliverySucceeded: [],
-  DeliveryFailed: [],
+/** What is known of a type besides what its events did (effects.ts). */
+type EventType = {
+  /** The kind as which the activity tells of it. Without one, nobody asked for it, or another event tells of it. */
+  readonly activity?: string;
+  /**
+   * Turn data of one version into data of the next: `[fromVersion1To2, fromVersion2To3]`. Without any, version 1 is current.
+   */
+  readonly upcasters?: readonly ((data: unknown) => unknown)[];
 };
 
-export type EventTypes = typeof eventTypes;
+export const eventTypes = {
+  LogCreated: {},
+  SigningKeyAdded: {},
+  SigningKeyAdopted: {},
+  SigningKeysRevoked: {},
+  SigningKeysResealed: {},
+  ErasureRecorded: {},
+  ErasedBytesRemoved: {},
+  OperatorSignedIn: {},
+  TenantCreated: { activity: 'tenant.created' },
+  AssetFieldAdded: { activity: 'table.field_added' },
+  AssetTableAdded: { activity: 'table.added' },
+  RateLimitChanged: { activity: 'settings.rate_limit_changed' },
+  RateLimitRemoved: { activity: 'settings.rate_limit_removed' },
+  CleanUpGuardChanged: { activity: 'settings.clean_up_guard_changed' },
+  QuotasChanged: { activity: 'settings.quotas_changed' },
+  DataErased: { activity: 'data.erased' },
+  TenantDeleted: {},
+  UserAdded: { activity: 'user.added' },
+  UserChanged: { activity: 'user.changed' },
+  UserRemoved: { activity: 'user.removed' },
+  SessionEnded: { activity: 'session.ended' },
+  SignedIn: { activity: 'session.opened' },
+  SignInRefused: { activity: 'session.refused' },
+  RequestRefused: { activity: 'request.refused' },
+  OrderExported: { activity: 'order.exported' },
+  ApiClientCreated: { activity: 'client.created' },
+  ApiClientSecretRegenerated: { activity: 'client.secret_regenerated' },
+  ApiClientSecretStaged: { activity: 'client.secret_staged' },
+  ApiClientSecretPromoted: { activity: 'client.secret_promoted' },
+  ApiClientSecretUnstaged: { activity: 'client.secret_unstaged' },
+  ApiClientUsed: { activity: 'client.used' },
+  ApiClientRemoved: { activity: 'client.removed' },
+  WebhookCreated: { activity: 'webhook.created' },
+  WebhookChanged: { activity: 'webhook.changed' },
+  WebhookSecretRegenerated: { activity: 'webhook.secret_regenerated' },
+  WebhookSecretStaged: { activity: 'webhook.secret_staged' },
+  WebhookSecretPromoted: { activity: 'webhook.secret_promoted' },
+  WebhookSecretUnstaged: { activity: 'webhook.secret_unstaged' },
+  WebhookSecretsResealed: { activity: 'webhook.secrets_resealed' },
+  WebhookDisabled: { activity: 'webhook.disabled' },
+  WebhookEnabled: { activity: 'webhook.enabled' },
+  WebhookBackfillRequested: { activity: 'webhook.backfill_requested' },
+  WebhookRemoved: { activity: 'webhook.removed' },
+  RequestAccepted: {},
+  RequestAnswered: {},
+  RecordCreated: { activity: 'record.created' },
+  RecordChanged: { activity: 'record.changed' },
+  BatchUpserted: { activity: 'table.batch' },
+  BatchUndone: { activity: 'table.undo' },
+  TableCleanedUp: { activity: 'table.clean_up' },
+  SyncStarted: { activity: 'sync.started' },
+  SyncFailed: { activity: 'sync.failed' },
+  SyncClosed: {},
+  SyncCommitted: { activity: 'sync.committed' },
+  OrderCreated: { activity: 'order.created' },
+  OrderCreatedWithParts: { activity: 'order.created' },
+  OrderChanged: { activity: 'order.changed' },
+  OrderPartAdded: { activity: 'order.part_added' },
+  OrderPartChanged: { activity: 'order.part_changed' },
+  OrderPartsChanged: { activity: 'order.parts_changed' },
+  PartIdTaken: {},
+  OrderStatusChanged: { activity: 'order.status_changed' },
+  OrderApproved: { activity: 'order.approved' },
+  OrderRejected: { activity: 'order.rejected' },
+  OrderExportFailed: { activity: 'order.export_failed' },
+  OrderExportDelivered: { activity: 'order.export_delivered' },
+  OrderExportHeld: { activity: 'order.export_held' },
+  DeliveryRequested: { activity: 'delivery.requested' },
+  DeliveryAttemptStarted: {},
+  DeliveryAttemptFailed: {},
+  DeliverySucceeded: {},
+  DeliveryFailed: {},
+} as const satisfies { readonly [type: string]: EventType };
+
+export type EventTypes = { readonly [type: string]: EventType };
+
+const typeOf = (types: EventTypes, type: string): EventType | undefined =>
+  Object.hasOwn(types, type) ? types[type] : undefined;
+
+type ActivityOf<Type> = Type extends { readonly activity: infer Kind } ? Kind : never;
+export type ActivityKind = ActivityOf<(typeof eventTypes)[keyof typeof eventTypes]>;
+/** By type of event. */
+export const ACTIVITIES: ReadonlyMap<string, ActivityKind> = new Map(
+  Object.entries(eventTypes).flatMap(([name, type]) => ('activity' in type ? [[name, type.activity] as const] : [])),
+);
+export const ACTIVITY_KINDS: readonly ActivityKind[] = [...new Set(ACTIVITIES.values())];
 
 /** The version in which events of this type are written; undefined for an unknown type. */
-export const currentVersion = (types: EventTypes, type: string): number | undefined =>
-  Object.hasOwn(types, type) ? (types[type]?.length ?? 0) + 1 : undefined;
+export function currentVersion(types: EventTypes, type: string): number | undefined {
+  const known = typeOf(types, type);
+  return known && (known.upcasters?.length ?? 0) + 1;
+}
 
 /** Whether this type and version can be read. */
-export function isReadable(types: EventTypes, type: string, version: number): boolean {
-  const current = currentVersion(types, type);
-  return current !== undefined && Number.isInteger(version) && version >= 1 && version <= current;
-}
+export const isReadable = (types: EventTypes, type: string, version: number): boolean =>
+  Number.isInteger(version) && version >= 1 && version <= (currentVersion(types, type) ?? 0);
 
 /** The data in the shape of the current version. @throws UnreadableEventError */
 export function upcast(types: EventTypes, type: string, version: number, data: unknown): unknown {
   if (!isReadable(types, type, version)) throw new UnreadableEventError([{ type, schemaVersion: version }]);
-  return (types[type] ?? []).slice(version - 1).reduce<unknown>((older, next) => next(older), data);
+  return (typeOf(types, type)?.upcasters ?? []).slice(version - 1).reduce((older, next) => next(older), data);
 }
 
 export class UnreadableEventError extends Error {

@@ -217,8 +217,8 @@ export const MAX_OPENAPI_BYTES = 1_500_000;
 
 /** Bytes of cached descriptions of tables, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
-/** Bytes of compiled schemas of tables, of all tenants, by an estimate. */
-export const COMPILED_SCHEMAS_BYTES = 64 * 1024 * 1024;
+/** Tables whose compiled schemas are kept, of all tenants; those of a large table take 300 KB. */
+export const COMPILED_SCHEMAS = 200;
 
 /** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
 export const MAX_ORDER_DOCUMENT = 4 * 1024 * 1024;

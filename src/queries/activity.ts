@@ -1,7 +1,9 @@
 /** The activity of a tenant: rows of its space, the newest first. Positions decide what comes before what, never clocks. */
-import { ACTIVITY_KINDS, type Activity, type ActivityKind } from '../domain/activity.js';
-import { normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
-import { ERASED, type Erasures } from '../domain/erasure.js';
+
+import type { Activity } from '../domain/activity.js';
+import { ERASED, normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
+import type { Erasures } from '../domain/erasure.js';
+import { ACTIVITY_KINDS, type ActivityKind } from '../domain/eventTypes.js';
 import { MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
 import type { EventMetadata, EventStore, Position, Revision } from '../ports/eventStore.js';

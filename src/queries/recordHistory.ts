@@ -1,5 +1,5 @@
 /** The history of a record or of a part of an order: what it was and became, and the events that did it, from the activity. */
-import type { ActivityKind } from '../domain/activity.js';
+import type { ActivityKind } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';

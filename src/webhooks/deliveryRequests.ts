@@ -7,7 +7,8 @@ import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliv
 import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
 import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, parseStream } from '../domain/streams.js';
-import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
+import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
+import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
 import { deliveryMessage, type NamedDelivery } from './queue.js';

@@ -1,6 +1,6 @@
 /** The messages that relay, deliveries and ranges exchange through the broker. */
 import { z } from 'zod';
-import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import type { Message } from '../ports/messageBroker.js';
 
 export const DELIVERY_QUEUE = 'webhook-deliveries';

@@ -10,7 +10,7 @@ import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { DOCUMENT_CACHE_BYTES } from '../domain/limits.js';
 import type { OrderApproved } from '../domain/order/events.js';
-import { exportText, orderText } from '../domain/order/exportDocument.js';
+import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
 import {
   type BatchUndone,
   type BatchUpserted,
@@ -18,8 +18,7 @@ import {
   unpackIds,
 } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
-import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
-import { exampleBody, tableBody } from '../domain/webhook/catalogue/example.js';
+import { exampleBody, payloadVersion, tableBody } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
@@ -95,12 +94,12 @@ export class Payloads {
       // The order as approved, not as it is now.
       const { data } = await this.#source<OrderApproved>(stream, subject, ['OrderApproved']);
       const { snapshot, ...approval } = data;
-      return beginningOf(exportText(snapshot, approval, assetTypes));
+      return beginningOf(exportDocument(snapshot, approval, assetTypes));
     }
     const order = await this.#commands.orders.loadAt(name, orderId, revision);
     if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
     const snapshot = await exportSnapshot(this.#commands, name, orderId, order.state);
-    return beginningOf(orderText(snapshot, order.approval, assetTypes));
+    return beginningOf(orderDocument(snapshot, order.approval, assetTypes));
   }
 
   /** The event that the delivery is about. @throws Error if it has none of these types */
@@ -116,7 +115,7 @@ export class Payloads {
   }
 }
 
-const beginningOf = (order: Iterable<string>): Buffer => Buffer.from(`{"validated_order":${[...order].join('')}`);
+const beginningOf = (order: object): Buffer => Buffer.from(`{"validated_order":${JSON.stringify(order)}`);
 
 const missing = (stream: string, { kind, sourceEventId, sourceRevision }: DeliverySubject): Error =>
   new Error(`${stream} has no event ${sourceEventId} of ${kind} at revision ${sourceRevision}.`);
@@ -153,7 +152,7 @@ export function signedRequest(
       secrets: stagedSecret === undefined ? [primary] : [primary, secretBox.open(stagedSecret)],
     }),
     'webhook-event': subject.kind,
-    'webhook-event-version': PAYLOAD_VERSIONS[subject.kind],
+    'webhook-event-version': payloadVersion(subject.kind),
     'webhook-sequence': String(subject.sourceRevision),
     ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
   };

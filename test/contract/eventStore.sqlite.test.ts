@@ -90,7 +90,9 @@ describe('event store on an SQLite file', () => {
 
   it('is read in the present version of each event, also what earlier releases wrote', async () => {
     await store.append('order-1', [event({ n: 1 }, 'Old'), event({ n: 2, kind: 'new' }, 'Old', 2)], 'no-stream');
-    const upcast = await withCurrentEvents(store, { Old: [(data) => ({ ...Object(data), kind: 'old' })] });
+    const upcast = await withCurrentEvents(store, {
+      Old: { upcasters: [(data) => ({ ...Object(data), kind: 'old' })] },
+    });
     const present = [
       { n: 1, kind: 'old' },
       { n: 2, kind: 'new' },
@@ -102,6 +104,6 @@ describe('event store on an SQLite file', () => {
       expect(dataOf(slice.events)).toEqual(present);
       break;
     }
-    await expect(withCurrentEvents(store, { Old: [] })).rejects.toThrow(/Old version 2/);
+    await expect(withCurrentEvents(store, { Old: {} })).rejects.toThrow(/Old version 2/);
   });
 });

@@ -1,4 +1,4 @@
-import type { CatalogueEntry } from '#app/domain/webhook/catalogue/catalogue.js';
+import type { CatalogueEntry } from '#app/domain/webhook/catalogue.js';
 
 type Json = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { v5 } from 'uuid';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
-import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/catalogue.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { approved, batch, changed, cleanedUp, created, exportFailed, Logged, OTHER, saved, TENANT } from './logged.js';
 

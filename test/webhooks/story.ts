@@ -11,7 +11,8 @@ import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';
 import { failExport } from '#app/domain/order/approval.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
-import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
+import type { WebhookEventKind } from '#app/domain/webhook/catalogue.js';
+import type { DeliverySubject } from '#app/domain/webhook/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { Inside } from '../projections/harness.js';
 

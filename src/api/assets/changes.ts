@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
-import { ACTIVITY_KINDS } from '../../domain/activity.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { ACTIVITY_KINDS } from '../../domain/eventTypes.js';
 import { MAX_CHANGES } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';

@@ -5,7 +5,7 @@
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import {
   DECIMAL_TEXT,
-  type FieldType,
+  fieldRules,
   isHeldByDouble,
   type LongNumber,
   normalizeDateTime,
@@ -199,15 +199,12 @@ export function filterParameters(tables: readonly AssetType[]): readonly json.Pa
     filterParameter(`[${name}]`, text),
     // A text may equal the empty one.
     ...(list === true ? [] : [filterParameter(`[${name}][eq]`, { type: 'string' })]),
-    ...(ORDERED.includes(type)
+    ...(fieldRules(type).isRanged
       ? [filterParameter(`[${name}][gte]`, text), filterParameter(`[${name}][lte]`, text)]
       : []),
   ]);
   return [...times, ...named];
 }
-
-/** Types whose ranges are asked for. */
-const ORDERED: readonly FieldType[] = ['Integer', 'Decimal', 'Date', 'DateTime'];
 
 const filterParameter = (name: string, schema: json.JsonSchema): json.Parameter => ({
   name: `filter${name}`,

@@ -1,9 +1,8 @@
 /** The list of assets (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
+import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { grants, scopeFor } from '../../domain/identity/scopes.js';
-import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import type { Api, ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -40,10 +39,8 @@ const fieldView = json.view<DescribedField>({
   custom: [{ type: 'boolean', description: 'Added by the organisation.' }, ({ custom }) => custom === true],
 });
 
-function maxLengthOf(field: AssetField): number | null {
-  if (field.maxLength !== undefined) return field.maxLength;
-  if (field.type === 'String') return MAX_STRING_LENGTH;
-  return field.type === 'LongText' ? MAX_LONG_TEXT_LENGTH : null;
+function maxLengthOf({ type, maxLength = fieldRules(type).maxLength }: AssetField): number | null {
+  return maxLength ?? null;
 }
 
 const systemField = { required: false, isNullable: false, filterable: false, sortable: false, readOnly: true } as const;

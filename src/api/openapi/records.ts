@@ -1,29 +1,17 @@
 /** Records in a document: JSON Schema of bodies, derived from the zod schemas that check them; and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import {
-  DECIMAL_TEXT,
   EXAMPLE_TIME,
-  EXAMPLE_VALUES,
   type Fields,
-  type FieldType,
   type FieldValue,
+  fieldRules,
   ownValue,
 } from '../../domain/assetTypes/fieldTypes.js';
-import { recordOutputSchema, SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
+import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { DECIMAL_MAX_DIGITS } from '../../domain/assetTypes/valueSchemas.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
-
-/** Rules of zod refinements, which zod does not export. */
-const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
-  Integer: SAFE_INTEGER,
-  Decimal: {
-    description: `A number, or a text that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
-    pattern: DECIMAL_TEXT.source,
-  },
-};
 
 /** Body of create, update, or one item of a batch. */
 export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSchema {
@@ -96,7 +84,7 @@ export function withPartsOutputSchema(assetType: AssetType): JsonSchema {
 /** Adds the type's rules. A nullable property stays so; zod expresses it by `anyOf` or a list of types. */
 function refined(field: AssetField, property: JsonSchema): JsonSchema {
   const more: JsonSchema = {
-    ...REFINED[field.type],
+    ...fieldRules(field.type).input,
     ...(field.required && field.type === 'String' && field.format === undefined ? { minLength: 1 } : {}),
   };
   const { anyOf, type } = property;
@@ -135,9 +123,10 @@ const BY_NAME: Fields = {
 function exampleValue(field: AssetField): FieldValue {
   if (field.list === true) return ['Item 4711 is out of stock.'];
   if (field.format === 'uuid') return EXAMPLE_ID;
-  const value = (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? EXAMPLE_VALUES[field.type];
+  const value =
+    (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? fieldRules(field.type).example;
   if (field.oneOf !== undefined) return field.oneOf[0] ?? null;
-  if (typeof EXAMPLE_VALUES[field.type] !== typeof value) return EXAMPLE_VALUES[field.type];
+  if (typeof fieldRules(field.type).example !== typeof value) return fieldRules(field.type).example;
   return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
 }
 

@@ -13,7 +13,7 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
-import { approverOf, shownOrderText } from '../../domain/order/exportDocument.js';
+import { approverOf, shownOrder } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
@@ -87,8 +87,8 @@ function documentAnswer(
   const approver = user === undefined ? null : approverOf(user);
   const problems = problemsOf(snapshot, tenant.assetTypes);
   const actions = actionsOn(order.status);
-  const text = shownOrderText(snapshot, tenant.assetTypes, { approver, problems, warnings: said, actions });
-  return `{"data":${[...text].join('')}}`;
+  const shown = shownOrder(snapshot, tenant.assetTypes);
+  return JSON.stringify({ data: { ...shown, approver, problems, warnings: said, actions } });
 }
 
 /**

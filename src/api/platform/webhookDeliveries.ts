@@ -15,8 +15,8 @@ import {
 } from '../../commands/webhooks/replays.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
-import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
 import { LIST_ANSWERS } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';

@@ -16,8 +16,8 @@ import {
   webhookBody,
 } from '../../commands/webhooks/settings.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
-import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
-import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import { eventCatalogue, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
+import type { DisabledCause } from '../../domain/webhook/events.js';
 import type { WebhookHealth } from '../../queries/deliveries.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';

@@ -1,7 +1,7 @@
 /** Customizing Reference Data (spec §1): a tenant adds fields and tables; Master Data stays as it is. */
 import { z } from 'zod';
 import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
-import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
+import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
@@ -44,14 +44,10 @@ export const fieldBody = z
       .max(MAX_LONG_TEXT_LENGTH, TOO_LONG)
       .optional(),
   })
-  .refine(
-    ({ type, max_length: max }) =>
-      max === undefined || max <= (type === 'LongText' ? MAX_LONG_TEXT_LENGTH : MAX_STRING_LENGTH),
-    {
-      path: ['max_length'],
-      message: TOO_LONG,
-    },
-  )
+  .refine(({ type, max_length: max = 0 }) => max <= (fieldRules(type).maxLength ?? MAX_STRING_LENGTH), {
+    path: ['max_length'],
+    message: TOO_LONG,
+  })
   .refine(({ type, sortable }) => !(type === 'LongText' && sortable), {
     path: ['sortable'],
     message: 'must be false for LongText: nobody sorts by a text of this length.',

@@ -7,7 +7,7 @@ import {
   rejectOrder as decideRejection,
 } from '../../domain/order/approval.js';
 import type { OrderEvent, Repeat } from '../../domain/order/events.js';
-import { approverOf, OrderDocumentTooLargeError, orderText } from '../../domain/order/exportDocument.js';
+import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { errorsOf, missingOf, type Problem, problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
@@ -69,7 +69,7 @@ export async function approveOrder(
 /** @throws ConflictError when the order is too large to be exported */
 function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): void {
   try {
-    Array.from(orderText(snapshot, undefined, assetTypes));
+    orderDocument(snapshot, undefined, assetTypes);
   } catch (error) {
     throw error instanceof OrderDocumentTooLargeError ? new ConflictError(error.message) : error;
   }

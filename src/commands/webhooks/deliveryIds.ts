@@ -1,7 +1,7 @@
 /** Ids of deliveries and messages are derived from their events, so that a repetition finds the id taken. */
 import { v5 } from 'uuid';
 import type { OrderApproved } from '../../domain/order/events.js';
-import type { WebhookEventKind } from '../../domain/webhook/events.js';
+import type { WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /** Id of the delivery that an event itself causes. */

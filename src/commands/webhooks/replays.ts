@@ -6,7 +6,8 @@
 import { validate } from 'uuid';
 import { z } from 'zod';
 import { zonedDateTime } from '../../domain/assetTypes/valueSchemas.js';
-import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
+import type { DeliverySubject } from '../../domain/webhook/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { DeliveryLogEntry, DeliveryQuery } from '../../queries/deliveries.js';
 import type { Queries } from '../../queries/queries.js';

@@ -41,18 +41,17 @@ export const sizeFields: readonly AssetField[] = ['length', 'width', 'height'].m
   decimal(name, { label: `${labelOf(name)} (cm)` }),
 );
 
-/** The record of `table` that this table's field refers to, by its id or another key. */
-export const belongsTo = (name: string, table: string, field = `${name}_id`, key = 'id'): Relationship => ({
-  name,
-  kind: 'belongs_to',
-  table,
-  field,
-  key,
-});
+/** Tables whose records are referred to by their external id; others by the id. */
+const BY_EXTERNAL_ID: readonly string[] = ['dyn_party', 'dyn_location'];
 
-/** The party or location that `<name>_id` refers to by its external id. */
-export const belongsToExternal = (name: string, table: string): Relationship =>
-  belongsTo(name, table, `${name}_id`, 'external_id');
+/** The record that a field refers to, by the name of the relationship: its table, and the field if that is not `<name>_id`. */
+export const belongsTo = (tables: {
+  readonly [name: string]: string | readonly [table: string, field: string];
+}): readonly Relationship[] =>
+  Object.entries(tables).map(([name, to]) => {
+    const [table, field] = typeof to === 'string' ? [to, `${name}_id`] : to;
+    return { name, kind: 'belongs_to', table, field, key: BY_EXTERNAL_ID.includes(table) ? 'external_id' : 'id' };
+  });
 
 /** The records of `table` whose field refers to this one. */
 export const hasMany = (name: string, table: string, field: string): Relationship => ({
@@ -102,6 +101,9 @@ export const orderStateFields: readonly AssetField[] = [
   dateTime('approved_at', { readOnly: true }),
   integer('approved_by', { readOnly: true }),
 ];
+
+/** The parties that both kinds of orders name. */
+export const orderParties = belongsTo({ buyer_customer_party: 'dyn_party', accounting_customer_party: 'dyn_party' });
 
 export const orderHeadFields: readonly AssetField[] = [
   string('sales_order_id', { label: 'Sales order id' }),

@@ -1,9 +1,9 @@
 /** JSON Schema (2020-12) of records in answers and webhook payloads. */
 import { FAILED } from '../order/status.js';
 import type { AssetField, AssetType } from './assetType.js';
-import type { FieldType } from './fieldTypes.js';
+import { fieldRules, type JsonSchema } from './fieldTypes.js';
 
-export type JsonSchema = { readonly [keyword: string]: unknown };
+export type { JsonSchema };
 export type Properties = { readonly [name: string]: JsonSchema };
 
 /** An object with all properties required. */
@@ -12,22 +12,6 @@ export const closedObject = (properties: Properties): JsonSchema => ({
   properties,
   required: Object.keys(properties),
 });
-
-export const SAFE_INTEGER: JsonSchema = {
-  type: 'integer',
-  minimum: Number.MIN_SAFE_INTEGER,
-  maximum: Number.MAX_SAFE_INTEGER,
-};
-
-const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {
-  String: { type: 'string' },
-  LongText: { type: 'string' },
-  Integer: SAFE_INTEGER,
-  Decimal: { type: 'number' },
-  Date: { type: 'string', format: 'date' },
-  DateTime: { type: 'string', format: 'date-time' },
-  Boolean: { type: 'boolean' },
-};
 
 const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
 
@@ -60,12 +44,12 @@ function outputField(assetType: AssetType, field: AssetField): JsonSchema {
 }
 
 function outputValue(field: AssetField): JsonSchema {
-  if (field.list === true) return { type: 'array', items: OUTPUT[field.type] };
+  if (field.list === true) return { type: 'array', items: fieldRules(field.type).output };
   if (field.format === 'uuid') return { type: 'string', format: 'uuid' };
   if (field.oneOf !== undefined) {
     // `failed` is shown but never accepted: only the service sets it (spec §3).
     const shown = field.name === 'processing_status' ? [...field.oneOf, FAILED] : field.oneOf;
     return { type: 'string', enum: shown };
   }
-  return OUTPUT[field.type];
+  return fieldRules(field.type).output;
 }

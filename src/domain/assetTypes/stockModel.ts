@@ -1,151 +1,120 @@
 /** The stock model's standard asset types (spec §1, §2.3). */
 import type { AssetType } from './assetType.js';
-import {
-  belongsTo,
-  belongsToExternal,
-  boolean,
-  codeTable,
-  date,
-  decimal,
-  dynParty,
-  hasMany,
-  integer,
-  longText,
-  orderHeadFields,
-  orderStateFields,
-  orderTable,
-  plainString,
-  reference,
-  referenceTable,
-  sizeFields,
-  string,
-} from './define.js';
+import * as define from './define.js';
 
-const dynStockOrder = orderTable({
+const dynStockOrder = define.orderTable({
   name: 'dyn_stock_order',
   label: 'Stock orders',
   description: 'All order information.',
   fields: [
-    ...orderHeadFields,
-    string('buyer_customer_party_id', { label: "Buyer (party's external id)" }),
-    string('accounting_customer_party_id', { label: "Invoiced party (party's external id)" }),
-    plainString('currency_code', { maxLength: 3, label: 'Currency (ISO 4217)' }),
-    ...orderStateFields,
+    ...define.orderHeadFields,
+    define.string('buyer_customer_party_id', { label: "Buyer (party's external id)" }),
+    define.string('accounting_customer_party_id', { label: "Invoiced party (party's external id)" }),
+    define.plainString('currency_code', { maxLength: 3, label: 'Currency (ISO 4217)' }),
+    ...define.orderStateFields,
   ],
-  relationships: [
-    belongsToExternal('buyer_customer_party', 'dyn_party'),
-    belongsToExternal('accounting_customer_party', 'dyn_party'),
-    hasMany('lines', 'dyn_order_line', 'order_id'),
-  ],
+  relationships: [...define.orderParties, define.hasMany('lines', 'dyn_order_line', 'order_id')],
 });
 
-const dynOrderLine = orderTable({
+const dynOrderLine = define.orderTable({
   name: 'dyn_order_line',
   label: 'Order lines',
   description: 'All order line information.',
   parent: { field: 'order_id', table: 'dyn_stock_order' },
   fields: [
-    reference('order_id', { required: true }),
-    integer('line_number', { sortable: true }),
-    reference('item_id'),
-    reference('unit_code_id'),
-    decimal('quantity', { required: true }),
-    decimal('unit_price'),
-    longText('description'),
-    date('delivery_date'),
+    define.reference('order_id', { required: true }),
+    define.integer('line_number', { sortable: true }),
+    define.reference('item_id'),
+    define.reference('unit_code_id'),
+    define.decimal('quantity', { required: true }),
+    define.decimal('unit_price'),
+    define.longText('description'),
+    define.date('delivery_date'),
   ],
-  relationships: [
-    belongsTo('order', 'dyn_stock_order'),
-    belongsTo('item', 'dyn_item'),
-    belongsTo('unit_code', 'dyn_unit_code'),
-  ],
+  relationships: define.belongsTo({ order: 'dyn_stock_order', item: 'dyn_item', unit_code: 'dyn_unit_code' }),
 });
 
-const dynItem = referenceTable({
+const dynItem = define.referenceTable({
   name: 'dyn_item',
   label: 'Items',
   description: 'Product information.',
   fields: [
-    string('name', { required: true }),
-    longText('description'),
-    string('brand_name'),
-    string('sku', { label: 'SKU' }),
-    string('ean', { maxLength: 14, label: 'EAN / GTIN' }),
-    reference('base_unit_code_id', { filterable: false, sortable: false }),
-    plainString('category_id'),
-    plainString('category_name'),
-    plainString('product_id'),
-    decimal('net_weight', { label: 'Net weight (kg)' }),
-    boolean('active'),
+    define.string('name', { required: true }),
+    define.longText('description'),
+    define.string('brand_name'),
+    define.string('sku', { label: 'SKU' }),
+    define.string('ean', { maxLength: 14, label: 'EAN / GTIN' }),
+    define.reference('base_unit_code_id', { filterable: false, sortable: false }),
+    define.plainString('category_id'),
+    define.plainString('category_name'),
+    define.plainString('product_id'),
+    define.decimal('net_weight', { label: 'Net weight (kg)' }),
+    define.boolean('active'),
   ],
-  relationships: [belongsTo('base_unit_code', 'dyn_unit_code')],
+  relationships: define.belongsTo({ base_unit_code: 'dyn_unit_code' }),
 });
 
-const dynUnitCode = codeTable({
+const dynUnitCode = define.codeTable({
   name: 'dyn_unit_code',
   label: 'Unit codes',
   description: 'Units in which a product can be ordered, such as piece or box (UN/CEFACT Recommendation 20).',
   fields: [],
 });
 
-const dynItemUnitsOfMeasure = referenceTable({
+const dynItemUnitsOfMeasure = define.referenceTable({
   name: 'dyn_item_units_of_measure',
   label: 'Item units of measure',
   description: 'Palletization: how many base units a packaging unit of an item holds, and its size.',
   fields: [
-    reference('item_id', { required: true }),
-    reference('unit_code_id', { required: true }),
-    decimal('quantity_per_unit', { required: true, label: 'Base units in one of this unit' }),
-    integer('units_per_layer'),
-    integer('layers_per_pallet'),
-    integer('units_per_pallet'),
-    decimal('gross_weight', { label: 'Gross weight (kg)' }),
-    ...sizeFields,
-    string('ean', { maxLength: 14, label: 'EAN / GTIN' }),
+    define.reference('item_id', { required: true }),
+    define.reference('unit_code_id', { required: true }),
+    define.decimal('quantity_per_unit', { required: true, label: 'Base units in one of this unit' }),
+    define.integer('units_per_layer'),
+    define.integer('layers_per_pallet'),
+    define.integer('units_per_pallet'),
+    define.decimal('gross_weight', { label: 'Gross weight (kg)' }),
+    ...define.sizeFields,
+    define.string('ean', { maxLength: 14, label: 'EAN / GTIN' }),
   ],
-  relationships: [belongsTo('item', 'dyn_item'), belongsTo('unit_code', 'dyn_unit_code')],
+  relationships: define.belongsTo({ item: 'dyn_item', unit_code: 'dyn_unit_code' }),
 });
 
-const dynPartyItems = referenceTable({
+const dynPartyItems = define.referenceTable({
   name: 'dyn_party_items',
   label: 'Party items',
   description: 'Which products a customer may order.',
   fields: [
-    string('party_id', { required: true, label: 'Party (its external id)' }),
-    reference('item_id', { required: true }),
-    string('customer_item_code', { label: "Customer's own item code" }),
-    boolean('active'),
-    date('valid_from', { filterable: false, sortable: false }),
-    date('valid_until', { filterable: false, sortable: false }),
+    define.string('party_id', { required: true, label: 'Party (its external id)' }),
+    define.reference('item_id', { required: true }),
+    define.string('customer_item_code', { label: "Customer's own item code" }),
+    define.boolean('active'),
+    define.date('valid_from', { filterable: false, sortable: false }),
+    define.date('valid_until', { filterable: false, sortable: false }),
   ],
-  relationships: [belongsToExternal('party', 'dyn_party'), belongsTo('item', 'dyn_item')],
+  relationships: define.belongsTo({ party: 'dyn_party', item: 'dyn_item' }),
 });
 
-const dynOrderHistory = referenceTable({
+const dynOrderHistory = define.referenceTable({
   name: 'dyn_order_history',
   label: 'Order history',
   description: 'Earlier orders of each customer, used by the platform to improve the accuracy of new orders.',
   fields: [
-    string('party_id', { required: true, label: 'Party (its external id)' }),
-    reference('item_id'),
-    string('item_external_id'),
-    reference('unit_code_id', { filterable: false, sortable: false }),
-    decimal('quantity'),
-    date('order_date'),
-    plainString('order_number'),
+    define.string('party_id', { required: true, label: 'Party (its external id)' }),
+    define.reference('item_id'),
+    define.string('item_external_id'),
+    define.reference('unit_code_id', { filterable: false, sortable: false }),
+    define.decimal('quantity'),
+    define.date('order_date'),
+    define.plainString('order_number'),
   ],
-  relationships: [
-    belongsToExternal('party', 'dyn_party'),
-    belongsTo('item', 'dyn_item'),
-    belongsTo('unit_code', 'dyn_unit_code'),
-  ],
+  relationships: define.belongsTo({ party: 'dyn_party', item: 'dyn_item', unit_code: 'dyn_unit_code' }),
 });
 
 export const stockModel: readonly AssetType[] = [
   dynStockOrder,
   dynOrderLine,
   dynItem,
-  dynParty,
+  define.dynParty,
   dynUnitCode,
   dynItemUnitsOfMeasure,
   dynPartyItems,

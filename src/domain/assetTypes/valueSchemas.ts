@@ -3,12 +3,14 @@
  * should not load zod, which takes 5 MB in each.
  */
 import { z } from 'zod';
-import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
+import { MAX_DIGITS } from '../limits.js';
 import {
   DATE_TIME,
+  DECIMAL_MAX_DIGITS,
   DECIMAL_TEXT,
   type FieldType,
   type FieldValue,
+  fieldRules,
   isHeldByDouble,
   isStorableText,
   longNumberText,
@@ -18,8 +20,6 @@ import {
   UNSTORABLE_TEXT,
 } from './fieldTypes.js';
 
-/** A double keeps every decimal number of this many digits. */
-export const DECIMAL_MAX_DIGITS = 15;
 /** Characters of the longest number that a body may contain. */
 const LONGEST_DECIMAL = 3 * MAX_DIGITS + '-.e-'.length;
 
@@ -70,8 +70,6 @@ const integer = z
   .refine(Number.isSafeInteger, NO_SAFE_INTEGER)
   .transform((value) => (value === 0 ? 0 : value));
 
-const date = z.iso.date('must be a date in the form YYYY-MM-DD.');
-
 const NO_DATE_TIME =
   'must be an ISO 8601 date and time that exists, such as 2026-11-21T03:11:47Z or 2026-11-21T04:11:47.123456+01:00.';
 
@@ -104,24 +102,20 @@ const NO_ZONE = 'must be a time with its zone, such as 2026-11-21T03:11:47Z.';
 /** The same, but its zone is required. */
 export const zonedDateTime = dateTimeText(NO_ZONE, 'With its zone.').refine(namesZone, NO_ZONE).transform(inUtc);
 
-const boolean = z.boolean('must be true or false.');
+const SCHEMAS: {
+  readonly [type in FieldType]: z.ZodType<FieldValue> | ((maxLength: number) => z.ZodType<FieldValue>);
+} = {
+  String: text,
+  LongText: text,
+  Integer: integer,
+  Decimal: decimal,
+  Date: z.iso.date('must be a date in the form YYYY-MM-DD.'),
+  DateTime: dateTime,
+  Boolean: z.boolean('must be true or false.'),
+};
 
 /** The zod schema of a value of a field type, without null. */
-export function valueSchema(type: FieldType, maxLength?: number): z.ZodType<FieldValue> {
-  switch (type) {
-    case 'String':
-      return text(maxLength ?? MAX_STRING_LENGTH);
-    case 'LongText':
-      return text(maxLength ?? MAX_LONG_TEXT_LENGTH);
-    case 'Integer':
-      return integer;
-    case 'Decimal':
-      return decimal;
-    case 'Date':
-      return date;
-    case 'DateTime':
-      return dateTime;
-    case 'Boolean':
-      return boolean;
-  }
+export function valueSchema(type: FieldType, maxLength = fieldRules(type).maxLength ?? 0): z.ZodType<FieldValue> {
+  const schema = SCHEMAS[type];
+  return typeof schema === 'function' ? schema(maxLength) : schema;
 }

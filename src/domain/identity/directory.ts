@@ -1,7 +1,8 @@
 /** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
 import { changedQuotas, isQuota, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
-import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
+import type { WebhookEventKind } from '../webhook/catalogue.js';
+import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
 import {
   type ApiClient,

@@ -1,16 +1,10 @@
 /** The `validated_order` document of an export (spec §2.3), made from the approved snapshot. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { Fields } from '../assetTypes/fieldTypes.js';
 import type { User } from '../identity/events.js';
+import { charactersOf } from '../jsonSize.js';
 import { MAX_ORDER_DOCUMENT } from '../limits.js';
-import {
-  type ChildrenOf,
-  childrenIn,
-  type ExportSnapshot,
-  nameIn,
-  relatedRecord,
-  type SnapshotPart,
-} from './snapshot.js';
+import { childrenIn, type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from './snapshot.js';
 
 /** Who approved an order. */
 export type Approver = {
@@ -29,7 +23,7 @@ export const approverOf = ({ id, firstName, lastName, locale, email }: User): Ap
   email,
 });
 
-/** A record that thousands of lines refer to is in the document thousands of times. */
+/** A record that many lines refer to is in the document many times. */
 export class OrderDocumentTooLargeError extends Error {
   override readonly name = 'OrderDocumentTooLargeError';
   constructor() {
@@ -39,113 +33,124 @@ export class OrderDocumentTooLargeError extends Error {
   }
 }
 
-/** Turns `2026-11-21T03:11:47.123456Z` into `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
-const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
-
 export type Approval = { readonly approvedAt: string; readonly approver: Approver };
+type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/** The order as its approval sent it: JSON text in pieces, see `orderText`. */
-export function exportText(
-  snapshot: ExportSnapshot,
-  approval: Approval,
-  assetTypes: ReadonlyMap<string, AssetType>,
-): Iterable<string> {
+/** The order as its approval sent it, of any length: the approval has looked at it, by the limit of its release. */
+export function exportDocument(snapshot: ExportSnapshot, approval: Approval, assetTypes: AssetTypes): object {
   const values = { processing_status: 'submitted', error_reason: null };
-  // Its approval has looked at its length, by the limit of its release.
-  return orderText(snapshot, approval, assetTypes, values, Number.POSITIVE_INFINITY);
+  return orderDocument(snapshot, approval, assetTypes, values, Number.POSITIVE_INFINITY);
 }
 
 /**
- * The order with its parts and the records that they name, as webhooks send it, with the status that it has in the snapshot:
- * JSON text in pieces of about one record. `left_out` says which related records do not exist.
+ * The order with its parts and the records that they name, as webhooks send it, with the status that it has in the snapshot.
+ * `left_out` says which related records do not exist.
  * @param approval the latest; undefined before the first
  * @param values of the order, in place of its own
  * @param most characters
  * @throws OrderDocumentTooLargeError
  */
-export function orderText(
+export function orderDocument(
   snapshot: ExportSnapshot,
   approval: Approval | undefined,
-  assetTypes: ReadonlyMap<string, AssetType>,
+  assetTypes: AssetTypes,
   values: Fields = {},
   most = MAX_ORDER_DOCUMENT,
-): Iterable<string> {
-  const leftOut: { field: string; reason: string }[] = [];
-  const approved = {
-    approved_at: approval === undefined ? null : toSpacedDateTime(approval.approvedAt),
-    approved_by: approval?.approver.id ?? null,
-  };
-  return documentText(snapshot, assetTypes, {
-    values: { ...approved, ...values },
-    most,
-    leaveOut: (field, reason) => leftOut.push({ field, reason }),
-    more: () => ({ ...(leftOut.length === 0 ? {} : { left_out: leftOut }), approver: approval?.approver ?? null }),
-  });
+): object {
+  const leftOut: LeftOut[] = [];
+  // The form of approved_at (spec §2.3): YYYY-MM-DD HH:MM:SS.
+  const approvedAt = approval?.approvedAt.slice(0, 19).replace('T', ' ') ?? null;
+  const approved = { approved_at: approvedAt, approved_by: approval?.approver.id ?? null };
+  const order = withRelations(snapshot, assetTypes, { ...approved, ...values }, most, leftOut);
+  return { ...order, ...(leftOut.length > 0 && { left_out: leftOut }), approver: approval?.approver ?? null };
 }
 
-/**
- * The same as the API shows it: with the order's own values, and null for related records that do not exist.
- * @param more members at its end
- * @throws OrderDocumentTooLargeError
- */
-export const shownOrderText = (
-  snapshot: ExportSnapshot,
-  assetTypes: ReadonlyMap<string, AssetType>,
-  more: object,
-): Iterable<string> =>
-  documentText(snapshot, assetTypes, { values: {}, most: MAX_ORDER_DOCUMENT, leaveOut: undefined, more: () => more });
+/** The same as the API shows it: with the order's own values, and null for related records that do not exist. */
+export const shownOrder = (snapshot: ExportSnapshot, assetTypes: AssetTypes): object =>
+  withRelations(snapshot, assetTypes, {}, MAX_ORDER_DOCUMENT);
 
-type DocumentOptions = Pick<Source, 'leaveOut'> & {
-  readonly values: Fields;
-  readonly most: number;
-  /** Called when the rest of the document is made. */
-  readonly more: () => object;
-};
+type LeftOut = { readonly field: string; readonly reason: string };
 
-function* documentText(
+/** `characters`: roughly, of its JSON, with the records that it refers to in turn. */
+type Reference = { readonly shown: object; readonly characters: number };
+
+/** @param leftOut collects related records that do not exist; undefined: they are null */
+function withRelations(
   snapshot: ExportSnapshot,
-  assetTypes: ReadonlyMap<string, AssetType>,
-  { values, most, leaveOut, more }: DocumentOptions,
-): Generator<string> {
-  let length = 0;
-  const source: Source = {
-    snapshot,
-    assetTypes,
-    leaveOut,
-    children: childrenIn(snapshot.parts),
-    references: new Map(),
-    count: (added) => {
-      length += added;
-      if (length > most) throw new OrderDocumentTooLargeError();
-    },
+  assetTypes: AssetTypes,
+  values: Fields,
+  most: number,
+  leftOut?: LeftOut[],
+): object {
+  const children = childrenIn(snapshot.parts);
+  const references = new Map<RecordView, Reference>();
+  let characters = 0;
+  const count = (added: number): void => {
+    characters += added;
+    if (characters > most) throw new OrderDocumentTooLargeError();
   };
-  yield* recordText({ table: snapshot.table, record: { ...snapshot.order, ...values } }, source, '');
-  yield `${membersAfterOthers(more())}}`;
+  const relationsOf = (table: string): readonly Relationship[] => assetTypes.get(table)?.relationships ?? [];
+  const isReference = ({ kind, table }: Relationship): boolean =>
+    kind === 'belongs_to' && assetTypes.get(table)?.role === 'reference';
+
+  /** With the reference records that it refers to in turn. Each is made once: thousands of lines may refer to it. */
+  function reference(table: string, record: RecordView): Reference {
+    const known = references.get(record);
+    if (known !== undefined) return known;
+    const relations = relationsOf(table);
+    const isItem = table === 'dyn_item';
+    const related = relations.filter(isReference).map((relation) => {
+      const found = relatedRecord(snapshot, relation, record);
+      return [relation.name, found && reference(relation.table, found)] as const;
+    });
+    const made = {
+      shown: {
+        ...withoutNames(record, isItem ? [...relations, CATEGORY] : relations),
+        ...Object.fromEntries(related.map(([name, found]) => [name, found?.shown ?? null])),
+        ...(isItem && { [CATEGORY.name]: categoryOf(record) }),
+      },
+      characters: related.reduce((sum, [, found]) => sum + (found?.characters ?? 0), charactersOf(record)),
+    };
+    references.set(record, made);
+    return made;
+  }
+
+  function whole({ table, record }: SnapshotPart, path: string): object {
+    count(charactersOf(record));
+    const relations = relationsOf(table);
+    const related: [name: string, value: unknown][] = [];
+    for (const relation of relations) {
+      const { name, field } = relation;
+      if (relation.kind === 'has_many') {
+        const parts = children(relation, record.id);
+        related.push([name, parts.map((part, index) => whole(part, `${path}${name}.${index}.`))]);
+      } else if (isReference(relation)) {
+        const found = relatedRecord(snapshot, relation, record);
+        const reason = found === undefined ? whyMissing(table, relation, nameIn(record, field)) : undefined;
+        const { shown, characters: added } = found ? reference(relation.table, found) : { shown: null, characters: 0 };
+        if (reason !== undefined && leftOut !== undefined) leftOut.push({ field: `${path}${name}`, reason });
+        else related.push([name, shown]);
+        count(added);
+      }
+    }
+    return { ...withoutNames(record, relations), ...Object.fromEntries(related) };
+  }
+
+  return whole({ table: snapshot.table, record: { ...snapshot.order, ...values } }, '');
 }
 
-type Source = {
-  readonly snapshot: ExportSnapshot;
-  readonly assetTypes: ReadonlyMap<string, AssetType>;
-  readonly children: ChildrenOf;
-  /** Texts of reference records, which a document may repeat thousands of times. */
-  readonly references: Map<RecordView, ReferenceText>;
-  /** Adds to the document's length. */
-  readonly count: (length: number) => void;
-  /** Reports what is left out; undefined: it is null instead. */
-  readonly leaveOut: ((field: string, reason: string) => void) | undefined;
-};
+/** The record's own fields. Those with the name of a relation are left out. */
+function withoutNames(record: RecordView, relations: readonly { readonly name: string }[]): object {
+  if (!relations.some(({ name }) => Object.hasOwn(record, name))) return record;
+  const isRelation = (name: string): boolean => relations.some((relation) => relation.name === name);
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !isRelation(name)));
+}
 
-/** `length`: roughly, with the records that it refers to in turn. */
-type ReferenceText = { readonly text: string; readonly length: number };
+/** An item's category, made of two of its fields. */
+const CATEGORY = { name: 'category' };
 
-/** Roughly the length of its JSON. */
-const lengthOf = (record: RecordView): number =>
-  Object.entries(record).reduce(
-    (length, [name, value]) => length + name.length + (typeof value === 'string' ? value.length : lengthOfOther(value)),
-    0,
-  );
-
-const lengthOfOther = (value: unknown): number => (Array.isArray(value) ? JSON.stringify(value).length : 8);
+const categoryOf = ({ category_id: id = null, category_name: name = null }: RecordView): object | null =>
+  id === null ? null : { id, name };
 
 /** Related records that every export of an order has (spec §2.3), even if the order refers to none; others may be null. */
 const PROMISED: { readonly [table: string]: readonly string[] } = {
@@ -156,82 +161,8 @@ const PROMISED: { readonly [table: string]: readonly string[] } = {
 
 export const isPromised = (table: string, relation: string): boolean => PROMISED[table]?.includes(relation) === true;
 
-/** JSON text of an order's own record or a part, with its relations, without the closing brace. */
-function* recordText({ table, record }: SnapshotPart, source: Source, path: string): Generator<string> {
-  const { snapshot, assetTypes, children, count, leaveOut } = source;
-  count(lengthOf(record));
-  const relations = assetTypes.get(table)?.relationships ?? [];
-  yield ownMembers(record, relations);
-  for (const relation of relations) {
-    const { name, field } = relation;
-    if (relation.kind === 'has_many') {
-      yield `,${JSON.stringify(name)}:[`;
-      for (const [index, part] of children(relation, record.id).entries()) {
-        if (index > 0) yield ',';
-        yield* recordText(part, source, `${path}${name}.${index}.`);
-        yield '}';
-      }
-      yield ']';
-    } else if (assetTypes.get(relation.table)?.role === 'reference') {
-      const related = relatedRecord(snapshot, relation, record);
-      const reason = related === undefined ? whyMissing(table, relation, nameIn(record, field)) : undefined;
-      if (reason === undefined || leaveOut === undefined)
-        yield `,${JSON.stringify(name)}:${countedReference(relation.table, related, source)}`;
-      else leaveOut(`${path}${name}`, reason);
-    }
-  }
-}
-
-function countedReference(table: string, record: RecordView | undefined, source: Source): string {
-  if (record === undefined) return 'null';
-  const { text, length } = referenceText(table, record, source);
-  source.count(length);
-  return text;
-}
-
-/** An item's category, made of two of its fields. */
-const CATEGORY = { name: 'category' };
-
-/** JSON text of a reference record with those that it refers to in turn; null if one does not exist. */
-function referenceText(table: string, record: RecordView, source: Source): ReferenceText {
-  const { snapshot, assetTypes, references } = source;
-  const known = references.get(record);
-  if (known !== undefined) return known;
-  const relations = assetTypes.get(table)?.relationships ?? [];
-  let length = lengthOf(record);
-  let text = ownMembers(record, table === 'dyn_item' ? [...relations, CATEGORY] : relations);
-  for (const relation of relations) {
-    if (relation.kind === 'has_many' || assetTypes.get(relation.table)?.role !== 'reference') continue;
-    const related = relatedRecord(snapshot, relation, record);
-    const found = related && referenceText(relation.table, related, source);
-    text += `,${JSON.stringify(relation.name)}:${found?.text ?? 'null'}`;
-    length += found?.length ?? 0;
-  }
-  if (table === 'dyn_item') text += `,"${CATEGORY.name}":${JSON.stringify(category(record))}`;
-  const made = { text: `${text}}`, length };
-  references.set(record, made);
-  return made;
-}
-
-/** The members of the record's own fields, without the closing brace. Those with the name of a relation are left out. */
-function ownMembers(record: RecordView, relations: readonly { readonly name: string }[]): string {
-  const isRelation = (name: string): boolean => relations.some((relation) => relation.name === name);
-  const own = relations.some(({ name }) => Object.hasOwn(record, name))
-    ? Object.fromEntries(Object.entries(record).filter(([name]) => !isRelation(name)))
-    : record;
-  return JSON.stringify(own).slice(0, -1);
-}
-
-function membersAfterOthers(members: object): string {
-  const text = JSON.stringify(members).slice(1, -1);
-  return text === '' ? '' : `,${text}`;
-}
-
 /** Undefined when the record is neither promised nor referred to. */
 function whyMissing(table: string, relation: Relationship, named: string): string | undefined {
   if (named !== '') return `There was no record of ${relation.table} with the ${relation.key} ${named}.`;
   return isPromised(table, relation.name) ? `The ${relation.field} field is not set.` : undefined;
 }
-
-const category = (item: RecordView): { id: FieldValue; name: FieldValue } | null =>
-  (item.category_id ?? null) === null ? null : { id: item.category_id ?? null, name: item.category_name ?? null };

@@ -16,34 +16,24 @@ export type ExportSnapshot = {
 
 export type SnapshotPart = { readonly table: string; readonly record: RecordView };
 
-export type ChildrenOf = (relation: Relationship, id: string) => readonly SnapshotPart[];
-
-/** Finds the parts that refer to a record, by an index: there may be thousands of both. */
-export function childrenIn(parts: readonly SnapshotPart[]): ChildrenOf {
-  const indexes = new Map<string, ReadonlyMap<unknown, readonly SnapshotPart[]>>();
-  return ({ table, field }, id) => {
+/** Finds the parts that refer to a record, by an index: there may be a thousand of both. */
+export function childrenIn(parts: readonly SnapshotPart[]) {
+  const indexes = new Map<string, Map<unknown, SnapshotPart[]>>();
+  return ({ table, field }: Relationship, id: string): readonly SnapshotPart[] => {
     const name = `${table}.${field}`;
-    const index = indexes.get(name) ?? indexOf(parts, table, field);
-    indexes.set(name, index);
+    let index = indexes.get(name);
+    if (index === undefined) {
+      index = new Map();
+      for (const part of parts.filter((each) => each.table === table)) {
+        const value = ownValue(part.record, field);
+        const those = index.get(value);
+        if (those === undefined) index.set(value, [part]);
+        else those.push(part);
+      }
+      indexes.set(name, index);
+    }
     return index.get(id) ?? [];
   };
-}
-
-/** The parts of one table by the value of a field. */
-function indexOf(
-  parts: readonly SnapshotPart[],
-  table: string,
-  field: string,
-): ReadonlyMap<unknown, readonly SnapshotPart[]> {
-  const index = new Map<unknown, SnapshotPart[]>();
-  for (const part of parts) {
-    if (part.table !== table) continue;
-    const value = ownValue(part.record, field);
-    const those = index.get(value);
-    if (those === undefined) index.set(value, [part]);
-    else those.push(part);
-  }
-  return index;
 }
 
 /** The reference record that a relation leads to. Keys come from the integrator, so only own properties count. */

@@ -1,17 +1,6 @@
 /** Events about webhooks (stream `webhooks-<tenant>`) and their deliveries (`delivery-<tenant>.<delivery id>`). */
 import type { EventOf } from '../eventTypes.js';
-
-/** What a webhook can subscribe to. */
-export const WEBHOOK_EVENT_KINDS = [
-  'order.created',
-  'order.updated',
-  'order.status_changed',
-  'order.approved',
-  'order.export_failed',
-  'reference.batch_upserted',
-  'reference.cleaned_up',
-] as const;
-export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number];
+import type { WebhookEventKind } from './catalogue.js';
 
 export type CustomData = { readonly [property: string]: unknown };
 
@@ -117,37 +106,3 @@ export type DeliveryEvent =
   | EventOf<'DeliverySucceeded', Attempted<number> & { readonly responseBody?: string | null }>
   /** No attempt is left, or the webhook was removed. */
   | EventOf<'DeliveryFailed', { readonly attempts: number; readonly reason: string }>;
-
-/** The kind of an event type, independent of its data. */
-const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
-  ['OrderCreated', 'order.created'],
-  ['OrderCreatedWithParts', 'order.created'],
-  ['OrderChanged', 'order.updated'],
-  ['OrderPartAdded', 'order.updated'],
-  ['OrderPartChanged', 'order.updated'],
-  ['OrderPartsChanged', 'order.updated'],
-  ['OrderApproved', 'order.approved'],
-  ['OrderExportFailed', 'order.export_failed'],
-  ['BatchUpserted', 'reference.batch_upserted'],
-  ['BatchUndone', 'reference.batch_upserted'],
-  ['TableCleanedUp', 'reference.cleaned_up'],
-]);
-
-/**
- * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none.
- * @param event upcast, as the event store returns it
- */
-export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
-  const ofType = KINDS_OF_TYPE.get(type);
-  if (!type.startsWith('Order') || !statusMoved(data)) return ofType === undefined ? [] : [ofType];
-  return WEBHOOK_EVENT_KINDS.filter((kind) => kind === ofType || kind === 'order.status_changed');
-}
-
-/** Whether the status changed. A new order has no status before. */
-function statusMoved(data: unknown): boolean {
-  if (typeof data !== 'object' || data === null || !('status' in data)) return false;
-  const { status } = data;
-  return (
-    typeof status === 'object' && status !== null && 'from' in status && 'to' in status && status.from !== status.to
-  );
-}

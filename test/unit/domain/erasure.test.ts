@@ -1,5 +1,6 @@
 /** What stands in the place of an erased value, also when it is erased once more. That no answer has it is tried over HTTP. */
-import { ERASED, Erasures, erasedValue } from '#app/domain/erasure.js';
+import { ERASED } from '#app/domain/assetTypes/fieldTypes.js';
+import { Erasures, erasedValue } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 
 test.each([

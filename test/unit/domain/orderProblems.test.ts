@@ -3,11 +3,12 @@ import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js'
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import { exportText } from '#app/domain/order/exportDocument.js';
+import { exportDocument } from '#app/domain/order/exportDocument.js';
 import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
 import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
 
-const documentOf = (...asked: Parameters<typeof exportText>) => JSON.parse([...exportText(...asked)].join(''));
+const documentOf = (...asked: Parameters<typeof exportDocument>) =>
+  JSON.parse(JSON.stringify(exportDocument(...asked)));
 
 const types: ReadonlyMap<string, AssetType> = new Map(
   [...stockModel, ...transportModel].map((type) => [type.name, type]),

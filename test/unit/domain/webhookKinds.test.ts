@@ -1,4 +1,4 @@
-import { kindsOf } from '#app/domain/webhook/events.js';
+import { kindsOf } from '#app/domain/webhook/catalogue.js';
 
 describe('kinds of events (spec §6.5)', () => {
   const moved = { from: 'pending_validation', to: 'saved' };

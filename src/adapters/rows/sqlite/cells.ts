@@ -1,6 +1,6 @@
 /** Spaces, and values of their rows as cells of a table. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
-import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/row.js';
 import { SLOTS } from './layout.js';
 
@@ -58,6 +58,5 @@ export function columnOf({ slots }: Space, field: string): string | undefined {
   return SLOTS[slots.indexOf(field)];
 }
 
-const TEXTS: readonly AssetField['type'][] = ['String', 'LongText', 'Date', 'DateTime'];
 /** Whether sort values and match texts of the field are the same. */
-export const isText = ({ type, list }: AssetField): boolean => list === true || TEXTS.includes(type);
+export const isText = ({ type, list }: AssetField): boolean => list === true || fieldRules(type).sortsAs === 'text';

@@ -1,7 +1,11 @@
-/** Rows of the standard tables for the catalogue's examples. Other fields are null. */
-import type { Fields } from '../../assetTypes/fieldTypes.js';
+/** The order of the catalogue's examples, for both order models, in the tenant's own tables. */
+import type { AssetType, RecordView } from '../assetTypes/assetType.js';
+import { EXAMPLE_TIME, type Fields, type FieldValue, fieldRules, ownValue } from '../assetTypes/fieldTypes.js';
 
-export type ExampleRow = { readonly id: string } & Fields;
+import type { ExportSnapshot } from '../order/snapshot.js';
+import type { TenantTables } from './orderSchema.js';
+
+type ExampleRow = { readonly id: string } & Fields;
 
 const id = (end: string): string => `019aa4a5-3d51-7c3e-9d2f-${end.padStart(12, '0')}`;
 
@@ -53,7 +57,7 @@ const location = (row: ExampleRow, party: ExampleRow): ExampleRow => ({
 });
 
 /** By table, for both order models. Parts refer to the order and to rows of reference tables. */
-export const EXAMPLE_ROWS: { readonly [table: string]: readonly ExampleRow[] } = {
+const EXAMPLE_ROWS: { readonly [table: string]: readonly ExampleRow[] } = {
   dyn_stock_order: [{ ...orderHead, currency_code: 'EUR' }],
   dyn_order_line: [
     {
@@ -131,3 +135,39 @@ export const EXAMPLE_ROWS: { readonly [table: string]: readonly ExampleRow[] } =
   ],
   dyn_allowance_charge_reason: [{ id: id('26'), code: 'FC', value: 'Fuel charge' }],
 };
+
+export const CREATED_AT = '2026-11-20T14:02:31.482913Z';
+
+export function exampleSnapshot({ orderModel, assetTypes }: TenantTables): ExportSnapshot {
+  const types = [...assetTypes.values()];
+  const [order] = recordsOf(assetTypes.get(orderModel));
+  if (order === undefined) throw new Error(`${orderModel} is no order model.`);
+  const parts = types.filter(({ role }) => role === 'part');
+  const references = types.filter(({ role }) => role === 'reference');
+  return {
+    table: orderModel,
+    order,
+    parts: parts.flatMap((type) => recordsOf(type).map((record) => ({ table: type.name, record }))),
+    related: Object.fromEntries(references.map((type) => [type.name, byEveryKey(type)])),
+  };
+}
+
+/** Relations refer to a record by its id or its unique field. */
+const byEveryKey = (type: AssetType): { readonly [key: string]: RecordView } =>
+  Object.fromEntries(
+    recordsOf(type).flatMap((record) => [
+      [record.id, record],
+      [String(ownValue(record, type.uniqueField ?? 'id')), record],
+    ]),
+  );
+
+/** Each has every field of the type. Required fields that the row does not name get an example value. */
+function recordsOf(type: AssetType | undefined): readonly RecordView[] {
+  return (EXAMPLE_ROWS[type?.name ?? ''] ?? []).map((row) => {
+    const fields = (type?.fields ?? []).map(({ name, required, type: valueType }): [string, FieldValue] => [
+      name,
+      ownValue(row, name) ?? (required ? fieldRules(valueType).example : null),
+    ]);
+    return { id: row.id, created_at: CREATED_AT, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
+  });
+}

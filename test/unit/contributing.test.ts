@@ -1,0 +1,110 @@
+/** The diffs of CONTRIBUTING.md, applied to a copy of the sources: they are all that the compiler and the program need. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const ROOT = resolve(__dirname, '../..');
+const page = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+
+type Diff = { readonly file: string; readonly lines: readonly string[] };
+
+/** @param title of a section: `### … <title>` */
+function diffsOf(title: string): readonly Diff[] {
+  const section = page.split(`### … ${title}\n`)[1]?.split('\n### ')[0] ?? '';
+  return [...section.matchAll(/^```diff file=(\S+)\n([^`]*?)\n```$/gm)].map(([, file = '', text = '']) => ({
+    file,
+    lines: text.split('\n'),
+  }));
+}
+
+let copy: string;
+beforeEach(() => {
+  copy = mkdtempSync(join(tmpdir(), 'contributing-'));
+  for (const name of ['src/domain', 'package.json', 'tsconfig.json'])
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+});
+afterEach(() => rmSync(copy, { recursive: true }));
+
+function apply({ file, lines }: Diff): void {
+  const path = join(copy, file);
+  const source = readFileSync(path, 'utf8');
+  const side = (left: string) =>
+    lines
+      .filter((line) => !line.startsWith(left))
+      .map((line) => `${line.slice(1)}\n`)
+      .join('');
+  expect(source.split(side('+'))).toHaveLength(2);
+  writeFileSync(
+    path,
+    source.replace(side('+'), () => side('-')),
+  );
+}
+
+/** @returns what the compiler says */
+function compiled(): string {
+  const flags = ['--project', 'tsconfig.json', '--noEmit', 'false', '--outDir', 'dist', '--rootDir', 'src'];
+  try {
+    execFileSync(join(ROOT, 'node_modules/.bin/tsc'), flags, { cwd: copy, encoding: 'utf8' });
+    return '';
+  } catch (error) {
+    return String(Object(error).stdout);
+  }
+}
+
+const run = (program: string): unknown =>
+  JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', program], { cwd: copy, encoding: 'utf8' }),
+  );
+
+test('a type of field: the compiler leads from its rules to its schema, and then values are checked', () => {
+  const [rules, schema, ...others] = diffsOf('a type of field');
+  if (rules === undefined || schema === undefined) throw new Error('The page has no such diffs.');
+  expect(others).toEqual([]);
+  apply(rules);
+  expect(compiled()).toMatch(/valueSchemas\.ts.*Property 'Percent' is missing/);
+  apply(schema);
+  expect(compiled()).toBe('');
+  const program = `
+    import { checkRecord } from './dist/domain/assetTypes/recordSchema.js';
+    import { recordOutputSchema } from './dist/domain/assetTypes/outputSchema.js';
+    const field = { name: 'share', label: 'Share', type: 'Percent', required: true, filterable: true, sortable: true };
+    const type = { name: 'dyn_x', label: 'X', description: '', role: 'reference', fields: [field], relationships: [] };
+    console.log(JSON.stringify({
+      taken: checkRecord(type, 'batchItem', { share: 50 }),
+      refused: checkRecord(type, 'batchItem', { share: 101 }),
+      shown: recordOutputSchema(type).properties.share.maximum,
+    }));`;
+  expect(run(program)).toEqual({
+    taken: { ok: true, input: { fields: { share: 50 } } },
+    refused: { ok: false, errors: { share: ['The share field must be at most 100.'] }, unnamed: 0 },
+    shown: 100,
+  });
+});
+
+test('a kind of webhook event: one entry, and it is caused, described and shown', () => {
+  diffsOf('a kind of webhook event').forEach(apply);
+  expect(compiled()).toBe('');
+  const program = `
+    import { eventCatalogue, kindsOf } from './dist/domain/webhook/catalogue.js';
+    import { standardTables } from './dist/domain/identity/tenantTables.js';
+    const tenant = { orderModel: 'dyn_stock_order', assetTypes: standardTables('dyn_stock_order') };
+    const { version, example } = eventCatalogue(tenant).find(({ kind }) => kind === 'order.rejected');
+    const kinds = kindsOf({ type: 'OrderRejected', data: { status: { from: 'saved', to: 'rejected' } } });
+    console.log(JSON.stringify({ kinds, version, status: example.validated_order.processing_status }));`;
+  expect(run(program)).toEqual({
+    kinds: ['order.status_changed', 'order.rejected'],
+    version: '2',
+    status: 'rejected',
+  });
+});
+
+test('a role: its name makes it one that the domain knows', () => {
+  diffsOf('a role').forEach(apply);
+  expect(compiled()).toBe('');
+  const program = `
+    import { ROLES } from './dist/domain/identity/scopes.js';
+    console.log(JSON.stringify(ROLES));`;
+  expect(run(program)).toEqual(['admin', 'validator', 'auditor', 'editor']);
+});
