@@ -1,7 +1,6 @@
 /** The `validated_order` document of an export (spec §2.3), made from the approved snapshot. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
-import type { User } from '../identity/events.js';
 import { charactersOf } from '../jsonSize.js';
 import { MAX_ORDER_DOCUMENT } from '../limits.js';
 import { childrenIn, type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from './snapshot.js';
@@ -15,7 +14,8 @@ export type Approver = {
   readonly email: string;
 };
 
-export const approverOf = ({ id, firstName, lastName, locale, email }: User): Approver => ({
+type Person = Pick<Approver, 'id' | 'locale' | 'email'> & { readonly firstName: string; readonly lastName: string };
+export const approverOf = ({ id, firstName, lastName, locale, email }: Person): Approver => ({
   id,
   first_name: firstName,
   last_name: lastName,
