@@ -12,7 +12,13 @@ import { ORDER_MODELS, type TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
 import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { Changes, OrderEvent, PartsChange } from './order/events.js';
-import { type ReferenceTableEvent, type ReplacedRecord, type Run, unpackIds } from './referenceTable/events.js';
+import {
+  batchesOf,
+  namedValues,
+  type ReferenceTableEvent,
+  type ReplacedRecord,
+  unpackIds,
+} from './referenceTable/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
 import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
@@ -167,8 +173,8 @@ const created = (space: string, { id, fields }: NewRecord, batch: string | null 
 });
 
 function replaced(space: string, { id, set, was }: ReplacedRecord, moved: { batch?: string | null }): RowEffect {
-  const before = was && Object.fromEntries(Object.keys(set).map((name, at) => [name, was[at] ?? null]));
-  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set, ...(before && { was: before }) };
+  const before = was && { was: namedValues(set, was) };
+  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set, ...before };
 }
 
 const deleted = (space: string, id: string): RowEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
@@ -216,9 +222,6 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
 }
 
 const movedTo = (batch: string | null | undefined) => (batch === undefined ? {} : { batch });
-
-const batchesOf = (runs: readonly Run[]): readonly (string | null)[] =>
-  runs.flatMap(([count, batch]) => Array.from({ length: count }, () => batch));
 
 function touched(
   space: string,

@@ -1,42 +1,43 @@
 /** Makes the events of a batch, or of its undo: one for each `_batch_id`, or several when one would be too large. */
-import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import { charactersOf } from '../jsonSize.js';
 import { type BatchUndone, type BatchUpserted, packIds, type Run } from './events.js';
 
-/** Well below the size limit of one event. */
-const PART_BYTES = 400_000;
+/** An event has at most three bytes for each, well below the size limit of one. */
+const PART_CHARACTERS = 200_000;
 
-/** Changes under one batch id. `from`: the batch id that the record had before. */
-type BatchPart = {
-  readonly created: { id: string; fields: Fields }[];
-  readonly changed: { id: string; set: Fields; was: readonly FieldValue[]; from: string | null }[];
-  readonly seen: { id: string; from: string | null }[];
-};
-
-const emptyPart = (): BatchPart => ({ created: [], changed: [], seen: [] });
-
-/** Groups the items of a batch by their `_batch_id`, and cuts groups that are too large for one event. */
-export class BatchParts {
-  readonly #groups = new Map<string | null | undefined, BatchPart>();
-
-  of(batchId: string | null | undefined): BatchPart {
-    let part = this.#groups.get(batchId);
-    if (part === undefined) {
-      part = emptyPart();
-      this.#groups.set(batchId, part);
+/** What happens to one record. `from`: the batch id that it had before. */
+type Change =
+  | { readonly kind: 'created'; readonly id: string; readonly fields: Fields }
+  | {
+      readonly kind: 'changed';
+      readonly id: string;
+      readonly from: string | null;
+      readonly set: Fields;
+      readonly was: readonly FieldValue[];
     }
-    return part;
+  | { readonly kind: 'seen'; readonly id: string; readonly from: string | null };
+
+export class BatchParts {
+  readonly #byBatch = new Map<string | null | undefined, Change[]>();
+
+  /** @param batchId undefined: new records have none, and known ones keep theirs */
+  add(batchId: string | null | undefined, change: Change): void {
+    const changes = this.#byBatch.get(batchId);
+    if (changes === undefined) this.#byBatch.set(batchId, [change]);
+    else changes.push(change);
   }
 
   /** @param undoes revision of the clean-up that the events undo */
-  toEvents(undoes?: number): BatchUpserted[] {
-    return this.#pieces(({ batchId, created, changed, seen }) => ({
-      type: 'BatchUpserted' as const,
+  toEvents(undoes?: number): readonly BatchUpserted[] {
+    return this.#parts().map(({ about, created, changed, seen }) => ({
+      type: 'BatchUpserted',
       data: {
-        ...batchId,
-        created,
+        ...about,
+        created: created.map(({ id, fields }) => ({ id, fields })),
         changed: changed.map(({ id, set, was }) => ({ id, set, was })),
         seen: packIds(seen.map(({ id }) => id)),
-        ...('batchId' in batchId && changed.length + seen.length > 0 ? { from: runsOf([...changed, ...seen]) } : {}),
+        ...('batchId' in about && changed.length + seen.length > 0 ? { from: runsOf([...changed, ...seen]) } : {}),
         ...(undoes === undefined ? {} : { undoes }),
       },
     }));
@@ -46,13 +47,14 @@ export class BatchParts {
    * @param undoes revision of the batch that the events undo
    * @param deleted ids of the records that the batch had created
    */
-  toUndo(undoes: number, deleted: readonly string[]): BatchUndone[] {
-    if (deleted.length > 0 && this.#groups.size === 0) this.of(undefined);
-    return this.#pieces(({ batchId, changed, seen }, index) => ({
-      type: 'BatchUndone' as const,
+  toUndo(undoes: number, deleted: readonly string[]): readonly BatchUndone[] {
+    const parts = this.#parts();
+    const first = deleted.length > 0 && parts.length === 0 ? [{ about: {}, changed: [], seen: [] }] : [];
+    return [...first, ...parts].map(({ about, changed, seen }, index) => ({
+      type: 'BatchUndone',
       data: {
         undoes,
-        ...batchId,
+        ...about,
         changed: changed.map(({ id, set }) => ({ id, set })),
         seen: packIds(seen.map(({ id }) => id)),
         deleted: index === 0 ? packIds(deleted) : '',
@@ -60,44 +62,34 @@ export class BatchParts {
     }));
   }
 
-  #pieces<Event>(
-    toEvent: (piece: BatchPart & { batchId: { batchId?: string | null } }, index: number) => Event,
-  ): Event[] {
-    return [...this.#groups]
-      .flatMap(([id, part]) =>
-        cut(part).map((piece) => ({ ...piece, batchId: id === undefined ? {} : { batchId: id } })),
-      )
-      .map(toEvent);
+  #parts() {
+    return [...this.#byBatch].flatMap(([batchId, changes]) =>
+      cut(changes).map((part) => ({
+        about: batchId === undefined ? {} : { batchId },
+        created: part.filter((each) => each.kind === 'created'),
+        changed: part.filter((each) => each.kind === 'changed'),
+        seen: part.filter((each) => each.kind === 'seen'),
+      })),
+    );
   }
 }
 
-function cut(part: BatchPart): BatchPart[] {
-  const pieces: BatchPart[] = [];
-  let piece = emptyPart();
-  let bytes = 0;
-  let before: string | null | undefined;
-  const room = (size: number, from = before): BatchPart => {
-    const needed = size + (from === before ? 0 : 16 + (from ?? '').length * 3);
-    before = from;
-    if (bytes > 0 && bytes + needed > PART_BYTES) {
-      pieces.push(piece);
-      piece = emptyPart();
-      bytes = 0;
+function cut(changes: readonly Change[]): readonly (readonly Change[])[] {
+  const parts: Change[][] = [];
+  let characters = PART_CHARACTERS;
+  for (const change of changes) {
+    characters += charactersOf(change);
+    if (characters > PART_CHARACTERS) {
+      parts.push([]);
+      characters = charactersOf(change);
     }
-    bytes += needed;
-    return piece;
-  };
-  for (const seen of part.seen) room(22, seen.from).seen.push(seen);
-  for (const created of part.created) room(estimateBytes(created.fields)).created.push(created);
-  for (const changed of part.changed) {
-    room(estimateBytes(changed.set) + estimateValues(changed.was), changed.from).changed.push(changed);
+    parts.at(-1)?.push(change);
   }
-  pieces.push(piece);
-  return pieces;
+  return parts;
 }
 
 /** Run-length encoded: records of one batch mostly had one batch id before, too. */
-function runsOf(records: readonly { readonly from: string | null }[]): Run[] {
+function runsOf(records: readonly { readonly from: string | null }[]): readonly Run[] {
   const runs: [number, string | null][] = [];
   for (const { from } of records) {
     const last = runs.at(-1);
@@ -106,17 +98,3 @@ function runsOf(records: readonly { readonly from: string | null }[]): Run[] {
   }
   return runs;
 }
-
-/** An upper bound of the JSON bytes of fields, without making the JSON. */
-function estimateBytes(fields: Fields): number {
-  let bytes = 64;
-  for (const name of Object.keys(fields)) bytes += name.length + 8 + estimateValue(ownValue(fields, name));
-  return bytes;
-}
-
-const estimateValues = (values: readonly FieldValue[]): number =>
-  values.reduce<number>((bytes, value) => bytes + 4 + estimateValue(value), 0);
-
-/** Text counts three bytes a character. */
-const estimateValue = (value: FieldValue | undefined): number =>
-  typeof value === 'string' ? value.length * 3 : Array.isArray(value) ? JSON.stringify(value).length * 3 : 24;

@@ -55,6 +55,10 @@ export function changedFields(current: Fields, wanted: Fields): Fields {
   return Object.fromEntries(changed.map((name) => [name, wanted[name] ?? null]));
 }
 
+/** In the order of `set`. */
+const valuesBefore = ({ fields }: KnownRecord, set: Fields): readonly FieldValue[] =>
+  Object.keys(set).map((name) => ownValue(fields, name) ?? null);
+
 /** A key that comes back gets its former id, unless another record has that id now. */
 function idOfNew(key: string, newId: string, known: KnownRecords, taken?: ReadonlySet<string>): string {
   const former = known.formerId(key);
@@ -91,7 +95,7 @@ export function updateRecord(
     return refuse(unique, takenMessage(assetType, String(newKey)));
   }
   if (Object.keys(set).length === 0) return { ok: true, events: [] };
-  const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);
+  const was = valuesBefore(current, set);
   const replaced = charactersOf(was) > MAX_WAS_CHARACTERS ? {} : { was };
   return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set, ...replaced } }] };
 }
@@ -130,7 +134,7 @@ export function upsertBatch(
       }
       takenIds.add(id);
       counts.created += 1;
-      parts.of(item.batchId).created.push({ id, fields: withoutNulls(item.fields) });
+      parts.add(item.batchId, { kind: 'created', id, fields: withoutNulls(item.fields) });
       continue;
     }
     if (item.id !== undefined && item.id !== current.id) {
@@ -141,12 +145,12 @@ export function upsertBatch(
     const set = changedFields(current.fields, item.fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
-      const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);
-      parts.of(item.batchId).changed.push({ id: current.id, set, was, from: current.batchId });
+      const was = valuesBefore(current, set);
+      parts.add(item.batchId, { kind: 'changed', id: current.id, set, was, from: current.batchId });
     } else {
       counts.unchanged += 1;
       if (item.batchId !== undefined && item.batchId !== current.batchId) {
-        parts.of(item.batchId).seen.push({ id: current.id, from: current.batchId });
+        parts.add(item.batchId, { kind: 'seen', id: current.id, from: current.batchId });
       }
     }
   }

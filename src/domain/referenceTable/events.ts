@@ -61,6 +61,14 @@ export type TableCleanedUp = EventOf<'TableCleanedUp', { readonly batchId: strin
 
 export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted | BatchUndone | TableCleanedUp;
 
+/** The values before, by the names of `set`; null where the event does not have them. */
+export const namedValues = (set: Fields, was: readonly FieldValue[]): Fields =>
+  Object.fromEntries(Object.keys(set).map((name, at) => [name, was[at] ?? null]));
+
+/** The batch id of each record. */
+export const batchesOf = (runs: readonly Run[]): readonly (string | null)[] =>
+  runs.flatMap(([count, batch]) => Array.from({ length: count }, () => batch));
+
 /**
  * UUIDs packed for an event: 16 bytes each, one after another, as base64. A thousand take 21 KB instead of 39.
  * @param ids in their usual text form
@@ -69,13 +77,10 @@ export function packIds(ids: readonly string[]): string {
   return Buffer.from(ids.join('').replaceAll('-', ''), 'hex').toString('base64');
 }
 
-export function unpackIds(packed: string): string[] {
-  const hex = Buffer.from(packed, 'base64').toString('hex');
-  const ids: string[] = [];
-  for (let at = 0; at < hex.length; at += 32) {
-    ids.push(
-      `${hex.slice(at, at + 8)}-${hex.slice(at + 8, at + 12)}-${hex.slice(at + 12, at + 16)}-${hex.slice(at + 16, at + 20)}-${hex.slice(at + 20, at + 32)}`,
-    );
-  }
-  return ids;
+export function unpackIds(packed: string): readonly string[] {
+  const ids =
+    Buffer.from(packed, 'base64')
+      .toString('hex')
+      .match(/.{1,32}/g) ?? [];
+  return ids.map((id) => [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'));
 }

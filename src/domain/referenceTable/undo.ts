@@ -6,7 +6,7 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { BatchParts } from './batchParts.js';
 import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
-import { type BatchUndone, type BatchUpserted, type Run, unpackIds } from './events.js';
+import { type BatchUndone, type BatchUpserted, batchesOf, namedValues, unpackIds } from './events.js';
 
 /** A record that an undo leaves alone, and why. */
 export type LeftAlone = { readonly id: string } & (
@@ -29,66 +29,46 @@ export type LeftAlone = { readonly id: string } & (
     }
 );
 
-export type UndoDecision = {
-  readonly events: readonly BatchUpserted[];
+export type UndoDecision<Event = BatchUpserted> = {
+  readonly events: readonly Event[];
+  /** Records that are again as they were before. */
   readonly restored: number;
-  /** Deleted records that exist again with the same values. */
+  /** Records that are as they were before already. */
   readonly unchanged: number;
   readonly left: readonly LeftAlone[];
 };
+/** `deleted`: records that the batch had created. */
+export type BatchUndoDecision = UndoDecision<BatchUndone> & { readonly deleted: number };
 
 /**
  * @param cleanUp revision of the clean-up
- * @param deleted some of the records that it deleted, as they were
+ * @param records some of those that it deleted, as they were
  * @param known all records that have one of their ids or keys
  */
 export function undoCleanUp(
   assetType: AssetType,
   cleanUp: number,
-  deleted: readonly KnownRecord[],
+  records: readonly KnownRecord[],
   known: KnownRecords,
 ): UndoDecision {
   const parts = new BatchParts();
   const left: LeftAlone[] = [];
   let [restored, unchanged] = [0, 0];
-  for (const { id, batchId, fields } of deleted) {
+  for (const { id, batchId, fields } of records) {
     const key = uniqueKeyOf(assetType, fields);
     const current = known.byId(id);
     const holder = known.byKey(key);
-    if (current !== undefined) {
-      const changed = Object.keys(changedFields(current.fields, fields));
-      if (changed.length === 0) unchanged += 1;
-      else left.push({ id, key, reason: 'changed', fields: changed });
-    } else if (holder !== undefined) {
-      left.push({ id, key, reason: 'key_taken', takenBy: holder.id });
-    } else {
+    const changed = current === undefined ? [] : Object.keys(changedFields(current.fields, fields));
+    if (changed.length > 0) left.push({ id, key, reason: 'changed', fields: changed });
+    else if (current !== undefined) unchanged += 1;
+    else if (holder !== undefined) left.push({ id, key, reason: 'key_taken', takenBy: holder.id });
+    else {
       restored += 1;
-      parts.of(batchId ?? undefined).created.push({ id, fields: withoutNulls(fields) });
+      parts.add(batchId ?? undefined, { kind: 'created', id, fields: withoutNulls(fields) });
     }
   }
   return { events: parts.toEvents(cleanUp), restored, unchanged, left };
 }
-
-export type BatchUndoDecision = {
-  readonly events: readonly BatchUndone[];
-  /** Records that got their former values and batch ids. */
-  readonly restored: number;
-  /** Records that the batch had created. */
-  readonly deleted: number;
-  /** Records that already are as they were before the batch. */
-  readonly unchanged: number;
-  readonly left: readonly LeftAlone[];
-};
-
-/** A record that a batch changed or saw: as the batch left it, and as it was before. */
-type Replaced = {
-  readonly id: string;
-  readonly set: Fields;
-  readonly was: Fields;
-  /** Undefined when the batch did not change it. */
-  readonly batchId: string | null | undefined;
-  readonly from: string | null;
-};
 
 /** Ids of the records in an event of a batch. */
 export const idsOf = ({ created, changed, seen }: BatchUpserted['data']): readonly string[] => [
@@ -118,18 +98,18 @@ export function undoBatch(
   const left: LeftAlone[] = [];
   const deleted: string[] = [];
   let [restored, unchanged] = [0, 0];
-  const leave = (record: KnownRecord, fields: readonly string[]): void => {
-    left.push({ id: record.id, key: uniqueKeyOf(assetType, record.fields), reason: 'changed', fields });
+  /** Whether the record is as the batch left it; otherwise it is left alone. */
+  const isAsLeft = (record: KnownRecord, fields: Fields): boolean => {
+    const changed = Object.keys(changedFields(record.fields, fields));
+    if (changed.length > 0)
+      left.push({ id: record.id, key: uniqueKeyOf(assetType, record.fields), reason: 'changed', fields: changed });
+    return changed.length === 0;
   };
-  for (const { created } of events) {
-    for (const { id, fields } of created) {
-      const current = known.byId(id);
-      const all = Object.fromEntries(assetType.fields.map(({ name }) => [name, ownValue(fields, name) ?? null]));
-      const since = current === undefined ? [] : Object.keys(changedFields(current.fields, all));
-      if (current === undefined) unchanged += 1;
-      else if (since.length > 0) leave(current, since);
-      else deleted.push(id);
-    }
+  for (const { id, fields } of events.flatMap(({ created }) => created)) {
+    const current = known.byId(id);
+    const all = Object.fromEntries(assetType.fields.map(({ name }) => [name, ownValue(fields, name) ?? null]));
+    if (current === undefined) unchanged += 1;
+    else if (isAsLeft(current, all)) deleted.push(id);
   }
   for (const { id, set, was, batchId, from } of events.flatMap(replacedBy)) {
     const current = known.byId(id);
@@ -140,29 +120,31 @@ export function undoBatch(
     }
     // A later batch that has seen the record changed nothing of it: it keeps that batch id.
     const isSeenSince = batchId !== undefined && current.batchId !== batchId;
-    const isAsBefore = Object.keys(changedFields(current.fields, was)).length === 0;
-    if (isAsBefore && (isSeenSince || before === undefined || before === current.batchId)) {
-      unchanged += 1;
-    } else {
-      const since = Object.keys(changedFields(current.fields, set));
-      if (since.length > 0) {
-        leave(current, since);
-        continue;
-      }
+    const hasBatchBefore = isSeenSince || before === undefined || before === current.batchId;
+    if (hasBatchBefore && Object.keys(changedFields(current.fields, was)).length === 0) unchanged += 1;
+    else if (isAsLeft(current, set)) {
       restored += 1;
-      const part = parts.of(isSeenSince ? undefined : before);
-      if (Object.keys(was).length > 0) part.changed.push({ id, set: was, was: [], from });
-      else part.seen.push({ id, from });
+      const kind = Object.keys(was).length > 0 ? 'changed' : 'seen';
+      parts.add(isSeenSince ? undefined : before, { kind, id, set: was, was: [], from });
     }
   }
   return { events: parts.toUndo(batch, deleted), restored, deleted: deleted.length, unchanged, left };
 }
 
+/** A record that a batch changed or saw: as the batch left it, and as it was before. */
+type Replaced = {
+  readonly id: string;
+  readonly set: Fields;
+  readonly was: Fields;
+  /** Undefined when the batch did not change it. */
+  readonly batchId: string | null | undefined;
+  readonly from: string | null;
+};
+
 function replacedBy({ changed, seen, batchId, from = [] }: BatchUpserted['data']): readonly Replaced[] {
-  const batchIds = from.flatMap(([count, id]: Run) => Array.from({ length: count }, () => id));
+  const batchIds = batchesOf(from);
   const records = [...changed, ...unpackIds(seen).map((id) => ({ id, set: {}, was: [] }))];
   return records.map(({ id, set, was = [] }, index) => {
-    const before = Object.fromEntries(Object.keys(set).map((name, place) => [name, was[place] ?? null]));
-    return { id, set, was: before, batchId, from: batchIds[index] ?? null };
+    return { id, set, was: namedValues(set, was), batchId, from: batchIds[index] ?? null };
   });
 }
