@@ -5,8 +5,11 @@
  */
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { KEPT_DAMAGED_FILES, MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
+import { MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
 import { codeOf, type Database, openSqlite } from './openSqlite.js';
+
+/** Damaged files of each database that are kept beside their replacement. */
+const KEPT_DAMAGED_FILES = 2;
 
 const MARK = '.damaged';
 const BESIDE = ['-wal', '-shm'] as const;

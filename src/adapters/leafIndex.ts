@@ -1,10 +1,12 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
 
-import { MAX_FOUND_LEAVES } from '../domain/limits.js';
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { openDerived } from './derivedSqlite.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
 import type { Database } from './openSqlite.js';
+
+/** Leaves of events with one id that are looked at for a proof. */
+const MAX_FOUND_LEAVES = 10;
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Raise it when the tables below or the leaves change: an earlier file is made again. */

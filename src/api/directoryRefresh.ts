@@ -4,13 +4,19 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Commands } from '../commands/context.js';
-import {
-  LONGEST_REFRESH_MS,
-  MAX_REMEMBERED_REFUSALS,
-  MIN_REFRESH_INTERVAL_MS,
-  REFUSAL_REMEMBERED_MS,
-} from '../domain/limits.js';
 import { sleep, TimeLimitError, withTimeout } from '../supervision/waiting.js';
+
+/** Unknown names that are remembered; beyond it, the oldest are forgotten. */
+const MAX_REMEMBERED_REFUSALS = 10_000;
+
+/** Milliseconds for which an unknown name is refused without another refresh; a new name is refused no longer than this. */
+const REFUSAL_REMEMBERED_MS = 1_000;
+
+/** Milliseconds between two refreshes of the directory for unknown names. */
+const MIN_REFRESH_INTERVAL_MS = 10;
+
+/** Milliseconds that a request waits for the directory to catch up before it refuses an unknown name. */
+const LONGEST_REFRESH_MS = 2_000;
 
 /**
  * Resolves when the directory has applied all that was in the log at the call, or after `LONGEST_REFRESH_MS`.

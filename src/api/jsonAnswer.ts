@@ -2,8 +2,13 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
-import { COMPRESSIONS_AT_ONCE, MIN_COMPRESSED_BYTES } from '../domain/limits.js';
 import { FairQueue } from '../supervision/fairQueue.js';
+
+/** Answers that are compressed at the same time, of all tenants: half of the threads that Node has for such work. */
+const COMPRESSIONS_AT_ONCE = 2;
+
+/** Bytes from which an answer is compressed if the client accepts it; a shorter one fits in one packet anyway. */
+const MIN_COMPRESSED_BYTES = 1_024;
 
 /** Text, or its bytes in UTF-8. */
 export type AnswerBody = string | Uint8Array;

@@ -6,7 +6,6 @@ import type { StreamReads } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { MAX_WARNING_LOOKUPS } from '../domain/limits.js';
 import { approvalWarnings, disabledForApproval, disabledWarning, warningText } from '../domain/order/approval.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
@@ -14,6 +13,9 @@ import { TO_VALIDATE } from '../domain/order/status.js';
 import type { ApiDeps } from './deps.js';
 import * as json from './openapi/schema.js';
 import type { ShownOrder } from './orderSummaries.js';
+
+/** Deliveries that are looked up for one page of orders, to say whose export waits for a disabled webhook. */
+const MAX_WARNING_LOOKUPS = 1_000;
 
 const CODES = ['may_be_duplicate', 'no_webhook', 'webhook_disabled'] as const;
 

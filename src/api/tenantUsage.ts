@@ -4,16 +4,20 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
-import {
-  DISK_LOOKED_AT_EVERY_MS,
-  MAX_KEPT_FIGURES,
-  QUOTA_CONFIRMED_WITHIN_MS,
-  QUOTA_LOOKED_UP_EVERY_MS,
-} from '../domain/limits.js';
+import { DISK_LOOKED_AT_EVERY_MS } from '../domain/limits.js';
 import type { LogTally } from '../domain/logUsage.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
 import type { RecordQueries } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
+
+/** Figures of tenants that are kept; the least recently used are forgotten. */
+const MAX_KEPT_FIGURES = 20_000;
+
+/** Milliseconds that such a figure may be old when it refuses a request. */
+const QUOTA_CONFIRMED_WITHIN_MS = 100;
+
+/** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
+const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 
 export type UsageSource = {
   /** Of this process's log. */

@@ -1,6 +1,5 @@
 /** Proves that an event is in the log as a signed checkpoint says (c2sp.org/tlog-proof). */
 import type { Erasures } from '../domain/erasure.js';
-import { MAX_PROOF_SLICES } from '../domain/limits.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { LeafIndex } from '../ports/leafIndex.js';
@@ -9,6 +8,9 @@ import { leafOf } from './leaf.js';
 import type { TreeLog } from './logTree.js';
 import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';
 import { DamagedTileError, type TileFiles } from './tiles.js';
+
+/** Slices of the log that are looked through for each leaf. */
+const MAX_PROOF_SLICES = 20;
 
 export type EventProof = {
   /** The event, to the byte as it is hashed. */

@@ -3,7 +3,7 @@
  * with the stored tiles, which name the first event that is not what it was.
  */
 import { Erasures } from '../domain/erasure.js';
-import { MAX_MENDED_TILES, MAX_NAMED_EVENTS } from '../domain/limits.js';
+import { MAX_NAMED_EVENTS } from '../domain/limits.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { type ErasedBytes, ErasedEvents } from './erasedEvents.js';
@@ -12,6 +12,9 @@ import type { TreeLog } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
 import type { TileFiles } from './tiles.js';
+
+/** Tiles that one verification makes again; they are in memory until then. */
+const MAX_MENDED_TILES = 10_000;
 
 /** How far clocks may differ, and how long an event may be on its way to the log. */
 const CLOCK_MARGIN_MS = 300_000;

@@ -120,7 +120,7 @@ const cleanUpGuard = command({
     maxPercent: parsed('<number>', 'share of a table, 0 to 100', percent),
     minRecords: {
       value: '<number>',
-      meaning: 'clean-ups of so many records are never refused',
+      meaning: 'clean-ups that delete at most this many records are never refused',
       initial: 0,
       parse: wholeNumber,
     },

@@ -65,16 +65,10 @@ export const LARGE_WRITES_OF_TENANT = 4;
 /** Requests of one tenant that wait for a turn of one kind: costly reads, large bodies, large writes, lists. */
 export const MAX_WAITING_OF_TENANT = 100;
 
-/** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
-export const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
-/** Milliseconds that such a figure may be old when it refuses a request. */
-export const QUOTA_CONFIRMED_WITHIN_MS = 100;
 /** Percent of its quota of the log that a tenant may use beyond it, for reports of the status of orders alone. */
 export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
 /** Milliseconds between two looks at the free space of the disk, and at which tenant's log grew most. */
 export const DISK_LOOKED_AT_EVERY_MS = 1_000;
-/** Figures of tenants that are kept for this; the least recently used are forgotten. */
-export const MAX_KEPT_FIGURES = 20_000;
 
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
@@ -88,8 +82,6 @@ export const MAX_OPERATIONS = 25;
 export const MAX_CHANGES = 1_000;
 /** Operations of a table that one page of them looks at; a batch is never cut. */
 export const MAX_OPERATION_EVENTS = 2_000;
-/** Characters of the earlier values that a change of one record notes in its event; longer ones are in earlier events. */
-export const MAX_WAS_CHARACTERS = 100_000;
 /** Entries on a page of a record's history. */
 export const MAX_RECORD_HISTORY = 100;
 /** Names of changed fields that an entry of the activity has. */
@@ -149,14 +141,9 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 1_000;
 
-/** Characters of the events of long orders that a process keeps, so that a change reads only what is new. */
-export const KEPT_ORDERS_CHARACTERS = 32_000_000;
-
 /** Parts that one request gives an order: each is checked, and their event is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;
 
-/** Deliveries that are looked up for one page of orders, to say whose export waits for a disabled webhook. */
-export const MAX_WARNING_LOOKUPS = 1_000;
 /** Steps on a page of the replay of an order; a page has MAX_HISTORY_PAGE_BYTES at most. */
 export const MAX_REPLAY_STEPS = 100;
 /** Parts that are checked for problems for such a page. */
@@ -170,8 +157,6 @@ export const MAX_APPROVALS = 100;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
-/** Tenants whose tables one scrape of /metrics counts; if there are more, scrapes take turns. */
-export const MAX_TENANTS_LOOKED_AT = 100;
 /** Characters of a request's path in a line of the log. */
 export const MAX_LOGGED_PATH = 1_024;
 /** Characters of a request's path in the metadata of the events that it causes. */
@@ -197,10 +182,6 @@ export const MAX_FILTER_VALUE_LENGTH = 255;
 /** Fields by which a list is sorted. */
 export const MAX_SORT_TERMS = 10;
 
-/** Percent of the slots for webhook attempts, and of messages in flight, that is reserved for tenants with few of their own. */
-export const RESERVED_DELIVERY_PERCENT = 10;
-/** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
-export const BEGINNING_DELIVERY_PERCENT = 20;
 /**
  * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
  * ahead.
@@ -210,15 +191,11 @@ export const HELD_PER_MESSAGE_IN_FLIGHT = 4;
 export const RELAYED_AT_ONCE = 200;
 /** Deliveries of one tenant that other tenants wait for when their events are relayed; more are requested apart. */
 export const RELAYED_OF_TENANT = 1_000;
-/** Bytes of orders' documents that are kept for attempts of deliveries. */
-export const DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024;
 /** Bytes of the tables in an OpenAPI document; beyond it, clients have to ask for some of the tables. */
 export const MAX_OPENAPI_BYTES = 1_500_000;
 
 /** Bytes of cached descriptions of tables, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
-/** Tables whose compiled schemas are kept, of all tenants; those of a large table take 300 KB. */
-export const COMPILED_SCHEMAS = 200;
 
 /** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
 export const MAX_ORDER_DOCUMENT = 4 * 1024 * 1024;
@@ -231,25 +208,11 @@ export const MAX_ANSWER_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 
 /** Milliseconds in which a client has to receive an answer. */
 export const MAX_ANSWER_MS = 120_000;
-/** Bytes from which an answer is compressed if the client accepts it; a shorter one fits in one packet anyway. */
-export const MIN_COMPRESSED_BYTES = 1_024;
-/** Answers that are compressed at the same time, of all tenants: half of the threads that Node has for such work. */
-export const COMPRESSIONS_AT_ONCE = 2;
-/** Password hashes that are made at the same time, of all tenants: each takes 0.3 s of CPU. */
-export const PASSWORD_HASHES_AT_ONCE = 2;
 /** Hashes of passwords that wait for their turn, of all tenants. */
 export const MAX_PASSWORD_HASHES_WAITING = 128;
 /** Hashes of passwords that wait for their turn, of one tenant. */
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
 
-/** Milliseconds that a request waits for the directory to catch up before it refuses an unknown name. */
-export const LONGEST_REFRESH_MS = 2_000;
-/** Milliseconds between two refreshes of the directory for unknown names. */
-export const MIN_REFRESH_INTERVAL_MS = 10;
-/** Milliseconds for which an unknown name is refused without another refresh; a new name is refused no longer than this. */
-export const REFUSAL_REMEMBERED_MS = 1_000;
-/** Unknown names that are remembered; beyond it, the oldest are forgotten. */
-export const MAX_REMEMBERED_REFUSALS = 10_000;
 /** Hours for which a key verifies tokens after another one signs them: longer than any token is valid. */
 export const KEY_OVERLAP_HOURS = 25;
 
@@ -294,15 +257,9 @@ export const LONGEST_PASSWORD_WAIT_S = 900;
 export const LONGEST_SECRET_WAIT_S = 60;
 /** Seconds without a guess after which the count starts again. */
 export const GUESSES_FORGOTTEN_AFTER_S = 3_600;
-/** Counts of guesses that are remembered; beyond it, the least recently used are forgotten. */
-export const MAX_REMEMBERED_GUESSES = 50_000;
 
-/** Seconds that a start waits for another service to release the data directory. */
-export const DATA_DIRECTORY_WAIT_SECONDS = 5;
 /** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
 export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
-/** Damaged files of each database that are kept beside their replacement. */
-export const KEPT_DAMAGED_FILES = 2;
 
 /** Records on a page of a comparison. */
 export const MAX_COMPARED = 1_000;
@@ -312,14 +269,8 @@ export const MAX_ERASURES = 10_000;
 /** Milliseconds between two looks for new erasures, in each process and thread. */
 export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 
-/** Leaves of events with one id that are looked at for a proof. */
-export const MAX_FOUND_LEAVES = 10;
-/** Slices of the log that are looked through for each of them. */
-export const MAX_PROOF_SLICES = 20;
 /** Events with an impossible time, and erased ones that no erasure concerns, that a verification names. */
 export const MAX_NAMED_EVENTS = 10;
-/** Tiles that one verification makes again; they are in memory until then. */
-export const MAX_MENDED_TILES = 10_000;
 /** Signatures of a checkpoint: a verifier must accept 16. */
 export const MAX_NOTE_SIGNATURES = 16;
 /** Characters of a checkpoint with its signatures. */

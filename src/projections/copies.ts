@@ -14,7 +14,7 @@ export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
 export type RebuildReport = Pick<JobReport, 'tenant' | 'position' | 'rows' | 'seconds'>;
 
-/** `more`: at least so many, if there are very many. */
+/** `more`: there are at least this many. */
 export type VerifyReport = RebuildReport & Pick<JobReport, 'differences' | 'more'>;
 
 /** The tenant is read and written meanwhile. @throws see `Follower.withCopy` */

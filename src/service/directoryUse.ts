@@ -9,9 +9,11 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { holdAlone } from '../adapters/sqliteInUse.js';
-import { DATA_DIRECTORY_WAIT_SECONDS } from '../domain/limits.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
+
+/** Seconds that a start waits for another service to release the data directory. */
+const DATA_DIRECTORY_WAIT_SECONDS = 5;
 
 /** Held while a process checks for others and adds itself. */
 const GATE = 'gate.lock';

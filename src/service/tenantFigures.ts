@@ -1,9 +1,11 @@
 /** Metrics of tenants from the rows: number of records, and time of the last synchronisation. */
 import { OTHERS, type TenantMetrics } from '../api/metrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import type { RecordQueries, TableRef } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
+
+/** Tenants whose tables one scrape of /metrics counts; if there are more, scrapes take turns. */
+const MAX_TENANTS_LOOKED_AT = 100;
 
 type Source = {
   readonly directory: { tenants(): Iterable<Tenant> };

@@ -10,10 +10,15 @@
  * otherwise a busy process would fill all slots with them, and slow receivers, which hold theirs for long, get hardly any.
  */
 import { LRUCache } from 'lru-cache';
-import { BEGINNING_DELIVERY_PERCENT, RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
 import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import { sleep } from '../supervision/waiting.js';
+
+/** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
+const BEGINNING_DELIVERY_PERCENT = 20;
+
+/** Percent of the slots for webhook attempts, and of messages in flight, that is reserved for tenants with few of their own. */
+const RESERVED_DELIVERY_PERCENT = 10;
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
 

@@ -165,7 +165,7 @@ async function request(
   const loaded = await Promise.all(jobs.map((each) => loadDelivery(eventStore, each)));
   const open = jobs.filter((_, index) => loaded[index]?.delivery.outcome === 'open');
   // New message ids: the broker may hold a message with the delivery's id, dead or taken, and would ignore this one.
-  const message = (each: NamedDelivery): Message => deliveryMessage(each, `${each.deliveryId} anew ${job.position}`);
+  const message = (each: NamedDelivery): Message => deliveryMessage(each, `${each.deliveryId} again ${job.position}`);
   await publishWork(deps.broker, open.map(message), events.flatMap(taskMessages));
   return last;
 }

@@ -8,7 +8,6 @@ import type { Commands } from '../commands/context.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { DOCUMENT_CACHE_BYTES } from '../domain/limits.js';
 import type { OrderApproved } from '../domain/order/events.js';
 import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
 import {
@@ -22,6 +21,9 @@ import { exampleBody, payloadVersion, tableBody } from '../domain/webhook/catalo
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
+
+/** Bytes of orders' documents that are kept for attempts of deliveries. */
+const DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024;
 
 /** How long what holds records as they are now is kept: the webhooks of an event ask at about the same time. */
 const NOW_MS = 1_000;

@@ -80,7 +80,7 @@ describe('the relay', () => {
     });
   });
 
-  test('a relay that starts anew goes on with the sequence where the one before left it', async () => {
+  test('a relay that starts again goes on with the sequence where the one before left it', async () => {
     await logged.webhook(['order.created', 'order.status_changed', 'order.approved']);
     const order = logged.newOrder();
     await logged.append(order, created, changed, approved);

@@ -18,8 +18,10 @@ import {
   GUESSES_OF_SECRET,
   LONGEST_PASSWORD_WAIT_S,
   LONGEST_SECRET_WAIT_S,
-  MAX_REMEMBERED_GUESSES,
 } from '../../domain/limits.js';
+
+/** Counts of guesses that are remembered; beyond it, the least recently used are forgotten. */
+const MAX_REMEMBERED_GUESSES = 50_000;
 
 /** What is guessed, for which account, and from which network. */
 export type Guess = {

@@ -1,7 +1,6 @@
 /** Loads an order from its stream. Long ones are kept, so that a change reads only what is new. */
 import { LRUCache } from 'lru-cache';
 import { charactersOf } from '../../domain/jsonSize.js';
-import { KEPT_ORDERS_CHARACTERS } from '../../domain/limits.js';
 import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
@@ -11,6 +10,9 @@ import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../p
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
+
+/** Characters of the events of long orders that a process keeps, so that a change reads only what is new. */
+const KEPT_ORDERS_CHARACTERS = 32_000_000;
 
 /** Characters of an order's events from which it is kept: that costs less than reading them again for each change. */
 const LONG_CHARACTERS = 50_000;

@@ -5,12 +5,15 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
-import { COMPILED_SCHEMAS, MAX_LIST_ENTRIES, MAX_SHORT_TEXT } from '../limits.js';
+import { MAX_LIST_ENTRIES, MAX_SHORT_TEXT } from '../limits.js';
 import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import { type Fields, type FieldValue, fieldRules, isStorableText, ownValue } from './fieldTypes.js';
 import { text, valueSchema } from './valueSchemas.js';
+
+/** Tables whose compiled schemas are kept, of all tenants; those of a large table take 300 KB. */
+const COMPILED_SCHEMAS = 200;
 
 /** Kinds of bodies, each with rules of its own. */
 export type BodyKind = 'create' | 'update' | 'batchItem';

@@ -4,9 +4,11 @@ import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { charactersOf } from '../jsonSize.js';
-import { MAX_WAS_CHARACTERS } from '../limits.js';
 import { BatchParts } from './batchParts.js';
 import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
+
+/** Characters of the earlier values that a change of one record notes in its event; longer ones are in earlier events. */
+const MAX_WAS_CHARACTERS = 100_000;
 
 export type KnownRecord = {
   readonly id: string;
