@@ -37,15 +37,13 @@ const isPartOf = (older: ActivityEntry, newer: ActivityEntry): boolean =>
   older.table === newer.table &&
   older.correlationId === newer.correlationId;
 
-const NONE: Counts = { created: 0, updated: 0, seen: 0, deleted: 0 };
-
 function together(older: ActivityEntry, newer: ActivityEntry): ActivityEntry {
-  const [one, other] = [older.counts ?? NONE, newer.counts ?? NONE];
+  const sumOf = (name: keyof Counts): number => (older.counts?.[name] ?? 0) + (newer.counts?.[name] ?? 0);
   const counts = {
-    created: one.created + other.created,
-    updated: one.updated + other.updated,
-    seen: one.seen + other.seen,
-    deleted: one.deleted + other.deleted,
+    created: sumOf('created'),
+    updated: sumOf('updated'),
+    seen: sumOf('seen'),
+    deleted: sumOf('deleted'),
   };
   const ids = [older, newer].flatMap(({ details }) => (Array.isArray(details?.batch_ids) ? details.batch_ids : []));
   return { ...older, counts, details: { ...older.details, batch_ids: [...new Set(ids)].slice(0, MAX_LIST_ENTRIES) } };

@@ -32,9 +32,6 @@ const changesQuery = z.strictObject({
 
 /** A place, and the id of its event: that tells its position in a log that was copied, and notices another log; '' before all. */
 const place = z.tuple([z.int().min(0), z.int().min(0).nullable(), z.string()]);
-/** Of earlier releases: revision and id of the last event, and how much of it was read. */
-const revisionPlace = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
-const cursorPlace = z.union([place, revisionPlace]);
 
 const BEFORE_ALL: ChangesPage['next'] = [0, null];
 
@@ -45,15 +42,11 @@ async function placeIn(
   cursor: string,
   mark: string,
 ): Promise<ChangesPage['next'] | undefined> {
-  const given = fromCursor('after', cursor, mark, cursorPlace);
-  const eventId = given.length === 3 ? given[2] : given[1];
+  const [, n, eventId] = fromCursor('after', cursor, mark, place);
   if (eventId === '') return BEFORE_ALL;
   const found = await rows.rows({ tenant, space: ACTIVITY.name }, { ids: [eventId.toLowerCase()], keys: [] });
   const [event] = found.rows.map(entryOf);
-  if (event === undefined) return undefined;
-  if (given.length === 3) return [event.position, given[1]];
-  // All of an event that was read in part is told once more.
-  return [event.position - (given[2] === null ? 0 : 1), null];
+  return event && [event.position, n];
 }
 
 /** Behind the table's last event up to the place: all others changed nothing of it. */

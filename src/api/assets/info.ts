@@ -13,29 +13,29 @@ import { AT, momentIn, pastOf, pastTypeOf } from './moments.js';
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
 const headingView = json.view<AssetType>({
-  name: [json.text, ({ name }) => name],
-  label: [json.text, ({ label }) => label],
-  description: [json.text, ({ description }) => description],
+  name: json.text,
+  label: json.text,
+  description: json.text,
   kind: [json.oneOf(['reference', 'master']), ({ supportingData }) => (supportingData ? 'reference' : 'master')],
-  supporting_data: [json.truth, ({ supportingData }) => supportingData],
+  supporting_data: json.truth,
 });
 
-type DescribedField = AssetField & { readonly isNullable: boolean; readonly isUnique: boolean };
+type DescribedField = AssetField & { readonly nullable: boolean; readonly unique: boolean };
 
 const fieldView = json.view<DescribedField>({
-  name: [json.text, ({ name }) => name],
-  label: [json.text, ({ label }) => label],
-  type: [json.oneOf(FIELD_TYPES), ({ type }) => type],
-  required: [json.truth, ({ required }) => required],
-  nullable: [json.truth, ({ isNullable }) => isNullable],
-  unique: [json.truth, ({ isUnique }) => isUnique],
-  filterable: [json.truth, ({ filterable }) => filterable],
-  sortable: [json.truth, ({ sortable }) => sortable],
+  name: json.text,
+  label: json.text,
+  type: json.oneOf(FIELD_TYPES),
+  required: json.truth,
+  nullable: json.truth,
+  unique: json.truth,
+  filterable: json.truth,
+  sortable: json.truth,
   read_only: [json.truth, ({ readOnly }) => readOnly === true],
   max_length: [{ type: ['integer', 'null'], description: 'In characters.' }, maxLengthOf],
-  format: [json.nullableText, ({ format }) => format ?? null],
+  format: json.nullableText,
   list: [json.truth, ({ list }) => list === true],
-  one_of: [json.orNull(json.listOf(json.text)), ({ oneOf }) => oneOf ?? null],
+  one_of: json.orNull(json.listOf(json.text)),
   custom: [{ type: 'boolean', description: 'Added by the organisation.' }, ({ custom }) => custom === true],
 });
 
@@ -43,18 +43,18 @@ function maxLengthOf({ type, maxLength = fieldRules(type).maxLength }: AssetFiel
   return maxLength ?? null;
 }
 
-const systemField = { required: false, isNullable: false, filterable: false, sortable: false, readOnly: true } as const;
-const timeField = { ...systemField, type: 'DateTime', isUnique: false, sortable: true } as const;
+const systemField = { required: false, nullable: false, filterable: false, sortable: false, readOnly: true } as const;
+const timeField = { ...systemField, type: 'DateTime', unique: false, sortable: true } as const;
 
 /** Fields of every record (spec §2.1). */
 const SYSTEM_FIELDS: readonly DescribedField[] = [
-  { ...systemField, name: 'id', label: 'Id', type: 'String', isUnique: true, format: 'uuid', maxLength: 36 },
+  { ...systemField, name: 'id', label: 'Id', type: 'String', unique: true, format: 'uuid', maxLength: 36 },
   { ...timeField, name: 'created_at', label: 'Created at' },
   { ...timeField, name: 'updated_at', label: 'Updated at' },
 ];
 
 const assetTypeView = json.view<AssetType>({
-  unique_field: [json.nullableText, ({ uniqueField }) => uniqueField ?? null],
+  unique_field: json.nullableText,
   unique_comparison: [
     {
       ...json.orNull(json.oneOf(['exact'])),
@@ -68,11 +68,11 @@ const assetTypeView = json.view<AssetType>({
     ({ fields, uniqueField }) => [
       ...SYSTEM_FIELDS.map(fieldView.show),
       ...fields.map((field) =>
-        fieldView.show({ ...field, isNullable: !field.required, isUnique: field.name === uniqueField }),
+        fieldView.show({ ...field, nullable: !field.required, unique: field.name === uniqueField }),
       ),
     ],
   ],
-  relationships: [json.listOf(json.ref('AssetRelationship')), ({ relationships }) => relationships],
+  relationships: json.listOf(json.ref('AssetRelationship')),
   json_schema: [
     { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
     (assetType) => ({

@@ -29,10 +29,10 @@ const lastUsedOn: json.JsonSchema = {
 };
 
 const clientView = json.view<ApiClient>({
-  client_id: [json.uuid, ({ clientId }) => clientId],
-  name: [json.text, ({ name }) => name],
-  scopes: [json.listOf(json.oneOf(SCOPES)), ({ scopes }) => scopes],
-  created_at: [json.timestamp, ({ createdAt }) => createdAt],
+  client_id: json.uuid,
+  name: json.text,
+  scopes: json.listOf(json.oneOf(SCOPES)),
+  created_at: json.timestamp,
   last_used_on: [lastUsedOn, ({ lastUsed }) => lastUsed ?? null],
   rotation: [
     json.orNull(json.ref('SecretRotation')),

@@ -25,23 +25,19 @@ import {
   type UserCall,
 } from '../routes/operation.js';
 
-const rate = z
-  .number('must be a number.')
-  .int('must be an integer.')
-  .min(1, 'must be at least 1.')
-  .max(1_000_000, 'must be at most 1000000.');
+const integer = (least: number, most: number) =>
+  z
+    .number('must be a number.')
+    .int('must be an integer.')
+    .min(least, `must be at least ${least}.`)
+    .max(most, `must be at most ${most}.`);
+const rate = integer(1, 1_000_000);
 
 /** Requests of each API client and each user: a second, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
-const percent = z
-  .number('must be a number.')
-  .int('must be an integer.')
-  .min(0, 'must be at least 0.')
-  .max(100, 'must be at most 100.');
-
 const cleanUpGuardBody = z.strictObject({
-  max_percent: percent.nullable(),
+  max_percent: integer(0, 100).nullable(),
   /** Clean-ups of up to this many records need no confirmation. */
   min_records: z.int('must be an integer.').min(0, 'must be at least 0.').default(0),
 });
@@ -50,9 +46,9 @@ type ShownQuota = { readonly limit: number | null; readonly used: number | null 
 type ShownTenant = Tenant & { readonly shownQuotas: { readonly [name: string]: ShownQuota } };
 
 const tenantView = json.view<ShownTenant>({
-  name: [json.text, ({ name }) => name],
-  display_name: [json.text, ({ displayName }) => displayName],
-  order_model: [json.oneOf(ORDER_MODELS), ({ orderModel }) => orderModel],
+  name: json.text,
+  display_name: json.text,
+  order_model: json.oneOf(ORDER_MODELS),
   rate_limit: [
     json.orNull(json.ref('RateLimit')),
     ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),

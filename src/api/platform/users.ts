@@ -16,12 +16,12 @@ import { dataReply, listReply, noContent, type Resource, type UserCall } from '.
 
 /** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
-  id: [{ type: 'integer', minimum: 1 }, ({ id }) => id],
-  first_name: [json.text, ({ firstName }) => firstName],
-  last_name: [json.text, ({ lastName }) => lastName],
-  locale: [json.text, ({ locale }) => locale],
-  email: [json.text, ({ email }) => email],
-  roles: [json.listOf(json.oneOf(ROLES)), ({ roles }) => roles],
+  id: { type: 'integer', minimum: 1 },
+  first_name: json.text,
+  last_name: json.text,
+  locale: json.text,
+  email: json.text,
+  roles: json.listOf(json.oneOf(ROLES)),
   must_change_password: [
     {
       type: 'boolean',

@@ -18,40 +18,35 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
-import { LIST_ANSWERS } from '../assets/listQuery.js';
+import { LIST_ANSWERS, limitOf } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
+import { inListTurn, linkedReply } from '../assets/pages.js';
 import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
-const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
+/** The body is text in the answer, so that its bytes are kept. */
 const bodyView = json.view<SentBody & { readonly attempt: number }>({
-  attempt: [json.count, ({ attempt }) => attempt],
-  url: [json.text, ({ url }) => url],
-  started_at: [json.timestamp, ({ startedAt }) => startedAt],
-  sent_sha256: [
-    { ...json.nullableText, description: 'Of what was sent; null if nothing was, or by an earlier release.' },
-    ({ sentSha256 = null }) => sentSha256,
-  ],
-  made_sha256: [{ ...json.text, description: 'Of `body`, in UTF-8.' }, ({ madeSha256 }) => madeSha256],
+  attempt: json.count,
+  url: json.text,
+  started_at: json.timestamp,
+  sent_sha256: {
+    ...json.nullableText,
+    description: 'Of what was sent; null if nothing was, or by an earlier release.',
+  },
+  made_sha256: { ...json.text, description: 'Of `body`, in UTF-8.' },
   is_proved: [
     { type: 'boolean', description: 'Whether `body` is byte for byte what was sent.' },
     ({ sentSha256, madeSha256 }) => sentSha256 === madeSha256,
   ],
+  body: [json.text, ({ body }) => body.toString()],
 });
-
-/** The body is text in the answer, so that its bytes are kept. */
-const bodyAnswer = (attempt: number, sent: SentBody): string =>
-  JSON.stringify({
-    data: { ...bodyView.show({ ...sent, attempt }), body: sent.body.toString() },
-  });
 
 const wholeNumber = (most: number, message: string) =>
   z.preprocess(
@@ -74,9 +69,7 @@ const deliveryQuery = z.object({
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be that of a link to a next page.')
     .optional()
     .describe('That of a link to the next page.'),
-  limit: wholeNumber(MAX_LIMIT, `must be 1 to ${MAX_LIMIT}.`)
-    .default(DEFAULT_LIMIT)
-    .meta({ default: DEFAULT_LIMIT, description: 'Entries on a page.' }),
+  limit: limitOf(MAX_LIMIT),
 });
 
 const bodyQuery = z.object({
@@ -91,7 +84,7 @@ export const webhookDeliveries: Resource = {
   schemas: {
     Delivery: deliveryView.schema,
     DeliveryAttempt: attemptView.schema,
-    DeliveryBody: json.closedObject({ ...bodyView.properties, body: json.text }),
+    DeliveryBody: bodyView.schema,
     RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
   },
   operations: {
@@ -102,27 +95,17 @@ export const webhookDeliveries: Resource = {
       query: parametersIn(deliveryQuery),
       answer: json.linkedPage('Delivery'),
       answers: LIST_ANSWERS,
-      async handle(api, { req, tenant, path: { id }, query: parameters }) {
-        const { queries, config, lists } = api;
-        const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
-        await checkKnown(api, tenant, id);
-        const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
-        const found = await lists.run({
-          context: req.context,
-          advice: () => 'Narrow the time with since and until.',
-          find: (cancellation) => queries.deliveries.page(tenant.name, asked, cancellation),
-        });
+      async handle(api, call) {
+        const { req, tenant, path } = call;
+        const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, call.query);
+        await checkKnown(api, tenant, path.id);
+        const asked = { ...query, webhookId: path.id, orderId, after, limit: limit + 1 };
+        const found = await inListTurn(api, req, 'Narrow the time with since and until.', (cancellation) =>
+          api.queries.deliveries.page(tenant.name, asked, cancellation),
+        );
         const page = found.slice(0, limit);
-        const last = found.length > limit ? page.at(-1) : undefined;
-        // The same query, after the last entry of this page.
-        if (last !== undefined) parameters.set('cursor', String(last.position));
-        const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
-        return {
-          body: JSON.stringify({
-            data: page.map((entry) => shownDelivery(tenant, entry)),
-            links: { next },
-          }),
-        };
+        const shown = page.map((entry) => shownDelivery(tenant, entry));
+        return linkedReply(api, call, shown, found.length > limit ? page.at(-1)?.position : undefined);
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId': {
@@ -159,7 +142,7 @@ export const webhookDeliveries: Resource = {
         const sent = entry?.webhookId === id ? await sentBody(commands, tenant, key, attempt, deadline) : undefined;
         if (sent === undefined)
           throw new NotFoundError(`Delivery ${deliveryId} to this webhook has no attempt ${attempt}.`);
-        return { body: bodyAnswer(attempt, sent) };
+        return dataReply(bodyView.show({ ...sent, attempt }));
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

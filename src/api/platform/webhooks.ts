@@ -3,6 +3,7 @@
  * the request that made it.
  */
 import { parseBody } from '../../commands/body.js';
+import type { Caller } from '../../commands/context.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
 import { endWebhookRotation, type NewSecret, renewWebhookSecret } from '../../commands/webhooks/secrets.js';
 import {
@@ -39,29 +40,27 @@ const TAG = 'platform: webhooks';
 const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
 const properties = {
-  id: [json.uuid, ({ id }: Webhook) => id],
-  name: [json.text, ({ name }: Webhook) => name],
-  url: [json.link, ({ url }: Webhook) => url],
-  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), ({ events }: Webhook) => events],
-  custom_data: [{ type: 'object' }, ({ customData }: Webhook) => customData],
+  id: json.uuid,
+  name: json.text,
+  url: json.link,
+  events: json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)),
+  custom_data: { type: 'object' },
   enabled: [
     { type: 'boolean', description: 'If false, its deliveries wait.' },
     ({ disabled }: Webhook) => disabled === undefined,
   ],
-  disabled: [json.orNull(json.ref('WebhookDisabled')), ({ disabled }: Webhook) => disabled ?? null],
+  disabled: json.orNull(json.ref('WebhookDisabled')),
   rotating: [
     { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
     ({ stagedSecret }: Webhook) => stagedSecret !== undefined,
   ],
-  created_at: [json.timestamp, ({ createdAt }: Webhook) => createdAt],
+  created_at: json.timestamp,
 } as const;
 
 const webhookView = json.view<Webhook>(properties);
 
-type Looked = Webhook & { readonly health: WebhookHealth | undefined };
-
 /** With what the delivery log knows, which takes a look-up a webhook. */
-const lookedView = json.view<Looked>({
+const withHealthView = json.view<Webhook & { readonly health: WebhookHealth | undefined }>({
   ...properties,
   health: [
     {
@@ -74,16 +73,7 @@ const lookedView = json.view<Looked>({
 });
 
 /** A webhook is shown without its health if it takes longer, in milliseconds. */
-const LOOK_MS = 1_000;
-
-async function withHealth({ queries }: Api, tenant: string, webhook: Webhook): Promise<Looked> {
-  const asked = withTimeout(
-    LOOK_MS,
-    'The delivery log does not answer.',
-    queries.deliveries.healthOf(tenant, webhook.id),
-  );
-  return { ...webhook, health: await asked.catch(() => undefined) };
-}
+const HEALTH_WITHIN_MS = 1_000;
 
 const schemas: json.Schemas = {
   Webhook: {
@@ -103,7 +93,7 @@ const schemas: json.Schemas = {
     ],
   },
   WebhookDisabled: json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp }),
-  WebhookWithHealth: lookedView.schema,
+  WebhookWithHealth: withHealthView.schema,
   WebhookHealth: json.closedObject({
     failing_since: {
       ...json.orNull(json.timestamp),
@@ -130,11 +120,12 @@ function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, 
   return dataReply(secret === undefined ? shown : { ...shown, secret });
 }
 
-/** Makes a handler of a command on the path's webhook. */
-const handledBy =
-  (change: (api: Api, call: UserCall) => Promise<DirectoryChange>) =>
-  async (api: Api, call: UserCall): Promise<Reply> =>
-    changedReply(await change(api, call), call.path.id);
+/** A command on the path's webhook, which changes nothing else. */
+const changedBy = (change: (...asked: [Api['commands'], Caller, string]) => Promise<DirectoryChange>) => ({
+  allow: 'admins' as const,
+  handle: async ({ commands }: Api, { caller, path: { id } }: UserCall): Promise<Reply> =>
+    changedReply(await change(commands, caller, id), id),
+});
 
 export const webhooks: Resource = {
   tag: TAG,
@@ -173,8 +164,12 @@ export const webhooks: Resource = {
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
       answer: json.one('WebhookWithHealth'),
-      handle: async (api, { tenant, path }) =>
-        dataReply(lookedView.show(await withHealth(api, tenant.name, webhookOf(tenant, path.id)))),
+      async handle({ queries }, { tenant, path: { id } }) {
+        const webhook = webhookOf(tenant, id);
+        const found = queries.deliveries.healthOf(tenant.name, id);
+        const asked = withTimeout(HEALTH_WITHIN_MS, 'The delivery log does not answer.', found);
+        return dataReply(withHealthView.show({ ...webhook, health: await asked.catch(() => undefined) }));
+      },
     },
     'PUT /webhooks/:id': {
       id: 'platformChangeWebhook',
@@ -185,9 +180,8 @@ export const webhooks: Resource = {
         longNumbers: 'refused',
       },
       answer: json.one('Webhook'),
-      handle: handledBy(({ commands, checkWebhookTarget }, { caller, path, body }) =>
-        changeWebhook(commands, caller, path.id, body, checkWebhookTarget),
-      ),
+      handle: async ({ commands, checkWebhookTarget }, { caller, path: { id }, body }) =>
+        changedReply(await changeWebhook(commands, caller, id, body, checkWebhookTarget), id),
     },
     'DELETE /webhooks/:id': {
       id: 'platformRemoveWebhook',
@@ -198,9 +192,8 @@ export const webhooks: Resource = {
     'POST /webhooks/:id/enable': {
       id: 'platformEnableWebhook',
       summary: 'Send to it again, the waiting deliveries first',
-      allow: 'admins',
       answer: json.one('Webhook'),
-      handle: handledBy(({ commands }, { caller, path }) => enableWebhook(commands, caller, path.id)),
+      ...changedBy(enableWebhook),
     },
     'POST /webhooks/:id/disable': {
       id: 'platformDisableWebhook',
@@ -208,40 +201,31 @@ export const webhooks: Resource = {
       allow: 'admins',
       body: { ...json.bodyOf(disableWebhookBody, { reason: 'Moving to a new host.' }), optional: true },
       answer: json.one('Webhook'),
-      handle: handledBy(({ commands }, { caller, path, body }) => {
+      async handle({ commands }, { caller, path: { id }, body }) {
         const { reason } = parseBody(disableWebhookBody, body);
-        return disableWebhook(commands, caller, path.id, { cause: 'admin', reason });
-      }),
+        return changedReply(await disableWebhook(commands, caller, id, { cause: 'admin', reason }), id);
+      },
     },
     'POST /webhooks/:id/secret': {
       id: 'platformRegenerateWebhookSecret',
       summary: 'Replace the signing secret; the old one ends at once',
-      allow: 'admins',
       answer: json.one('WebhookWithSecret'),
-      handle: handledBy(({ commands }, { caller, path }) =>
-        renewWebhookSecret(commands, caller, path.id, 'WebhookSecretRegenerated'),
-      ),
+      ...changedBy((...asked) => renewWebhookSecret(...asked, 'WebhookSecretRegenerated')),
     },
     'POST /webhooks/:id/secret/rotate': {
       id: 'platformStageWebhookSecret',
       summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
-      allow: 'admins',
       status: 201,
       answer: json.one('WebhookWithSecret'),
       errors: [409],
-      handle: handledBy(({ commands }, { caller, path }) =>
-        renewWebhookSecret(commands, caller, path.id, 'WebhookSecretStaged'),
-      ),
+      ...changedBy((...asked) => renewWebhookSecret(...asked, 'WebhookSecretStaged')),
     },
     'POST /webhooks/:id/secret/promote': {
       id: 'platformPromoteWebhookSecret',
       summary: 'End a rotation: the new secret is the only one',
-      allow: 'admins',
       answer: json.one('Webhook'),
       errors: [409],
-      handle: handledBy(({ commands }, { caller, path }) =>
-        endWebhookRotation(commands, caller, path.id, 'WebhookSecretPromoted'),
-      ),
+      ...changedBy((...asked) => endWebhookRotation(...asked, 'WebhookSecretPromoted')),
     },
     'DELETE /webhooks/:id/secret/staged': {
       id: 'platformUnstageWebhookSecret',
