@@ -52,19 +52,6 @@ export async function actorsShown(
   }
 }
 
-/** Makes a test for actors whose id or name is this text, ignoring case. @throws the cancellation's reason */
-export async function actorNamed(
-  { eventStore }: Log,
-  tenant: Pick<Tenant, 'name' | 'clients'>,
-  text: string,
-  cancellation?: Cancellation,
-): Promise<(actor: Actor) => boolean> {
-  const wanted = text.toLowerCase();
-  const all = await clientNames(eventStore, tenant.name, cancellation);
-  return ({ kind, id, name = kind === 'client' ? all.get(id) : undefined }) =>
-    id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
-}
-
 /** The id of the actor with this id or whole name, ignoring case; the text itself if it is nobody's who is there. */
 export function namedActor({ clients, users }: Pick<Tenant, 'clients' | 'users'>, text: string): string {
   const wanted = text.toLowerCase();

@@ -14,7 +14,7 @@ import {
 import { OPERATION_KINDS } from '../../domain/referenceTable/operation.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { type TableOperation, tableOperations } from '../../queries/operations.js';
-import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
+import { actorsShown, namedActor, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
@@ -184,9 +184,13 @@ async function operationsReply(api: Api, { req, caller, assetType, query }: Tabl
   const { cursor, from, to, actor, kind, batch_id: batchId } = parseQuery(operationsQuery, query);
   const tenant = tenantOf(commands, caller.tenant);
   const { deadline } = caller;
-  const isActor = actor === undefined ? () => true : await actorNamed(commands, tenant, actor, deadline);
+  const named = actor === undefined ? undefined : [actor, namedActor(tenant, actor)].map((text) => text.toLowerCase());
   const isWanted = (operation: TableOperation): boolean =>
-    (batchId === undefined || operation.batchIds.includes(batchId)) && isActor(operation.actor);
+    (batchId === undefined || operation.batchIds.includes(batchId)) &&
+    (named === undefined ||
+      [operation.actor.id, operation.actor.name].some(
+        (text) => text !== undefined && named.includes(text.toLowerCase()),
+      ));
   const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, kind, isWanted };
   const page = await tableOperations(rows, { tenant: caller.tenant, table }, asked, deadline);
   const actors = page.operations.map((operation) => operation.actor);

@@ -11,8 +11,7 @@ import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, UserCall } from '../routes/operation.js';
-import { type ExportSource, orderExport } from './orderExport.js';
-import { ArchiveTooLargeError } from './zip.js';
+import { ArchiveTooLargeError, type ExportSource, orderExport } from './orderExport.js';
 
 const ZIP_TYPE = 'application/zip';
 

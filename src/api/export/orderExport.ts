@@ -3,6 +3,7 @@
  * their proofs, and what is needed to check them without the service.
  */
 import { readFile } from 'node:fs/promises';
+import { Zip, ZipDeflate } from 'fflate';
 import type { SignedCheckpoint } from '../../audit/checkpoints.js';
 import type { ProvedEvents, ProvedLeaf } from '../../audit/proof.js';
 import type { Tenant } from '../../domain/identity/directory.js';
@@ -14,7 +15,6 @@ import { actorShower, stepText } from '../assets/replay.js';
 import { type ReplaySource, replaySteps } from '../replay/steps.js';
 import { howToCheck } from './howToCheck.js';
 import { PAGE_END, pageBegin, stepSection } from './page.js';
-import { ArchiveTooLargeError, ZipArchive, ZipFile } from './zip.js';
 
 export type ExportSource = ReplaySource & {
   /** The last one when the export began: all proofs are of it. Undefined if there is none. */
@@ -39,19 +39,65 @@ export type Exported = {
 const VERIFIERS = new URL('../../snippets/', import.meta.url);
 const VERIFIER_FILES = ['proof.mjs', 'proof.py', 'proof.go'];
 
-/** Yields the bytes of the archive. @throws ArchiveTooLargeError; the cancellation's reason; what the source throws */
-export async function* orderExport(source: ExportSource, exported: Exported): AsyncGenerator<Uint8Array, void, void> {
-  let bytes = 0;
-  for await (const piece of archiveOf(source, exported)) {
-    bytes += piece.length;
-    requireRoom(bytes, exported);
-    yield piece;
-  }
+/** The archive would have more events or bytes than it may have. */
+export class ArchiveTooLargeError extends Error {
+  override readonly name = 'ArchiveTooLargeError';
 }
 
-function requireRoom(bytes: number, { maxBytes }: Pick<Exported, 'maxBytes'>): void {
-  if (bytes > maxBytes)
-    throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes: the operator can make it.`);
+/** Without ZIP64 an archive, and each file in it, has less than 2 GB. */
+const MAX_ZIP_BYTES = 0x7fffffff;
+const UNIX = 3;
+const MODE = 0o100644 * 2 ** 16;
+
+/** Files are compressed while they are made. Names are ours, so nothing of what users wrote becomes a path. */
+class Archive {
+  readonly #exported: Exported;
+  readonly #zip = new Zip((error, piece) => this.#add(error, piece));
+  #made: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(exported: Exported) {
+    this.#exported = exported;
+  }
+
+  /** @returns a function that writes more of the file; `isLast` ends it. @throws ArchiveTooLargeError */
+  begin(name: string): (content: string | Uint8Array, isLast?: boolean) => void {
+    const { exportedAt, maxBytes } = this.#exported;
+    const file = new ZipDeflate(name, { level: 6 });
+    Object.assign(file, { mtime: exportedAt, os: UNIX, attrs: MODE });
+    let size = 0;
+    this.#zip.add(file);
+    return (content, isLast = false) => {
+      const bytes = Buffer.from(content);
+      size += bytes.length;
+      if (size > MAX_ZIP_BYTES || this.#bytes > MAX_ZIP_BYTES)
+        throw new ArchiveTooLargeError('The export is larger than a ZIP archive can be.');
+      file.push(bytes, isLast);
+      if (this.#bytes > maxBytes)
+        throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes: the operator can make it.`);
+    };
+  }
+
+  file(name: string, content: string | Uint8Array): void {
+    this.begin(name)(content, true);
+  }
+
+  end(): void {
+    this.#zip.end();
+  }
+
+  /** @returns what was made since the last call */
+  taken(): Uint8Array {
+    const made = Buffer.concat(this.#made);
+    this.#made = [];
+    return made;
+  }
+
+  #add(error: Error | null, piece: Uint8Array): void {
+    if (error !== null) throw error;
+    this.#made.push(piece);
+    this.#bytes += piece.length;
+  }
 }
 
 function requireFew(events: number): void {
@@ -59,58 +105,56 @@ function requireFew(events: number): void {
     throw new ArchiveTooLargeError(`The order and its deliveries have more than ${MAX_EXPORT_EVENTS} events.`);
 }
 
-async function* archiveOf(source: ExportSource, exported: Exported): AsyncGenerator<Uint8Array, void, void> {
+/** Yields the bytes of the archive. @throws ArchiveTooLargeError; the cancellation's reason; what the source throws */
+export async function* orderExport(source: ExportSource, exported: Exported): AsyncGenerator<Uint8Array, void, void> {
   const { tenant, orderId, exportedAt, deliveryLogDays } = exported;
-  const archive = new ZipArchive(new Date(exportedAt));
-  const replay = await replayFiles(source, exported);
-  for (const file of replay.files) yield* await archive.add(file);
-  const add = async (name: string, content: string | Uint8Array): Promise<readonly Uint8Array[]> => {
-    const file = new ZipFile(name);
-    await file.write(content);
-    return archive.add(file);
-  };
+  const archive = new Archive(exported);
+  const deliveries = await writeReplay(archive, source, exported);
+  yield archive.taken();
   const unproved = { uncovered: [] as string[], changed: [] as string[], erased: [] as string[] };
-  for await (const [name, event] of provedEvents(source, exported, replay.deliveries)) {
-    yield* await add(`events/${name}.json`, `${event.leaf}\n`);
-    if ('unproved' in event) {
-      unproved[event.unproved].push(name);
-      continue;
+  for await (const [name, event] of provedEvents(source, exported, deliveries)) {
+    archive.file(`events/${name}.json`, `${event.leaf}\n`);
+    if ('unproved' in event) unproved[event.unproved].push(name);
+    else {
+      const { leaf, proof } = event;
+      archive.file(`proofs/${name}.json`, `${JSON.stringify({ data: { leaf, proof } })}\n`);
     }
-    const { leaf, proof } = event;
-    yield* await add(`proofs/${name}.json`, `${JSON.stringify({ data: { leaf, proof } })}\n`);
+    yield archive.taken();
   }
   if (source.checkpoint !== undefined) {
-    yield* await add('checkpoint', source.checkpoint.note);
-    yield* await add('key', `${source.checkpoint.key}\n`);
+    archive.file('checkpoint', source.checkpoint.note);
+    archive.file('key', `${source.checkpoint.key}\n`);
   }
-  for (const name of VERIFIER_FILES) yield* await add(`verifier/${name}`, await readFile(new URL(name, VERIFIERS)));
-  const page = howToCheck({ tenant: tenant.name, orderId, exportedAt, deliveryLogDays, ...unproved });
-  yield* await add('HOW-TO-CHECK.md', page);
-  yield archive.end();
+  for (const name of VERIFIER_FILES) archive.file(`verifier/${name}`, await readFile(new URL(name, VERIFIERS)));
+  archive.file(
+    'HOW-TO-CHECK.md',
+    howToCheck({ tenant: tenant.name, orderId, exportedAt, deliveryLogDays, ...unproved }),
+  );
+  archive.end();
+  yield archive.taken();
 }
 
-/** @returns the files of the replay, and the ids of the deliveries in it */
-async function replayFiles(source: ReplaySource, exported: Exported) {
+/** @returns the ids of the deliveries in the replay */
+async function writeReplay(archive: Archive, source: ReplaySource, exported: Exported): Promise<ReadonlySet<string>> {
   const { tenant, orderId, exportedAt, cancellation } = exported;
-  const [asJson, asPage] = [new ZipFile('replay.json'), new ZipFile('replay.html')];
+  const [asJson, asPage] = [archive.begin('replay.json'), archive.begin('replay.html')];
   const head = { tenant: tenant.name, order_id: orderId, exported_at: exportedAt };
   const actorOf = actorShower(source, tenant, cancellation);
   const deliveries = new Set<string>();
-  await asJson.write(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
-  await asPage.write(pageBegin({ orderId, tenant: tenant.name, exportedAt }));
+  asJson(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
+  asPage(pageBegin({ orderId, tenant: tenant.name, exportedAt }));
   let steps = 0;
   for await (const step of replaySteps(source, { tenant, orderId, from: 0, cancellation })) {
     const actor = await actorOf(step);
     for (const { id } of step.deliveries) deliveries.add(id);
-    await asJson.write(steps === 0 ? '' : ',\n', stepText(tenant, step, actor));
+    asJson(`${steps === 0 ? '' : ',\n'}${stepText(tenant, step, actor)}`);
     steps += 1;
     requireFew(steps);
-    requireRoom(asJson.bytes + asPage.bytes, exported);
-    await asPage.write(...stepSection(tenant, step, actor));
+    for (const piece of stepSection(tenant, step, actor)) asPage(piece);
   }
-  await asJson.write('\n]}\n');
-  await asPage.write(PAGE_END);
-  return { files: [asJson, asPage], deliveries };
+  asJson('\n]}\n', true);
+  asPage(PAGE_END, true);
+  return deliveries;
 }
 
 /** Names sort as events follow one another, up to a million in a stream. */
