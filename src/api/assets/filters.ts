@@ -20,8 +20,8 @@ import {
   MAX_VALUES_OF_FILTER,
 } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
-import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
-import { badRequest, type HttpError } from '../errors.js';
+import { COMPARISONS, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
+import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 
 const OPERATORS = ['eq', 'ne', ...COMPARISONS, 'in', 'null'] as const;
@@ -40,12 +40,13 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
     if (field === undefined)
       throw badRequest(`${quoted(name)} is malformed: write filter[<field>]=<value> and sort=<field>,-<field>.`);
     if (/[a-z]/.test(bracket)) {
-      typed.push(typedFilter(comparedField(assetType, field), operatorOf(field, bracket), value));
+      const compared = TIMES.find(({ name }) => name === field) ?? filterableField(assetType, field);
+      typed.push(typedFilter(compared, operatorOf(field, bracket), value));
       continue;
     }
-    if (!isFilterable(assetType, field)) throw notFilterable(assetType, field);
+    const { type } = filterableField(assetType, field);
     const anyOf = parts.get(field) ?? [];
-    anyOf.push(...separated(`filter[${field}]`, value).map((text) => partFor(assetType, field, text)));
+    anyOf.push(...separated(`filter[${field}]`, value).map((text) => partFor(type, text)));
     if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(`filter[${field}]`);
     parts.set(field, anyOf);
   }
@@ -57,14 +58,15 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
   return filters;
 }
 
-const isFilterable = (assetType: AssetType, name: string): boolean => findField(assetType, name)?.filterable === true;
-
-function notFilterable({ name, fields }: AssetType, field: string): HttpError {
-  const names = fields.filter(({ filterable }) => filterable).map((each) => each.name);
-  const instead = TIMES.some((time) => time.name === field)
-    ? `compare it, as with filter[${field}][gte].`
-    : namesInstead(shownName(field), [...names, ...ALWAYS_SORTABLE], 'it can be by');
-  return badRequest(`${name} cannot be filtered by ${quoted(field)}; ${instead}`);
+/** @throws HttpError 400 */
+function filterableField(assetType: AssetType, name: string): AssetField {
+  const field = findField(assetType, name);
+  if (field?.filterable === true) return field;
+  const names = assetType.fields.filter(({ filterable }) => filterable).map((each) => each.name);
+  const instead = TIMES.some((time) => time.name === name)
+    ? `compare it, as with filter[${name}][gte].`
+    : namesInstead(shownName(name), [...names, ...ALWAYS_SORTABLE], 'it can be by');
+  throw badRequest(`${assetType.name} cannot be filtered by ${quoted(name)}; ${instead}`);
 }
 
 const tooManyValues = (name: string) => badRequest(`${name} has more than ${MAX_VALUES_OF_FILTER} values.`);
@@ -73,14 +75,6 @@ type ComparedField = Pick<AssetField, 'name' | 'type' | 'format' | 'list'>;
 
 /** Timestamps that every record has. */
 const TIMES: readonly ComparedField[] = ALWAYS_SORTABLE.map((name) => ({ name, type: 'DateTime' }));
-
-function comparedField(assetType: AssetType, name: string): ComparedField {
-  const time = TIMES.find((each) => each.name === name);
-  if (time !== undefined) return time;
-  const field = findField(assetType, name);
-  if (field?.filterable !== true) throw notFilterable(assetType, name);
-  return field;
-}
 
 /** The operators of a field: booleans have no order, and a list has no single value. */
 function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonly Operator[] {
@@ -96,31 +90,24 @@ function operatorOf(field: string, text: string): Operator {
   );
 }
 
-const isComparison = (operator: Operator): operator is Comparison =>
-  (COMPARISONS as readonly Operator[]).includes(operator);
-
-function typedFilter(field: ComparedField, operator: Operator, text: string): Filter {
-  const name = `filter[${field.name}][${operator}]`;
-  const taken = operatorsOf(field);
-  if (!taken.includes(operator)) throw badRequest(`${name}: ${quoted(field.name)} takes ${taken.join(', ')}.`);
+function typedFilter(compared: ComparedField, operator: Operator, text: string): Filter {
+  const { name: field } = compared;
+  const name = `filter[${field}][${operator}]`;
+  const taken = operatorsOf(compared);
+  if (!taken.includes(operator)) throw badRequest(`${name}: ${quoted(field)} takes ${taken.join(', ')}.`);
   if (operator === 'null') {
     if (text !== 'true' && text !== 'false') throw badRequest(`${name} must be true or false.`);
-    return { kind: 'null', field: field.name, isNull: text === 'true' };
+    return { kind: 'null', field, isNull: text === 'true' };
   }
   if (operator === 'in') {
-    const anyOf = separated(name, text).map((each) => typedValue(name, field, each));
+    const anyOf = separated(name, text).map((each) => typedValue(name, compared, each));
     if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(name);
-    return { kind: 'equals', field: field.name, anyOf };
+    return { kind: 'equals', field, anyOf };
   }
-  const value = typedValue(name, field, checkedLength(name, text));
-  if (operator === 'eq') return { kind: 'equals', field: field.name, anyOf: [value] };
-  if (operator === 'ne' || !isComparison(operator)) return { kind: 'differs', field: field.name, anyOf: [value] };
-  return {
-    kind: 'compares',
-    field: field.name,
-    is: operator,
-    value: typeof value === 'boolean' ? Number(value) : value,
-  };
+  const value = typedValue(name, compared, checkedLength(name, text));
+  if (operator === 'eq') return { kind: 'equals', field, anyOf: [value] };
+  if (operator === 'ne') return { kind: 'differs', field, anyOf: [value] };
+  return { kind: 'compares', field, is: operator, value: typeof value === 'boolean' ? Number(value) : value };
 }
 
 /** Converts to the field's type. @throws HttpError 400 */
@@ -150,8 +137,7 @@ function withPlus(type: AssetField['type'], text: string): string {
 }
 
 /** The text to look for. A complete time is normalized, since records show it in one form. */
-function partFor(assetType: AssetType, name: string, text: string): string {
-  const type = findField(assetType, name)?.type ?? 'String';
+function partFor(type: AssetField['type'], text: string): string {
   const part = withPlus(type, text);
   const shown = type === 'DateTime' ? normalizeDateTime(part) : undefined;
   return shown === undefined || shown.startsWith(part.toUpperCase()) ? part : shown;

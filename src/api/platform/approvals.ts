@@ -1,7 +1,6 @@
 /** Approves many orders in one request: `/api/v1/platform/orders/approve`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import type { ApprovedOrder } from '../../commands/context.js';
 import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
@@ -68,14 +67,18 @@ export const approvals: Resource = {
         const user = personOf(call.user);
         const { ids } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
-        const approved = (id: string): Promise<ApprovedOrder> =>
-          approveOrder(commands, caller, id, user, undefined, { key: key && keyOfOrder(key, id), body });
-        let written = 0;
-        let replayed = 0;
-        let approvedNow = 0;
+        let [written, replayed, approvedNow] = [0, 0, 0];
         const approve = async (id: string): Promise<object> => {
           try {
-            const { position, isReplayed, ...warned } = await approved(id);
+            const keyed = { key: key && keyOfOrder(key, id), body };
+            const { position, isReplayed, ...warned } = await approveOrder(
+              commands,
+              caller,
+              id,
+              user,
+              undefined,
+              keyed,
+            );
             written = Math.max(written, position);
             if (isReplayed === true) replayed += 1;
             else approvedNow += 1;

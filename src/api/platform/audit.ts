@@ -13,14 +13,22 @@ const proofQuery = z.strictObject({
     .meta({ description: 'The `event_id` of an entry of the activity or of a history.' }),
 });
 
-const EVENT_PROOF: json.JsonSchema = {
-  ...json.closedObject({
-    leaf: { ...json.text, description: 'The event as JSON (RFC 8785), to the byte: its UTF-8 is what is hashed.' },
-    proof: {
-      ...json.text,
-      description: 'Index, inclusion proof and signed checkpoint, as c2sp.org/tlog-proof has them.',
-    },
-  }),
+const EVENT_PROOF = json.closedObject({
+  leaf: { ...json.text, description: 'The event as JSON (RFC 8785), to the byte: its UTF-8 is what is hashed.' },
+  proof: {
+    ...json.text,
+    description: 'Index, inclusion proof and signed checkpoint, as c2sp.org/tlog-proof has them.',
+  },
+});
+
+/** Why an event has no proof. */
+const UNPROVED = {
+  unknown: (event: string) => new NotFoundError(`There is no event ${event} that could be shown.`),
+  uncovered: () => new ConflictError('No checkpoint covers the event yet: ask again when the next one is signed.'),
+  erased: () =>
+    new ConflictError('The event has values that were erased: the operator can prove others, not this one.'),
+  changed: () =>
+    new HttpError(500, 'Internal server error.', 'The event is not what the checkpoint covers: tell the operator.'),
 };
 
 export const audit: Resource = {
@@ -41,19 +49,7 @@ export const audit: Resource = {
         const { event } = parseQuery(proofQuery, query);
         const found = await proveEvent(event, tenant.name);
         if (found === undefined) throw unavailable('The tree over the log is not made yet.');
-        if (found === 'unknown') throw new NotFoundError(`There is no event ${event} that could be shown.`);
-        if (found === 'uncovered')
-          throw new ConflictError('No checkpoint covers the event yet: ask again when the next one is signed.');
-        if (found === 'erased')
-          throw new ConflictError(
-            'The event has values that were erased: the operator can prove others, not this one.',
-          );
-        if (found === 'changed')
-          throw new HttpError(
-            500,
-            'Internal server error.',
-            'The event is not what the checkpoint covers: tell the operator.',
-          );
+        if (typeof found === 'string') throw UNPROVED[found](event);
         return dataReply(found);
       },
     },

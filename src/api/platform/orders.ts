@@ -245,16 +245,9 @@ export const orders: Resource = {
         const user = personOf(call.user);
         const { reason } = parseBody(approveBody, body);
         const keyed = { key: idempotencyKeyOf(req), body };
-        const { record, position, isReplayed, ...warned } = await approveOrder(
-          commands,
-          caller,
-          path.id,
-          user,
-          reason,
-          keyed,
-        );
-        const approved = JSON.stringify({ data: record, ...warningsOf(warned) });
-        return { body: approved, written: position, isReplayed };
+        const approved = await approveOrder(commands, caller, path.id, user, reason, keyed);
+        const { record, position, isReplayed } = approved;
+        return { body: JSON.stringify({ data: record, ...warningsOf(approved) }), written: position, isReplayed };
       },
     },
     'POST /orders/:id/reject': {
