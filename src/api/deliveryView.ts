@@ -47,7 +47,7 @@ export const deliveryView = json.view<DeliveryLogEntry>({
 });
 
 /** Why it was given up; an open delivery to a disabled webhook says why it waits. */
-export function reasonOf({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): string | null {
+export function reasonOf({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): string | undefined {
   const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
   return disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
 }

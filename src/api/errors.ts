@@ -12,7 +12,7 @@ import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { AppendTooLargeError, EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
-import { AnswerTooLargeError } from '../queries/rowText.js';
+import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendBody } from './jsonAnswer.js';

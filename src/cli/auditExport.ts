@@ -49,7 +49,7 @@ export const exportOrder = command({
           orders,
           find: (...[table, key, values]: Parameters<ExportSource['find']>) =>
             queries.records.find({ tenant, table }, key, values),
-          deliveriesOfOrder: queries.deliveries.ofOrder.bind(queries.deliveries),
+          deliveries: queries.deliveries.page.bind(queries.deliveries),
         };
         const note = { type: 'OrderExported', data: { orderId } } as const;
         return withTree(async (opened) =>

@@ -14,7 +14,7 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../queries/rowText.js';
+import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';

@@ -1,5 +1,5 @@
 /** Checks that the log is still the one that stored state (read models, jobs) was made from. */
-import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
+import { type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 
@@ -16,9 +16,3 @@ export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean):
   if (found === 'other' && !acceptLog)
     throw new OtherLogError(`${whose} were made of another event log than this one.`);
 }
-
-/** An anchor that no log holds: forces a rebuild from this log. */
-export const NOWHERE = { position: Number.MAX_SAFE_INTEGER } as const;
-
-/** The anchor at the end of a slice. */
-export const anchorAt = (log: string, { position, eventId }: EventPosition): LogAnchor => ({ log, position, eventId });

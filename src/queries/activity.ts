@@ -1,7 +1,6 @@
 /** The activity of a tenant: rows of its space, the newest first. Positions decide what comes before what, never clocks. */
-
 import type { Activity } from '../domain/activity.js';
-import { ERASED, normalizeDateTime } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED } from '../domain/assetTypes/fieldTypes.js';
 import type { Erasures } from '../domain/erasure.js';
 import { ACTIVITY_KINDS, type ActivityKind } from '../domain/eventTypes.js';
 import { MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
@@ -9,7 +8,7 @@ import { ACTIVITY } from '../domain/spaces.js';
 import type { EventMetadata, EventStore, Position, Revision } from '../ports/eventStore.js';
 import type { Condition, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, NEWEST_FIRST, readerOf, rowsOf, where } from './asking.js';
+import { ALL_ROWS, NEWEST_FIRST, rowsOf, told, where } from './asking.js';
 import { historyOf } from './past.js';
 import type { Tenants } from './records.js';
 
@@ -24,6 +23,8 @@ export type ActivityEntry = Activity &
     readonly correlationId: string;
     readonly causationId: string;
     readonly request?: EventMetadata['request'];
+    /** Its number in the order of the log. */
+    readonly n: number;
   };
 
 /** All that are set must hold. */
@@ -39,9 +40,8 @@ export type ActivityFilters = {
 
 export type ActivityQuery = {
   readonly filters: ActivityFilters;
-  /** At this time or later; ISO 8601. */
+  /** At this time or later, and at that time or before: ISO 8601, UTC, six digits. */
   readonly from?: string | undefined;
-  /** At this time or before. */
   readonly to?: string | undefined;
   /** Only entries before this one, which are older. */
   readonly before?: ActivityPlace | undefined;
@@ -58,16 +58,11 @@ export type ActivityPage = {
   readonly searchedTo?: ActivityPlace | undefined;
 };
 
-const SPACE = ACTIVITY.name;
-const fieldsIn = readerOf<Omit<ActivityEntry, 'at' | 'eventId'>>(ACTIVITY, {
-  json: ['request', 'counts', 'fields', 'details'],
-  groups: ['actor', 'subject'],
-});
-
-export const entryOf = ({ id, created, data }: StoredRow): ActivityEntry => ({
-  at: created,
-  eventId: id,
-  ...fieldsIn(data),
+export const entryOf = (row: StoredRow): ActivityEntry => ({
+  ...told<Omit<ActivityEntry, 'at' | 'eventId' | 'n'>>(row),
+  at: row.created,
+  eventId: row.id,
+  n: row.n,
 });
 
 /** Entries in the order of the log, or the newest first. @throws the cancellation's reason */
@@ -76,21 +71,18 @@ export async function* entriesOf(
   tenant: string,
   asked: Partial<PageQuery>,
   cancellation: Cancellation | undefined,
-): AsyncGenerator<ActivityEntry & { readonly n: number }> {
-  for await (const row of rowsOf(rows, { tenant, space: SPACE }, asked, cancellation))
-    yield { ...entryOf(row), n: row.n };
+): AsyncGenerator<ActivityEntry, undefined> {
+  for await (const row of rowsOf(rows, { tenant, space: ACTIVITY.name }, asked, cancellation)) yield entryOf(row);
 }
 
 /** The newest entry for which all hold. */
-async function newestEntry(
+export const newestEntry = async (
   rows: RowReads,
   tenant: string,
   conditions: readonly Condition[],
   cancellation: Cancellation | undefined,
-): Promise<ActivityEntry | undefined> {
-  const asked = { ...ALL_ROWS, ...NEWEST_FIRST, conditions, limit: 1 };
-  return (await rows.page({ tenant, space: SPACE }, asked, cancellation)).rows.map(entryOf)[0];
-}
+): Promise<ActivityEntry | undefined> =>
+  (await entriesOf(rows, tenant, { ...NEWEST_FIRST, conditions, limit: 1 }, cancellation).next()).value;
 
 export class ActivityQueries {
   readonly #rows: RowReads;
@@ -106,14 +98,14 @@ export class ActivityQueries {
   async page(tenant: string, query: ActivityQuery, cancellation?: Cancellation): Promise<ActivityPage> {
     const { filters, from, to, before, limit } = query;
     const { positions = [], searchedTo } = await this.#changesOf(tenant, query, cancellation);
-    const [gte, lte] = [from, to].map((time) => time && (normalizeDateTime(time) ?? time));
-    const start = before === undefined ? {} : await this.#startBefore(tenant, before);
-    const within = where({}, { created_at: { gte, lte }, position: { gte: searchedTo?.position, lte: start.until } });
+    const start = before && (await this.#startBefore(tenant, before));
+    const position = { gte: searchedTo?.position, lte: start?.until };
+    const within = where({ created_at: { gte: from, lte: to }, position });
     // Each is found by an index of its own, which one question for both would not be.
     const found = await Promise.all(
       alternatives(filters, positions).map(async (conditions) => {
-        const asked = { ...ALL_ROWS, ...NEWEST_FIRST, conditions: [...conditions, ...within], limit, behind: start.n };
-        return (await this.#rows.page({ tenant, space: SPACE }, asked, cancellation)).rows;
+        const asked = { ...ALL_ROWS, ...NEWEST_FIRST, conditions: [...conditions, ...within], limit, behind: start?.n };
+        return (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked, cancellation)).rows;
       }),
     );
     const newest = found.flat().sort((a, b) => b.n - a.n);
@@ -122,13 +114,10 @@ export class ActivityQueries {
   }
 
   /** The number of the entry there, or else the last position before it. */
-  async #startBefore(
-    tenant: string,
-    { position, revision }: ActivityPlace,
-  ): Promise<{ readonly n?: number; readonly until?: Position }> {
-    const asked = { ...ALL_ROWS, conditions: where({ position }, { revision: { gte: revision } }), limit: 1 };
-    const [row] = (await this.#rows.page({ tenant, space: SPACE }, asked)).rows;
-    return row === undefined ? { until: position } : { n: row.n };
+  async #startBefore(tenant: string, { position, revision }: ActivityPlace) {
+    const asked = { conditions: where({ position, revision: { gte: revision } }), limit: 1 };
+    const { value: entry } = await entriesOf(this.#rows, tenant, asked, undefined).next();
+    return entry === undefined ? { until: position } : { n: entry.n };
   }
 
   /** Positions of the changes of a record, the newest first: batches and clean-ups name no single records. */
@@ -138,33 +127,29 @@ export class ActivityQueries {
     cancellation: Cancellation | undefined,
   ): Promise<{ readonly positions?: readonly Position[]; readonly searchedTo?: ActivityPlace }> {
     if (subject?.kind !== 'record') return {};
-    const tables = table === undefined ? [...(this.#tenants.tenant(tenant)?.assetTypes.keys() ?? [])] : [table];
-    const id = subject.id.toLowerCase();
-    const last = { id, direction: 'desc', limit: 1, withTotal: false } as const;
-    const found = await Promise.all(tables.map((space) => this.#rows.versions({ tenant, space }, last, cancellation)));
-    const space = tables.find((_, index) => found[index]?.versions.length === 1);
-    if (space === undefined) return {};
+    const asked = { id: subject.id.toLowerCase(), until: before && before.position + 1, atOnce: 1_000 };
     const positions = new Set<Position>();
-    const until = before && before.position + 1;
-    for await (const change of historyOf(this.#rows, { tenant, space }, { id, until, atOnce: 1_000 }, cancellation)) {
-      const [position] = change.place;
-      positions.add(position);
-      if (positions.size > MAX_ACTIVITY_SEARCHED) {
-        const at = (change.after ?? change.before)?.updated ?? '';
-        return { positions: [...positions], searchedTo: { at, position, revision: 0 } };
+    for (const space of table === undefined ? (this.#tenants.tenant(tenant)?.assetTypes.keys() ?? []) : [table]) {
+      for await (const { place, before: was, after: is } of historyOf(
+        this.#rows,
+        { tenant, space },
+        asked,
+        cancellation,
+      )) {
+        const [position] = place;
+        positions.add(position);
+        if (positions.size <= MAX_ACTIVITY_SEARCHED) continue;
+        return { positions: [...positions], searchedTo: { at: (is ?? was)?.updated ?? '', position, revision: 0 } };
       }
     }
     return { positions: [...positions] };
   }
 
-  /** The entry without what is erased: names of users. */
+  /** The entry of a user's addition without the name, if that is erased. Names of actors are left out where they are shown. */
   #shown(tenant: string, entry: ActivityEntry): ActivityEntry {
-    const erasures = this.#erasures;
-    if (erasures === undefined || erasures.count === 0) return entry;
-    const actor = erasures.actor(tenant, entry.actor);
     const { kind, subject, details } = entry;
-    const isAdded = kind === 'user.added' && subject !== undefined && erasures.isErasedUser(tenant, subject.id);
-    return isAdded ? { ...entry, actor, details: { ...details, name: ERASED } } : { ...entry, actor };
+    if (kind !== 'user.added' || this.#erasures?.isErasedUser(tenant, subject?.id ?? '') !== true) return entry;
+    return { ...entry, details: { ...details, name: ERASED } };
   }
 }
 
@@ -177,33 +162,12 @@ function alternatives(
   { actor, kind, table, subject, orderId, correlationId }: ActivityFilters,
   changes: readonly Position[],
 ): readonly (readonly Condition[])[] {
-  const ids = {
-    actor_id: inAnyCase(actor),
-    order_id: inAnyCase(orderId),
-    correlation_id: inAnyCase(correlationId),
-    subject_id: inAnyCase(subject?.id),
-  };
-  const named = where({ kind, table, ...ids, subject_kind: subject?.kind });
-  if (changes.length === 0) return [named];
+  const [actor_id, order_id, correlation_id] = [actor, orderId, correlationId].map(inAnyCase);
+  const named = { kind, table, actor_id, order_id, correlation_id };
+  const ofSubject = where({ ...named, subject_kind: subject?.kind, subject_id: inAnyCase(subject?.id) });
+  if (changes.length === 0) return [ofSubject];
   const namesNone: Condition = { kind: 'null', field: 'subject_id', isNull: true };
-  return [named, [...where({ kind, table, ...ids, subject_id: undefined, position: changes }), namesNone]];
-}
-
-/** The revision of the last approval of each of these orders that has one, by order id. */
-export async function latestApprovals(
-  rows: RowReads,
-  tenant: string,
-  orderIds: readonly string[],
-  cancellation?: Cancellation,
-): Promise<ReadonlyMap<string, Revision>> {
-  const latest = new Map<string, Revision>();
-  if (orderIds.length === 0) return latest;
-  const asked = { ...NEWEST_FIRST, conditions: where({ kind: 'order.approved', order_id: orderIds }) };
-  for await (const { orderId = '', revision } of entriesOf(rows, tenant, asked, cancellation)) {
-    if (!latest.has(orderId)) latest.set(orderId, revision);
-    if (latest.size === orderIds.length) break;
-  }
-  return latest;
+  return [ofSubject, [...where({ ...named, position: changes }), namesNone]];
 }
 
 /** Position of the tenant's last event that is not after this time (ISO 8601, UTC, six digits); 0 if there is none. */
@@ -215,7 +179,7 @@ export async function positionAt(
   cancellation: Cancellation | undefined,
 ): Promise<Position> {
   if (log.positionAt !== undefined) return log.positionAt(time);
-  return (await newestEntry(rows, tenant, where({}, { created_at: { lte: time } }), cancellation))?.position ?? 0;
+  return (await newestEntry(rows, tenant, where({ created_at: { lte: time } }), cancellation))?.position ?? 0;
 }
 
 const OF_ORDERS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('order.'));
@@ -228,6 +192,6 @@ export async function orderRevisionAt(
   position: Position,
   cancellation: Cancellation | undefined,
 ): Promise<Revision | undefined> {
-  const conditions = where({ order_id: orderId, kind: OF_ORDERS }, { position: { lte: position } });
+  const conditions = where({ order_id: orderId, kind: OF_ORDERS, position: { lte: position } });
   return (await newestEntry(rows, tenant, conditions, cancellation))?.revision;
 }

@@ -1,5 +1,4 @@
-/** How the rows of a space are asked for: what must hold, pages of all rows for which it does, and how a row is read. */
-import type { AssetType } from '../domain/assetTypes/assetType.js';
+/** How the rows of a space are asked for, and how rows of the service's own spaces are read. */
 import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 
@@ -16,27 +15,21 @@ export const ALL_ROWS: PageQuery = {
 export const NEWEST_FIRST = { sort: [{ field: 'n', direction: 'desc' }] } as const satisfies Partial<PageQuery>;
 
 type Value = string | number;
-type Bounds = { readonly [is in 'gt' | 'gte' | 'lt' | 'lte']?: Value | undefined };
+const BOUNDS = ['gt', 'gte', 'lt', 'lte'] as const;
+/** The value of a field, several of which it has one, or bounds of it as rows are sorted by it. */
+type Wanted = Value | readonly Value[] | { readonly [is in (typeof BOUNDS)[number]]?: Value | undefined };
 
-/**
- * Conditions that all must hold; undefined ones are left out.
- * @param equal the value of each field, or several of which it has one
- * @param within bounds of fields, as rows are sorted by them
- */
-export function where(
-  equal: { readonly [field: string]: Value | readonly Value[] | undefined },
-  within: { readonly [field: string]: Bounds } = {},
-): readonly FieldCondition[] {
-  const conditions: FieldCondition[] = [];
-  for (const [field, is] of Object.entries(equal))
-    if (is !== undefined) conditions.push({ kind: 'equals', field, anyOf: typeof is === 'object' ? is : [is] });
-  for (const [field, bounds] of Object.entries(within))
-    for (const is of ['gt', 'gte', 'lt', 'lte'] as const) {
-      const value = bounds[is];
-      if (value !== undefined) conditions.push({ kind: 'compares', field, is, value });
-    }
-  return conditions;
-}
+/** Conditions that all must hold; undefined ones are left out. */
+export const where = (wanted: { readonly [field: string]: Wanted | undefined }): readonly FieldCondition[] =>
+  Object.entries(wanted).flatMap(([field, wants]): readonly FieldCondition[] => {
+    if (wants === undefined) return [];
+    if (typeof wants !== 'object') return [{ kind: 'equals', field, anyOf: [wants] }];
+    if ('length' in wants) return [{ kind: 'equals', field, anyOf: wants }];
+    return BOUNDS.flatMap((is) => {
+      const value = wants[is];
+      return value === undefined ? [] : [{ kind: 'compares', field, is, value }];
+    });
+  });
 
 const ROWS_AT_ONCE = 200;
 
@@ -46,7 +39,7 @@ export async function* rowsOf(
   space: SpaceRef,
   { limit = ROWS_AT_ONCE, ...asked }: Partial<PageQuery>,
   cancellation: Cancellation | undefined,
-): AsyncGenerator<StoredRow> {
+): AsyncGenerator<StoredRow, undefined> {
   for (let { behind } = asked; ; ) {
     cancellation?.throwIfCancelled();
     const page = await rows.page(space, { ...ALL_ROWS, ...asked, behind, limit }, cancellation);
@@ -56,32 +49,21 @@ export async function* rowsOf(
   }
 }
 
-/** `json`: fields that are JSON texts. `groups`: members of an object, as `actor_id` of `actor`. */
-type Form = { readonly json?: readonly string[]; readonly groups?: readonly string[] };
+/** Fields that are JSON texts. */
+const JSON_TEXTS = ['request', 'counts', 'fields', 'details', 'attempts', 'refused'];
+/** Fields that are members of an object, as `actor_id` of `actor`. */
+const MEMBER = /^(actor|subject)_(.*)$/;
 
-/** Reads the fields of a space of the service: their names in camel case, and only those that are set. */
-export function readerOf<Told>({ fields }: AssetType, { json = [], groups = [] }: Form): (data: string) => Told {
-  const members = fields.map(({ name }) => {
-    const group = groups.find((each) => name.startsWith(`${each}_`));
-    const own = group === undefined ? name : name.slice(group.length + 1);
-    return {
-      name,
-      group,
-      isJson: json.includes(name),
-      as: own.replace(/_./g, ([, letter = '']) => letter.toUpperCase()),
-    };
-  });
-  return (data) => {
-    const stored = JSON.parse(data);
-    const told: Record<string, unknown> = {};
-    const objects: Record<string, Record<string, unknown>> = {};
-    for (const { name, group, as, isJson } of members) {
-      const value = stored[name];
-      if (value === undefined) continue;
-      const read = isJson ? JSON.parse(value) : value;
-      if (group === undefined) told[as] = read;
-      else objects[group] = { ...objects[group], [as]: read };
-    }
-    return { ...told, ...objects } as Told;
-  };
+const inCamelCase = (name: string): string => name.replace(/_./g, ([, letter = '']) => letter.toUpperCase());
+
+/** The fields of a row of the service's own spaces: their names in camel case, and only those that are set. */
+export function told<Told>({ data }: StoredRow): Told {
+  const all: Record<string, unknown> = {};
+  const objects: Record<string, Record<string, unknown>> = {};
+  for (const [name, value] of Object.entries<unknown>(JSON.parse(data))) {
+    const [, object, member = ''] = MEMBER.exec(name) ?? [];
+    if (object !== undefined) objects[object] = { ...objects[object], [inCamelCase(member)]: value };
+    else all[inCamelCase(name)] = JSON_TEXTS.includes(name) ? JSON.parse(String(value)) : value;
+  }
+  return { ...all, ...objects } as Told;
 }

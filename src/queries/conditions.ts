@@ -4,7 +4,7 @@ import { foldCase } from '../domain/assetTypes/caseFolding.js';
 import { type FieldValue, isStorableText } from '../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../domain/row.js';
 import type { Condition, FieldCondition, Sort } from '../ports/rowStore.js';
-import { storedId } from './rowText.js';
+import { storedId } from './storedRecord.js';
 
 /** A test of one field as a caller gives it: texts are literal and not folded yet, ids have any case. */
 export type FieldFilter =
@@ -28,33 +28,22 @@ export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.
 
 export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
 
-/** One of these holds; none: nothing is selected. */
-type Alternatives = readonly FieldCondition[] | 'all';
-
 /** @returns undefined if no row can fulfil them @throws RangeError when part of an id is searched for, or the field is unknown */
 export function conditionsOf(filters: readonly Filter[], assetType: AssetType): readonly Condition[] | undefined {
   const conditions: Condition[] = [];
   for (const filter of filters) {
-    const alternatives = filter.kind === 'any' ? anyOf(filter.anyOf, assetType) : alternativesOf(filter, assetType);
-    if (alternatives === 'all') continue;
-    const [first, ...others] = alternatives;
+    const found = (filter.kind === 'any' ? filter.anyOf : [filter]).map((each) => alternativesOf(each, assetType));
+    if (found.includes('all')) continue;
+    const anyOf = found.flatMap((each) => (each === 'all' ? [] : each));
+    const [first] = anyOf;
     if (first === undefined) return undefined;
-    conditions.push(others.length === 0 ? first : { kind: 'any', anyOf: alternatives });
+    conditions.push(anyOf.length === 1 ? first : { kind: 'any', anyOf });
   }
   return conditions;
 }
 
-function anyOf(filters: readonly FieldFilter[], assetType: AssetType): Alternatives {
-  const alternatives: FieldCondition[] = [];
-  for (const filter of filters) {
-    const some = alternativesOf(filter, assetType);
-    if (some === 'all') return some;
-    alternatives.push(...some);
-  }
-  return alternatives;
-}
-
-function alternativesOf(filter: FieldFilter, assetType: AssetType): Alternatives {
+/** One of these holds; none: nothing is selected. */
+function alternativesOf(filter: FieldFilter, assetType: AssetType): readonly FieldCondition[] | 'all' {
   if (filter.kind === 'begins') return idsThatBegin(filter.with);
   const { field } = filter;
   if (field === 'id') {

@@ -3,36 +3,24 @@ import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_OPERATION_EVENTS, MAX_O
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import { type Operation, type OperationKind, together } from '../domain/referenceTable/operation.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { RowReads } from '../ports/rowStore.js';
+import type { PageQuery, RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { type ActivityEntry, entriesOf } from './activity.js';
 import { NEWEST_FIRST, where } from './asking.js';
-import { differenceOf, type Place, transitionsAt } from './past.js';
+import { differenceOf, type Place, transitionsIn } from './past.js';
 import type { TableRef } from './records.js';
 
 export type TableOperation = Operation & {
   /** Revision of its first event, which is its id. */
   readonly revision: Revision;
   readonly position: Position;
+  /** Number of its entries in the activity. */
+  readonly entries: number;
+  /** Records that it created, updated, saw again or deleted. */
+  readonly records: number;
   readonly requestId: string;
   readonly at: string;
   readonly actor: ActivityEntry['actor'];
-};
-
-type OperationsPage = {
-  /** Newest first. */
-  readonly operations: readonly TableOperation[];
-  /** The next page begins before this position; undefined on the last page. */
-  readonly next?: Position | undefined;
-};
-
-type OperationsQuery = {
-  readonly before?: Position | undefined;
-  /** Inclusive: ISO 8601, UTC, six digits. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly kind?: OperationKind | undefined;
-  readonly isWanted?: (operation: TableOperation) => boolean;
 };
 
 const KINDS: ReadonlyMap<string, OperationKind> = new Map([
@@ -45,46 +33,76 @@ export const OPERATIONS = [...KINDS.keys()];
 
 const NOTHING = { created: 0, updated: 0, seen: 0, deleted: 0 };
 
-export function operationIn(entry: ActivityEntry): TableOperation | undefined {
+/** The batch ids that an operation carried, or that a clean-up kept. */
+export const batchIdsOf = ({ details }: ActivityEntry): readonly string[] =>
+  Array.isArray(details?.batch_ids) ? details.batch_ids.map(String) : [];
+
+function operationIn(entry: ActivityEntry): TableOperation | undefined {
   const { kind: name, counts = NOTHING, details, revision, position, at, actor, causationId: requestId } = entry;
   const kind = KINDS.get(name);
   if (kind === undefined) return undefined;
-  const batchIds = Array.isArray(details?.batch_ids) ? details.batch_ids.map(String) : [];
   const undoes = details?.undoes === undefined ? undefined : Number(details.undoes);
-  return { kind, batchIds, ...counts, undoes, revision, position, requestId, at, actor };
+  const batchIds = batchIdsOf(entry);
+  const records = counts.created + counts.updated + counts.seen + counts.deleted;
+  return { kind, batchIds, ...counts, records, undoes, revision, position, entries: 1, requestId, at, actor };
 }
 
-const isPartOf = (operation: TableOperation, other: TableOperation): boolean =>
+const isOne = (operation: TableOperation, other: TableOperation): boolean =>
   operation.kind === other.kind && operation.kind !== 'clean_up' && operation.requestId === other.requestId;
 
-/** A page of a table's operations; it looks at MAX_OPERATION_EVENTS entries at most. @throws the cancellation's reason */
+/**
+ * The operations in these entries of the activity, which are of one table. A batch may be several events, one for each batch
+ * id, and an undo is one append for each piece.
+ */
+export async function* operationsIn(entries: AsyncIterable<ActivityEntry>): AsyncGenerator<TableOperation> {
+  let last: TableOperation | undefined;
+  for await (const entry of entries) {
+    const operation = operationIn(entry);
+    if (operation === undefined) continue;
+    if (last !== undefined && isOne(operation, last)) {
+      const [first, other] = operation.revision < last.revision ? [operation, last] : [last, operation];
+      const [entries, records] = [first.entries + other.entries, first.records + other.records];
+      last = { ...together(first, other), entries, records };
+      continue;
+    }
+    if (last !== undefined) yield last;
+    last = operation;
+  }
+  if (last !== undefined) yield last;
+}
+
+type OperationsQuery = {
+  readonly before?: Position | undefined;
+  /** Inclusive: ISO 8601, UTC, six digits. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly kind?: OperationKind | undefined;
+  readonly isWanted?: (operation: TableOperation) => boolean;
+};
+
+/**
+ * A page of a table's operations, newest first; it looks at some MAX_OPERATION_EVENTS entries.
+ * @returns `next`: the next page begins before this position; undefined on the last @throws the cancellation's reason
+ */
 export async function tableOperations(
   rows: RowReads,
   { tenant, table }: TableRef,
   { before, from, to, kind, isWanted = () => true }: OperationsQuery,
   cancellation: Cancellation | undefined,
-): Promise<OperationsPage> {
+): Promise<{ readonly operations: readonly TableOperation[]; readonly next?: Position | undefined }> {
   const kinds = OPERATIONS.filter((name) => kind === undefined || KINDS.get(name) === kind);
   const within = { position: { lt: before }, created_at: { gte: from, lte: to } };
-  const asked = { ...NEWEST_FIRST, conditions: where({ table, kind: kinds }, within) };
+  const asked: Partial<PageQuery> = { ...NEWEST_FIRST, conditions: where({ table, kind: kinds, ...within }) };
   const operations: TableOperation[] = [];
-  // The operation read last; earlier events may belong to it.
-  let later: TableOperation | undefined;
   let entries = 0;
-  const all = () => (later !== undefined && isWanted(later) ? [...operations, later] : operations);
-  for await (const entry of entriesOf(rows, tenant, asked, cancellation)) {
-    const operation = operationIn(entry);
-    if (operation === undefined) continue;
-    const isPart = later !== undefined && isPartOf(operation, later);
-    // A batch is never split, since it is one append. An undo is one append for each piece.
-    const mayEnd = !isPart || (operation.kind === 'undo' && operation.position !== later?.position);
-    if (mayEnd && (all().length >= MAX_OPERATIONS || entries >= MAX_OPERATION_EVENTS))
-      return { operations: all(), next: later?.position };
-    entries += 1;
-    if (later !== undefined && !isPart && isWanted(later)) operations.push(later);
-    later = later !== undefined && isPart ? together(operation, later) : operation;
+  let next: Position | undefined;
+  for await (const operation of operationsIn(entriesOf(rows, tenant, asked, cancellation))) {
+    if (operations.length === MAX_OPERATIONS || entries >= MAX_OPERATION_EVENTS) return { operations, next };
+    entries += operation.entries;
+    next = operation.position;
+    if (isWanted(operation)) operations.push(operation);
   }
-  return { operations: all() };
+  return { operations };
 }
 
 type DifferencesPage = {
@@ -96,7 +114,7 @@ type DifferencesPage = {
 /** What an entry about a table did to its records. @throws the cancellation's reason */
 export async function tableDifferences(
   rows: RowReads,
-  space: TableRef,
+  { tenant, table: space }: TableRef,
   entry: ActivityEntry,
   start: Place | undefined,
   cancellation: Cancellation | undefined,
@@ -104,11 +122,10 @@ export async function tableDifferences(
   const differences: RecordDifference[] = [];
   let characters = 0;
   let last: Place | undefined;
-  for await (const position of positionsOf(rows, space, entry, start?.[0], cancellation)) {
+  for await (const position of positionsOf(rows, tenant, entry, start?.[0], cancellation)) {
     const behind = start?.[0] === position ? start : undefined;
-    const asked = { behind, limit: MAX_DIFFERENCES + 1 };
-    const ofTable = { tenant: space.tenant, space: space.table };
-    for (const { place, ...transition } of await transitionsAt(rows, ofTable, position, asked, cancellation)) {
+    const asked = { range: [position - 1, position], behind, atOnce: MAX_DIFFERENCES + 1 } as const;
+    for await (const { place, ...transition } of transitionsIn(rows, { tenant, space }, asked, cancellation)) {
       const difference = differenceOf(transition);
       characters += JSON.stringify(difference).length;
       const isFull = differences.length === MAX_DIFFERENCES || characters > MAX_DIFFERENCE_CHARACTERS;
@@ -123,13 +140,13 @@ export async function tableDifferences(
 /** The positions of an entry's events from this one on: a batch is one append, an undo one for each piece. */
 async function* positionsOf(
   rows: RowReads,
-  { tenant, table }: TableRef,
-  { kind, position, correlationId }: ActivityEntry,
-  from: Position | undefined,
+  tenant: string,
+  { kind, table, position, correlationId }: ActivityEntry,
+  from: Position = position,
   cancellation: Cancellation | undefined,
 ): AsyncGenerator<Position> {
   const ofUndo = kind === 'table.undo' ? { kind, correlation_id: correlationId } : {};
-  const conditions = where({ table, ...ofUndo }, { position: { gte: from ?? position } });
+  const conditions = where({ table, ...ofUndo, position: { gte: from } });
   let last: Position | undefined;
   for await (const entry of entriesOf(rows, tenant, { conditions }, cancellation)) {
     if (entry.kind !== kind || entry.correlationId !== correlationId) return;

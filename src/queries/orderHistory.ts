@@ -3,10 +3,11 @@ import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
 import { type ToldOfOrder, toldOfOrder } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import { orderStream } from '../domain/streams.js';
-import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { EventStore, Position, Revision } from '../ports/eventStore.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { latestApprovals } from './activity.js';
+import { type ActivityEntry, entriesOf } from './activity.js';
+import { NEWEST_FIRST, where } from './asking.js';
 import type { Tenants } from './records.js';
 
 /** One line of an order's history, for auditors. */
@@ -16,17 +17,14 @@ export type HistoryEntry = ToldOfOrder & {
   readonly eventId: string;
   readonly eventType: string;
   readonly at: string;
-  readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
+  readonly actor: ActivityEntry['actor'];
   readonly correlationId: string;
   readonly causationId: string;
 };
 
-/** `changes` are JSON text: they may be megabytes. */
-export type StoredHistoryEntry = Omit<HistoryEntry, 'changes'> & { readonly changes: string };
-
 type HistoryPage = {
   /** Oldest first; none on a page behind the last. */
-  readonly entries: readonly StoredHistoryEntry[];
+  readonly entries: readonly HistoryEntry[];
   /** Number of entries on the pages before this one. */
   readonly before: number;
   /** Number of pages. */
@@ -59,10 +57,9 @@ export class OrderHistoryQueries {
     cancellation?: Cancellation,
   ): Promise<HistoryPage> {
     let [total, pages, before, onPage, bytesOnPage] = [0, 0, 0, 0, 0];
-    const entries: StoredHistoryEntry[] = [];
-    for await (const told of this.#entries(tenant, orderId, cancellation)) {
-      const entry = { ...told, changes: JSON.stringify(told.changes) };
-      const bytes = Buffer.byteLength(JSON.stringify(told));
+    const entries: HistoryEntry[] = [];
+    for await (const entry of this.#entries(tenant, orderId, cancellation)) {
+      const bytes = Buffer.byteLength(JSON.stringify(entry));
       if (pages === 0 || onPage === perPage || bytesOnPage + bytes > MAX_HISTORY_PAGE_BYTES) {
         pages += 1;
         [onPage, bytesOnPage] = [0, 0];
@@ -82,14 +79,17 @@ export class OrderHistoryQueries {
     orderIds: readonly string[],
     cancellation?: Cancellation,
   ): Promise<ReadonlyMap<string, HistoryEntry>> {
-    const revisions = await latestApprovals(this.#rows, tenant, orderIds, cancellation);
-    const approvals = await Promise.all(
-      [...revisions].map(async ([orderId, revision]) => {
-        const told = this.#entries(tenant, orderId, cancellation, { from: revision, to: revision });
-        return [orderId, (await told.next()).value] as const;
-      }),
-    );
-    return new Map(approvals.flatMap(([orderId, approval]) => (approval === undefined ? [] : [[orderId, approval]])));
+    const latest = new Map<string, Revision>();
+    const asked = { ...NEWEST_FIRST, conditions: where({ kind: 'order.approved', order_id: orderIds }) };
+    for await (const { orderId = '', revision } of entriesOf(this.#rows, tenant, asked, cancellation)) {
+      if (!latest.has(orderId)) latest.set(orderId, revision);
+      if (latest.size === orderIds.length) break;
+    }
+    const approvals = [...latest].map(async ([orderId, revision]) => {
+      const { value } = await this.#entries(tenant, orderId, cancellation, { from: revision, to: revision }).next();
+      return value === undefined ? [] : [[orderId, value] as const];
+    });
+    return new Map((await Promise.all(approvals)).flat());
   }
 
   /** None for an unknown tenant. */
@@ -97,23 +97,23 @@ export class OrderHistoryQueries {
     tenant: string,
     orderId: string,
     cancellation: Cancellation | undefined,
-    { from, to }: { readonly from: Revision; readonly to: Revision } = { from: 0, to: Number.MAX_SAFE_INTEGER },
+    { from, to } = { from: 0, to: Number.MAX_SAFE_INTEGER },
   ): AsyncGenerator<HistoryEntry, undefined> {
     const orderModel = this.#tenants.tenant(tenant)?.orderModel;
     if (orderModel === undefined) return;
     for (let next: Revision | undefined = from; next !== undefined; ) {
       cancellation?.throwIfCancelled();
-      const asked = { from: next, to, maxCount: Math.min(EVENTS_AT_ONCE, to - next + 1) };
-      const slice = await this.#log.readSlice(orderStream(tenant, orderId), asked);
-      for (const event of slice.events) yield toldOf(event, orderModel, orderId);
+      const slice = await this.#log.readSlice(orderStream(tenant, orderId), {
+        from: next,
+        to,
+        maxCount: EVENTS_AT_ONCE,
+      });
+      for (const { type: eventType, data, position, revision, id: eventId, metadata } of slice.events) {
+        const { occurredAt: at, actor, correlationId, causationId } = metadata;
+        const told = toldOfOrder({ type: eventType, data } as OrderEvent, orderModel, orderId);
+        yield { position, revision, eventId, eventType, at, actor, correlationId, causationId, ...told };
+      }
       next = slice.next;
     }
   }
-}
-
-function toldOf(event: RecordedEvent, orderModel: string, orderId: string): HistoryEntry {
-  const { type: eventType, data, position, revision, id: eventId, metadata } = event;
-  const { occurredAt: at, actor, correlationId, causationId } = metadata;
-  const told = toldOfOrder({ type: eventType, data } as OrderEvent, orderModel, orderId);
-  return { position, revision, eventId, eventType, at, actor, correlationId, causationId, ...told };
 }

@@ -22,7 +22,7 @@ export type Transition = {
   /** Undefined: it was created. */
   readonly before: StoredVersion | undefined;
   /** Undefined: it was deleted. */
-  readonly after: Pick<StoredVersion, 'from' | 'n' | 'data' | 'updated'> | undefined;
+  readonly after: StoredRow | undefined;
 };
 
 type Asked = Omit<VersionQuery, 'limit' | 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
@@ -34,7 +34,7 @@ async function* statesOf(
   asked: Asked,
   limit: number,
   cancellation: Cancellation | undefined,
-): AsyncGenerator<StoredVersion> {
+): AsyncGenerator<StoredVersion, undefined> {
   for (let { behind } = asked; ; ) {
     cancellation?.throwIfCancelled();
     const query: VersionQuery = { direction: 'asc', ...asked, behind, limit, withTotal: false };
@@ -46,12 +46,11 @@ async function* statesOf(
   }
 }
 
-const startOf = ({ from, n }: StoredVersion): Place => [from, n];
+const startOf = ({ from, n }: StoredRow): Place => [from, n];
 /** A present state ends behind all positions. */
 const endOf = ({ to = Number.MAX_SAFE_INTEGER, n }: StoredVersion): Place => [to, n];
 
-const fieldsOf = (state: Pick<StoredRow, 'data'> | undefined): Fields =>
-  state === undefined ? {} : JSON.parse(state.data);
+const fieldsOf = (state: StoredRow | undefined): Fields => (state === undefined ? {} : JSON.parse(state.data));
 
 /** Field by field. */
 export function differenceOf({ id, before, after }: Omit<Transition, 'place'>) {
@@ -65,29 +64,39 @@ export function differenceOf({ id, before, after }: Omit<Transition, 'place'>) {
   return { change, id, fields } satisfies RecordDifference;
 }
 
-/** What happened at a position to the first rows behind one, by their numbers; at least one, if there are as many. */
-export async function transitionsAt(
+type AskedTransitions = {
+  /** Above the first position, not above the second. */
+  readonly range: readonly [after: Position, until: Position];
+  readonly behind?: Place | undefined;
+  /** States that are read at once. */
+  readonly atOnce: number;
+  /** Only what made rows present as they are now, and the deletions. */
+  readonly isLatest?: boolean;
+};
+
+/** What happened in a space, in the order of places. @throws the cancellation's reason */
+export async function* transitionsIn(
   rows: RowReads,
   space: SpaceRef,
-  position: Position,
-  { behind, limit }: { readonly behind: Place | undefined; readonly limit: number },
+  { range, behind, atOnce, isLatest = false }: AskedTransitions,
   cancellation: Cancellation | undefined,
-): Promise<readonly Transition[]> {
-  const range = [position - 1, position] as const;
-  const asked = { behind, direction: 'asc', limit, withTotal: false } as const;
-  const [ended, begun] = await Promise.all([
-    rows.versions(space, { ...asked, ended: range }, cancellation),
-    rows.versions(space, { ...asked, begun: range }, cancellation),
-  ]);
-  const before = new Map(ended.versions.map((state) => [state.n, state]));
-  const after = new Map(begun.versions.map((state) => [state.n, state]));
-  const first = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) => a - b).slice(0, limit);
-  return first.flatMap((n) => {
-    const [was, is] = [before.get(n), after.get(n)];
-    const id = (was ?? is)?.id;
-    return id === undefined ? [] : [{ place: [position, n] as const, id, before: was, after: is }];
-  });
+): AsyncGenerator<Transition> {
+  const states = (asked: Asked) => statesOf(rows, space, { ...asked, behind }, atOnce, cancellation);
+  const ended = states({ ended: range, ...(isLatest && { how: 'deleted' }) });
+  const begun = states({ begun: range, ...(isLatest && { how: 'present' }) });
+  let [end, begin] = await Promise.all([ended.next(), begun.next()]);
+  while (end.value !== undefined || begin.value !== undefined) {
+    const [was, is] = [end.value, begin.value];
+    const order = was === undefined ? 1 : is === undefined ? -1 : compared(endOf(was), startOf(is));
+    const [before, after] = [order > 0 ? undefined : was, order < 0 ? undefined : is];
+    if (before !== undefined) yield { place: endOf(before), id: before.id, before, after };
+    else if (after !== undefined) yield { place: startOf(after), id: after.id, before, after };
+    if (before !== undefined) end = await ended.next();
+    if (after !== undefined) begin = await begun.next();
+  }
 }
+
+const compared = ([position, n]: Place, other: Place): number => position - other[0] || n - other[1];
 
 type AskedHistory = {
   readonly id: string;
@@ -147,17 +156,15 @@ export async function changesAfter(
   const until = await changedAt(rows, space, cancellation);
   const range = [n === null ? position : position - 1, until] as const;
   const behind: Place | undefined = n === null ? undefined : [position, n];
-  const ended = statesOf(rows, space, { ended: range, how: 'deleted', behind }, STATES_AT_ONCE, cancellation);
-  const begun = statesOf(rows, space, { begun: range, how: 'present', behind }, STATES_AT_ONCE, cancellation);
-  const found = new Map<string, StoredVersion | undefined>();
+  const found = new Map<string, ChangedRow['row']>();
   let next: Place | undefined;
   let characters = 0;
-  for await (const [place, state] of inOrder(ended, begun)) {
-    const isGone = state.how === 'deleted';
-    characters += isGone ? 0 : state.data.length;
+  const asked = { range, behind, atOnce: STATES_AT_ONCE, isLatest: true };
+  for await (const { place, id, after } of transitionsIn(rows, space, asked, cancellation)) {
+    characters += after?.data.length ?? 0;
     const isFull = found.size === limit || characters > MAX_PAGE_BYTES;
     if (isFull && next !== undefined) return { changed: await asTheyAre(), next, hasMore: true };
-    found.set(state.id, isGone ? undefined : state);
+    found.set(id, after);
     next = place;
   }
   return { changed: await asTheyAre(), next: [Math.max(position, until), null], hasMore: false };
@@ -172,27 +179,6 @@ export async function changesAfter(
 }
 
 const STATES_AT_ONCE = 200;
-
-/** States by their ends, and states by their beginnings, in one order. */
-async function* inOrder(
-  ended: AsyncGenerator<StoredVersion>,
-  begun: AsyncGenerator<StoredVersion>,
-): AsyncGenerator<readonly [Place, StoredVersion]> {
-  let [end, begin] = [await ended.next(), await begun.next()];
-  while (end.done !== true || begin.done !== true) {
-    const isEnd = begin.done === true || (end.done !== true && isBefore(endOf(end.value), startOf(begin.value)));
-    if (isEnd && end.done !== true) {
-      yield [endOf(end.value), end.value];
-      end = await ended.next();
-    } else if (begin.done !== true) {
-      yield [startOf(begin.value), begin.value];
-      begin = await begun.next();
-    }
-  }
-}
-
-const isBefore = ([position, n]: Place, other: Place): boolean =>
-  position < other[0] || (position === other[0] && n <= other[1]);
 
 export const DIFFERENCE_KINDS = ['created', 'changed', 'deleted'] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
@@ -213,19 +199,24 @@ export async function comparisonOf(
   range: readonly [from: Position, to: Position],
   cancellation: Cancellation | undefined,
 ): Promise<Comparison> {
-  const [from, to] = range;
-  // Digests, as both states of each row of a large table would be too much to keep.
-  const was = new Map<string, number>();
-  const is = new Map<string, number>();
-  for await (const state of statesOf(rows, space, { ended: range }, COMPARED_AT_ONCE, cancellation))
-    if (state.from <= from) was.set(state.id, digestOf(state));
-  for await (const state of statesOf(rows, space, { begun: range }, COMPARED_AT_ONCE, cancellation))
-    if (state.to === undefined || state.to > to) is.set(state.id, digestOf(state));
+  // Digests, as both states of each row of a large table would be too much to keep. Undefined: it was not there.
+  const was = new Map<string, number | undefined>();
+  const is = new Map<string, number | undefined>();
+  for await (const { id, before, after } of transitionsIn(
+    rows,
+    space,
+    { range, atOnce: COMPARED_AT_ONCE },
+    cancellation,
+  )) {
+    if (!was.has(id)) was.set(id, before && digestOf(before));
+    is.set(id, after && digestOf(after));
+  }
   const counts = { created: 0, changed: 0, deleted: 0 };
   const differences: (readonly [string, DifferenceKind])[] = [];
-  for (const id of new Set([...was.keys(), ...is.keys()])) {
-    if (was.get(id) === is.get(id)) continue;
-    const kind = was.has(id) ? (is.has(id) ? 'changed' : 'deleted') : 'created';
+  for (const [id, old] of was) {
+    const now = is.get(id);
+    if (old === now) continue;
+    const kind = old === undefined ? 'created' : now === undefined ? 'deleted' : 'changed';
     counts[kind] += 1;
     differences.push([id, kind]);
   }
@@ -234,7 +225,7 @@ export async function comparisonOf(
 }
 
 /** Equal for the same values, in whatever order they were set. */
-function digestOf(state: StoredVersion): number {
+function digestOf(state: StoredRow): number {
   const values = Object.entries(fieldsOf(state)).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha1').update(JSON.stringify(values)).digest().readUIntBE(0, 6);
 }
@@ -262,21 +253,14 @@ export async function deletedRecords(
   { after, limit, isCounted = false }: AskedDeleted,
 ): Promise<DeletedPage> {
   const space = { tenant, space: assetType.name };
-  const deletions = (id: string, atOnce: number) =>
-    statesOf(rows, space, { id, how: 'deleted', direction: 'desc' }, atOnce, undefined);
-  let behind: Place | undefined;
-  if (after !== undefined)
-    for await (const state of deletions(after.toLowerCase(), STATES_AT_ONCE))
-      if (state.to === cleanUp) behind = endOf(state);
-  const ended = [cleanUp - 1, cleanUp] as const;
-  const asked: VersionQuery = {
-    ended,
-    how: 'deleted',
-    direction: 'asc',
-    behind,
-    limit: limit + 1,
-    withTotal: isCounted,
+  const lastDeletion = async (id: string, behind?: Place) => {
+    const asked = { id, how: 'deleted', direction: 'desc', behind, limit: 1, withTotal: false } as const;
+    return (await rows.versions(space, asked)).versions[0];
   };
+  const start = after === undefined ? undefined : await lastDeletion(after.toLowerCase(), [cleanUp + 1, 0]);
+  const behind = start?.to === cleanUp ? endOf(start) : undefined;
+  const ended = [cleanUp - 1, cleanUp] as const;
+  const asked = { ended, how: 'deleted', direction: 'asc', behind, limit: limit + 1, withTotal: isCounted } as const;
   const { versions, total = 0 } = await rows.versions(space, asked);
   let characters = 0;
   const end = versions.findIndex(({ data }, index) => {
@@ -284,7 +268,7 @@ export async function deletedRecords(
     return index === limit || (index > 0 && characters > MAX_UNDONE_CHARACTERS);
   });
   const read = end < 0 ? versions : versions.slice(0, end);
-  const latest = await Promise.all(read.map(async ({ id }) => (await deletions(id, 1).next()).value));
+  const latest = await Promise.all(read.map(({ id }) => lastDeletion(id)));
   const records = read.filter((_, index) => latest[index]?.to === cleanUp).map((state) => recordOf(state, assetType));
   const next = end < 0 ? undefined : read.at(-1)?.id;
   return { records, ...(isCounted && { total }), ...(next !== undefined && { next }) };

@@ -1,5 +1,5 @@
 /** The history of a record or of a part of an order: what it was and became, and the events that did it, from the activity. */
-import type { ActivityKind } from '../domain/eventTypes.js';
+import { ACTIVITIES, type ActivityKind } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
 import type { Position, Revision } from '../ports/eventStore.js';
@@ -16,15 +16,6 @@ export type RecordHistoryEntry = ReturnType<typeof differenceOf> & {
   readonly operation?: Revision | undefined;
 };
 
-type RecordHistoryPage = {
-  /** Newest first. */
-  readonly entries: readonly RecordHistoryEntry[];
-  /** The next page has those before this position; undefined on the last. */
-  readonly next?: Position | undefined;
-};
-
-type AskedHistory = { readonly id: string; readonly before?: Position | undefined; readonly limit: number };
-
 /** Kinds of events that change records or parts. Other events of the same append are about an order, or a setting. */
 export const HISTORY_KINDS = [
   'record.created',
@@ -38,13 +29,16 @@ export const HISTORY_KINDS = [
   'order.parts_changed',
 ] as const satisfies readonly ActivityKind[];
 
-/** A page of the history; undefined if there never was such a row. @throws the cancellation's reason */
+/**
+ * A page of the history, newest first; undefined if there never was such a row. The next page has what is before `next`, which
+ * is undefined on the last. @throws the cancellation's reason
+ */
 export async function recordHistory(
   rows: RowReads,
   space: SpaceRef,
-  { id, before, limit }: AskedHistory,
+  { id, before, limit }: { readonly id: string; readonly before?: Position | undefined; readonly limit: number },
   cancellation: Cancellation | undefined,
-): Promise<RecordHistoryPage | undefined> {
+): Promise<{ readonly entries: readonly RecordHistoryEntry[]; readonly next?: Position | undefined } | undefined> {
   const found: { readonly difference: ReturnType<typeof differenceOf>; readonly position: Position }[] = [];
   let bytes = 0;
   let next: Position | undefined;
@@ -58,7 +52,7 @@ export async function recordHistory(
     found.push({ difference, position: transition.place[0] });
   }
   if (found.length === 0) return before === undefined ? undefined : { entries: [] };
-  const events = new Map<Position, Entry[]>();
+  const events = new Map<Position, ActivityEntry[]>();
   const conditions = where({ position: found.map(({ position }) => position), kind: HISTORY_KINDS });
   for await (const entry of entriesOf(rows, space.tenant, { conditions }, cancellation))
     events.set(entry.position, [...(events.get(entry.position) ?? []), entry]);
@@ -74,13 +68,11 @@ export async function recordHistory(
   return { entries, next };
 }
 
-type Entry = ActivityEntry & { readonly n: number };
-
 /** The first event of the operation in the event's append: all of it follow one another. */
 async function operationOf(
   rows: RowReads,
   tenant: string,
-  { kind, table, causationId, revision, n: behind }: Entry,
+  { kind, table, causationId, revision, n: behind }: ActivityEntry,
   cancellation: Cancellation | undefined,
 ): Promise<Revision | undefined> {
   if (!kind.startsWith('table.')) return undefined;
@@ -95,19 +87,9 @@ async function operationOf(
   return first;
 }
 
-/** The type of the event that changed records: of each kind there is one, but of undos, and of orders with parts. */
-function typeOf({ kind, counts }: ActivityEntry): string {
-  if (kind === 'table.undo') return (counts?.created ?? 0) > 0 ? 'BatchUpserted' : 'BatchUndone';
-  return TYPES.get(kind) ?? '';
-}
+/** The type of event of each kind; of orders that of one with parts. */
+const TYPES: ReadonlyMap<string, string> = new Map([...ACTIVITIES].map(([type, kind]) => [kind, type]));
 
-const TYPES: ReadonlyMap<string, string> = new Map([
-  ['record.created', 'RecordCreated'],
-  ['record.changed', 'RecordChanged'],
-  ['table.batch', 'BatchUpserted'],
-  ['table.clean_up', 'TableCleanedUp'],
-  ['order.created', 'OrderCreatedWithParts'],
-  ['order.part_added', 'OrderPartAdded'],
-  ['order.part_changed', 'OrderPartChanged'],
-  ['order.parts_changed', 'OrderPartsChanged'],
-]);
+/** The type of the event that changed records: an undo of a clean-up creates them again as a batch. */
+const typeOf = ({ kind, counts }: ActivityEntry): string =>
+  kind === 'table.undo' && (counts?.created ?? 0) > 0 ? 'BatchUpserted' : (TYPES.get(kind) ?? '');

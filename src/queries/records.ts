@@ -4,21 +4,18 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_DECISION_BYTES, MAX_DIFFERENCE_CHARACTERS, MAX_PAGE_BYTES } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { Condition, FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
+import type { FoundRows, PageQuery, RowReads, SpaceRef, SpaceState, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, where } from './asking.js';
-import { conditionsOf, type Filter, type FilterValue, type SortTerm, sortOf } from './conditions.js';
+import { conditionsOf, type Filter, type SortTerm, sortOf } from './conditions.js';
 import {
   AnswerTooLargeError,
-  type FieldOrder,
-  fitting,
-  pageText,
-  pageTooLarge,
   type RecordJson,
+  recordOf,
   rowText,
+  type StoredRecord,
   storedId,
-} from './rowText.js';
-import { recordOf, type StoredRecord } from './storedRecord.js';
+} from './storedRecord.js';
 
 /** The tenants as this process knows them: they say which fields a table has, and in which order. */
 export type Tenants = {
@@ -56,20 +53,15 @@ export type TableFigures = TableRef & {
   readonly lastEventAt: string;
 };
 
-/** A record's place in the order of creation. It never changes. */
-export type CreationKey = { readonly createdAt: string; readonly id: string };
-
-export type ListBehind = {
-  readonly filters: readonly Filter[];
+export type ListBehind = Pick<RecordQuery, 'filters' | 'limit'> & {
   readonly direction: 'asc' | 'desc';
-  /** Starts after this key, whether or not its record still exists; undefined starts at the beginning. */
-  readonly behind?: CreationKey | undefined;
-  readonly limit: number;
+  /** Starts behind the record with this number in the order of creation, whether or not it still exists. */
+  readonly behind?: number | undefined;
 };
 
 export type RecordsBehind = Pick<RecordPage, 'records'> & {
-  /** Key of the last record; undefined on the last page. */
-  readonly next?: CreationKey | undefined;
+  /** Number of the last record; undefined on the last page. */
+  readonly next?: number | undefined;
 };
 
 /** The data for a decision about a table, read at one moment. */
@@ -100,15 +92,9 @@ export class RecordQueries {
     this.#at = at;
   }
 
-  /**
-   * One record, or undefined. A malformed id is not found.
-   * @param fields the fields of the answer in their order, null for missing values. Default: as stored
-   */
-  async get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined> {
-    const [known, asked] = [this.#table(table), storedId(id)];
-    if (known === undefined || asked === undefined) return undefined;
-    const { rows } = await this.#found(known, { ids: [asked] });
-    return rows[0] && rowText(rows[0], fields ?? known.assetType.fields);
+  /** One record, or undefined. A malformed id is not found. */
+  async get(table: TableRef, id: string): Promise<RecordJson | undefined> {
+    return (await this.byIds(table, [id]))[0] ?? undefined;
   }
 
   /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES */
@@ -118,8 +104,9 @@ export class RecordQueries {
     if (found === undefined) return { records: '', total: 0, state: await this.tableState(table) };
     const asked = { conditions: found.conditions, sort: sortOf(sort), offset, limit, withTotal: true };
     const { rows, total = 0, state } = await this.#page(found, asked, cancellation);
-    if (rows.length < Math.min(limit, total - offset)) throw pageTooLarge();
-    return { records: pageText(this.#texts(found, rows)), total, state: tagOf(state) };
+    const texts = this.#texts(found, rows);
+    if (texts.length < Math.min(limit, total - offset)) throw new AnswerTooLargeError(PAGE_TOO_LARGE);
+    return { records: texts.join(), total, state: tagOf(state) };
   }
 
   /**
@@ -130,36 +117,17 @@ export class RecordQueries {
     return tagOf((await this.#rows.rows(spaceOf(table), { ids: [], keys: [] })).state);
   }
 
-  /** How many records have each of these values in the field, in the order of the values, at one moment. */
-  async counts(
-    table: TableRef,
-    field: string,
-    values: readonly FilterValue[],
-    cancellation?: Cancellation,
-  ): Promise<readonly number[]> {
-    const count = async (value: FilterValue) => {
-      const found = this.#filtered(table, [{ kind: 'equals', field, anyOf: [value] }]);
-      if (found === undefined) return undefined;
-      return this.#page(found, { conditions: found.conditions, limit: 0, withTotal: true }, cancellation);
-    };
-    // All of one moment: while somebody writes, it is counted again.
-    for (let tries = 0; ; tries += 1) {
-      const pages = await Promise.all(values.map(count));
-      const moments = new Set(pages.flatMap((page) => (page === undefined ? [] : [page.state.changed])));
-      if (moments.size <= 1 || tries === 2) return pages.map((page) => page?.total ?? 0);
-    }
-  }
-
   /** Figures of the tables that exist. The cost does not depend on the number of records. */
   async tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]> {
-    const tenants = new Set(tables.map(({ tenant }) => tenant));
+    const tenants = [...new Set(tables.map(({ tenant }) => tenant))];
     const spaces = new Map(
-      await Promise.all([...tenants].map(async (tenant) => [tenant, await this.#rows.spaces(tenant)] as const)),
+      await Promise.all(tenants.map(async (tenant) => [tenant, await this.#rows.spaces(tenant)] as const)),
     );
     const figures = tables.map(async (table) => {
       const state = spaces.get(table.tenant)?.get(table.table)?.state;
-      if (state === undefined) return [];
-      return [{ ...table, records: state.rows, lastEventAt: await this.#lastEventAt(table, state) }];
+      return state === undefined
+        ? []
+        : [{ ...table, records: state.rows, lastEventAt: await this.#lastEventAt(table, state) }];
     });
     return (await Promise.all(figures)).flat();
   }
@@ -167,9 +135,8 @@ export class RecordQueries {
   /** Of tables without a stream of their own, which are those of orders: by the activity at the last change. */
   async #lastEventAt({ tenant }: TableRef, { lastEventAt, changed }: SpaceState): Promise<string> {
     if (lastEventAt !== '' || changed === 0) return lastEventAt;
-    const conditions = where({ position: changed });
-    const { rows } = await this.#rows.page({ tenant, space: ACTIVITY.name }, { ...WHOLE, conditions, limit: 1 });
-    return rows[0]?.created ?? '';
+    const asked = { ...WHOLE, conditions: where({ position: changed }), limit: 1 };
+    return (await this.#rows.page({ tenant, space: ACTIVITY.name }, asked)).rows[0]?.created ?? '';
   }
 
   /**
@@ -180,37 +147,13 @@ export class RecordQueries {
     const { limit, direction, behind, filters } = query;
     const found = this.#filtered(table, filters);
     if (found === undefined) return { records: '' };
-    const start = behind === undefined ? {} : await this.#startBehind(found, behind, direction);
-    const { rows } = await this.#page(
-      found,
-      {
-        conditions: [...found.conditions, ...(start.conditions ?? [])],
-        sort: [{ field: 'n', direction }],
-        limit: limit + 1,
-        behind: start.n,
-        // Enough that where it ends the page, it is longer than an answer may be: a row is far shorter.
-        maxCharacters: 2 * MAX_PAGE_BYTES,
-      },
-      cancellation,
-    );
-    const texts = fitting(this.#texts(found, rows.slice(0, limit)));
-    const last = rows[texts.length - 1];
-    const isLast = last === undefined || texts.length === rows.length;
-    return { records: pageText(texts), next: isLast ? undefined : { createdAt: last.created, id: last.id } };
-  }
-
-  /** An id may have come back, and have another place than it had. */
-  async #startBehind(
-    { space }: Table,
-    { id, createdAt }: CreationKey,
-    direction: 'asc' | 'desc',
-  ): Promise<{ readonly n?: number; readonly conditions?: readonly Condition[] }> {
-    const states = { id: id.toLowerCase(), direction: 'desc', limit: 1_000, withTotal: false } as const;
-    const { versions } = await this.#rows.versions(space, states);
-    const place = versions.find(({ created }) => created === createdAt);
-    if (place !== undefined) return { n: place.n };
-    const is = direction === 'asc' ? 'gt' : 'lt';
-    return { conditions: [{ kind: 'compares', field: 'created_at', is, value: createdAt }] };
+    const { conditions } = found;
+    // Enough that where it ends the page, it is longer than an answer may be: a row is far shorter.
+    const maxCharacters = 2 * MAX_PAGE_BYTES;
+    const asked = { conditions, sort: [{ field: 'n', direction }], limit: limit + 1, behind, maxCharacters };
+    const { rows } = await this.#page(found, asked, cancellation);
+    const texts = this.#texts(found, rows.slice(0, limit));
+    return { records: texts.join(), next: texts.length === rows.length ? undefined : rows[texts.length - 1]?.n };
   }
 
   /** As many of the first as fit in MAX_PAGE_BYTES, at least one; null for an id without a record. */
@@ -223,9 +166,8 @@ export class RecordQueries {
     if (known === undefined) return ids.map(() => null);
     const asked = ids.map((id) => storedId(id) ?? '');
     const { rows } = await this.#found(known, { ids: asked }, cancellation);
-    const byId = new Map(rows.map((row) => [row.id, rowText(row, known.assetType.fields)]));
-    const texts = asked.map((id) => byId.get(id) ?? NO_RECORD);
-    return fitting(texts).map((text) => (text === NO_RECORD ? null : text));
+    const byId = new Map(rows.map((row) => [row.id, rowText(row, known.assetType)]));
+    return fitting(asked.map((id) => byId.get(id) ?? null));
   }
 
   /** Records with one of these unique keys or ids, and the revision at which they were read. */
@@ -311,8 +253,9 @@ export class RecordQueries {
     return this.#rows.page(space, { ...WHOLE, ...query, at: this.#at }, cancellation);
   }
 
+  /** As many of the first as fit on a page. */
   #texts({ assetType }: Table, rows: readonly StoredRow[]): readonly RecordJson[] {
-    return rows.map((row) => rowText(row, assetType.fields));
+    return fitting(rows.map((row) => rowText(row, assetType)));
   }
 
   /** @throws AnswerTooLargeError */
@@ -328,7 +271,18 @@ const spaceOf = ({ tenant, table }: TableRef): SpaceRef => ({ tenant, space: tab
 const tagOf = ({ changed, rows, revision, lastEventAt }: SpaceState): string | undefined =>
   changed === 0 ? undefined : `${changed}.${rows}.${revision}.${lastEventAt}`;
 
-const NO_RECORD = 'null';
+const PAGE_TOO_LARGE = `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`;
+
+/** As many of the first as fit on a page, at least one. */
+function fitting<Text extends RecordJson | null>(texts: readonly Text[]): readonly Text[] {
+  let bytes = 0;
+  const end = texts.findIndex((text, index) => {
+    // Between two records is a comma.
+    bytes += Buffer.byteLength(text ?? 'null') + 1;
+    return index > 0 && bytes > MAX_PAGE_BYTES + 1;
+  });
+  return end < 0 ? texts : texts.slice(0, end);
+}
 
 const charactersOf = (rows: readonly StoredRow[]): number => rows.reduce((sum, { data }) => sum + data.length, 0);
 

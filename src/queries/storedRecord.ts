@@ -1,5 +1,5 @@
-/** A row as decisions take it. */
-import type { AssetType } from '../domain/assetTypes/assetType.js';
+/** A row as decisions take it, and as it is sent. */
+import { type AssetType, recordView } from '../domain/assetTypes/assetType.js';
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import type { StoredRow } from '../ports/rowStore.js';
 
@@ -13,10 +13,26 @@ export type StoredRecord = {
 };
 
 export function recordOf(
-  { id, created: createdAt, updated: updatedAt, batch: batchId, data }: StoredRow | Omit<StoredRow, 'key'>,
+  { id, created: createdAt, updated: updatedAt, batch: batchId, data }: StoredRow,
   assetType: AssetType,
 ): StoredRecord {
   const fields = JSON.parse(data);
   for (const { name } of assetType.fields) if (!Object.hasOwn(fields, name)) fields[name] = null;
   return { id, createdAt, updatedAt, batchId, fields };
 }
+
+/** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
+export type RecordJson = string;
+
+export const rowText = (row: StoredRow, assetType: AssetType): RecordJson =>
+  JSON.stringify(recordView(assetType, recordOf(row, assetType)));
+
+/** The answer would be too large. The message says what to ask for instead. */
+export class AnswerTooLargeError extends Error {
+  override readonly name = 'AnswerTooLargeError';
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id in lower case, as it is stored; undefined if the text is no UUID. */
+export const storedId = (id: string): string | undefined => (UUID.test(id) ? id.toLowerCase() : undefined);

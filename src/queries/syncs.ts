@@ -1,14 +1,13 @@
 /** The sync sessions of a table, from their rows, and the operations of each, from the activity (decision 0034). */
 import { MAX_SYNCS } from '../domain/limits.js';
-import type { OperationKind } from '../domain/referenceTable/operation.js';
 import { isSyncId, type PastSync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
-import { SYNCS } from '../domain/spaces.js';
-import type { Position, Revision } from '../ports/eventStore.js';
+import { ACTIVITY, SYNCS } from '../domain/spaces.js';
+import type { Revision } from '../ports/eventStore.js';
 import type { RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { type ActivityEntry, entriesOf } from './activity.js';
-import { ALL_ROWS, NEWEST_FIRST, readerOf, rowsOf, where } from './asking.js';
-import { operationIn, type TableOperation } from './operations.js';
+import { type ActivityEntry, entriesOf, entryOf } from './activity.js';
+import { ALL_ROWS, NEWEST_FIRST, rowsOf, told, where } from './asking.js';
+import { batchIdsOf, operationsIn, type TableOperation } from './operations.js';
 import type { TableRef } from './records.js';
 
 /** A sync session, and who began it. */
@@ -26,23 +25,20 @@ type StoredSync = Pick<SyncSession, 'startedAt' | 'revision' | 'actor' | 'failur
   readonly deleted?: number;
   readonly operationId?: string;
 };
-const storedIn = readerOf<StoredSync>(SYNCS, { json: ['refused'], groups: ['actor'] });
 
-function sessionOf({ id: uuid, updated: changedAt, data }: StoredRow, supersededAt: string | undefined): SyncSession {
-  const { table: _, refused = {}, closedAfter: after, deleted, operationId, ...session } = storedIn(data);
-  const id = syncId(uuid);
+function sessionOf(row: StoredRow, supersededAt: string | undefined): SyncSession {
+  const { refused = {}, closedAfter: after, deleted, operationId, ...session } = told<StoredSync>(row);
+  const id = syncId(row.id);
   const refusals = Object.values(refused);
   const reason = refusals.at(-1)?.reason;
   return {
     ...session,
     id,
-    changedAt,
+    changedAt: row.updated,
     supersededAt,
-    ...(reason === undefined ? {} : { refused: { reason, keys: new Set(refusals.flatMap(({ keys }) => keys)) } }),
-    ...(after === undefined ? {} : { closed: { id, after } }),
-    ...(deleted === undefined
-      ? {}
-      : { committed: { id, deleted, ...(operationId === undefined ? {} : { operationId }) } }),
+    ...(reason !== undefined && { refused: { reason, keys: new Set(refusals.flatMap(({ keys }) => keys)) } }),
+    ...(after !== undefined && { closed: { id, after } }),
+    ...(deleted !== undefined && { committed: { id, deleted, ...(operationId !== undefined && { operationId }) } }),
   };
 }
 
@@ -53,7 +49,7 @@ export async function* syncSessions(
   before: Revision | undefined,
   cancellation: Cancellation | undefined,
 ): AsyncGenerator<SyncSession> {
-  const conditions = where({ table }, { revision: { lte: before } });
+  const conditions = where({ table, revision: { lte: before } });
   const asked = { ...NEWEST_FIRST, conditions, limit: MAX_SYNCS + 2 };
   let supersededAt: string | undefined;
   for await (const row of rowsOf(rows, { tenant, space: SYNCS.name }, asked, cancellation)) {
@@ -73,26 +69,15 @@ export async function syncSession(
   const space = { tenant, space: SYNCS.name };
   const ids = isSyncId(id) ? [uuidOfSync(id)] : [];
   const [row] = (await rows.rows(space, { ids, keys: [] }, cancellation)).rows;
-  if (row === undefined || storedIn(row.data).table !== table) return undefined;
+  if (row === undefined || told<StoredSync>(row).table !== table) return undefined;
   const next = { ...ALL_ROWS, conditions: where({ table }), behind: row.n, limit: 1 };
   return sessionOf(row, (await rows.page(space, next, cancellation)).rows[0]?.created);
 }
 
-/** A batch of a session, or the clean-up of its commit. */
-export type SyncOperation = {
-  readonly kind: Exclude<OperationKind, 'undo'>;
-  /** Of its first event. */
-  readonly revision: Revision;
-  readonly position: Position;
-  readonly requestId: string;
-  /** Records that it created, updated, saw again or deleted. */
-  readonly records: number;
-};
-
-/** The operations of a session, and the records that they counted. */
+/** The batches of a session and the clean-up of its commit, and the records that they counted. */
 export type SyncWork = {
   /** Newest first. */
-  readonly operations: readonly SyncOperation[];
+  readonly operations: readonly TableOperation[];
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
@@ -100,8 +85,6 @@ export type SyncWork = {
 
 /** How many entries of the activity may still be read; counts down. */
 export type Budget = { entries: number };
-
-const STARTED = 'sync.started';
 
 /**
  * The operations of the session: from where it was started until its clean-up, or until the session after the next one was
@@ -111,39 +94,32 @@ const STARTED = 'sync.started';
 export async function workOf(
   rows: RowReads,
   { tenant, table }: TableRef,
-  { id, startedAt, committed }: SyncSession,
+  { id, revision, committed }: SyncSession,
   budget: Budget,
   cancellation: Cancellation | undefined,
 ): Promise<SyncWork | undefined> {
-  let behind: number | undefined;
-  const ofStart = { conditions: where({ table, kind: STARTED, created_at: startedAt }) };
-  for await (const { n, details } of entriesOf(rows, tenant, ofStart, cancellation))
-    if (Array.isArray(details?.batch_ids) && details.batch_ids.includes(id)) behind ??= n;
-  const operations: SyncOperation[] = [];
-  let [created, updated, unchanged, started] = [0, 0, 0, 0];
-  const asked = { conditions: where({ table, kind: ['table.batch', 'table.clean_up', STARTED] }), behind };
-  for await (const entry of entriesOf(rows, tenant, asked, cancellation)) {
-    budget.entries -= 1;
-    if (budget.entries < 0) return undefined;
-    if (entry.kind === STARTED) started += 1;
-    if (started > 1) break;
-    const operation = operationIn(entry);
-    if (operation === undefined || operation.kind === 'undo' || !operation.batchIds.includes(id)) continue;
-    created += operation.created;
-    updated += operation.updated;
-    unchanged += operation.seen;
-    note(operation, operation.kind);
+  // This one, the next one, and the one after that.
+  const ofStarts = { ...ALL_ROWS, conditions: where({ table, kind: 'sync.started', revision: { gte: revision } }) };
+  const [start, , end] = (
+    await rows.page({ tenant, space: ACTIVITY.name }, { ...ofStarts, limit: 3 }, cancellation)
+  ).rows.map(entryOf);
+  const kind = ['table.batch', 'table.clean_up'];
+  const conditions = where({ table, kind, position: { gte: start?.position, lt: end?.position } });
+  const operations: TableOperation[] = [];
+  for await (const operation of operationsIn(carried())) {
+    operations.unshift(operation);
     if (String(operation.revision) === committed?.operationId) break;
   }
-  return { operations: operations.reverse(), created, updated, unchanged };
+  if (budget.entries < 0) return undefined;
+  const sum = (of: 'created' | 'updated' | 'seen') => operations.reduce((all, operation) => all + operation[of], 0);
+  return { operations, created: sum('created'), updated: sum('updated'), unchanged: sum('seen') };
 
-  function note({ created, updated, seen, deleted, ...operation }: TableOperation, kind: SyncOperation['kind']): void {
-    const { revision, position, requestId } = operation;
-    const records = created + updated + seen + deleted;
-    const earlier = operations.at(-1);
-    // A batch may be several events of one append.
-    if (earlier?.requestId === requestId && earlier.kind === kind) {
-      operations.splice(-1, 1, { ...earlier, records: earlier.records + records });
-    } else operations.push({ kind, revision, position, requestId, records });
+  /** Those with the session's id. */
+  async function* carried() {
+    for await (const entry of entriesOf(rows, tenant, { conditions }, cancellation)) {
+      budget.entries -= 1;
+      if (budget.entries < 0) return;
+      if (batchIdsOf(entry).includes(id)) yield entry;
+    }
   }
 }

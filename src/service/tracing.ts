@@ -6,7 +6,6 @@ import type { TenantMetrics } from '../api/metrics.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, EventToAppend } from '../ports/eventStore.js';
-import { countByTrace } from '../ports/tracedEvents.js';
 import { inSpans, startSpan } from '../ports/tracing.js';
 
 /** Undefined if tracing is off. OpenTelemetry's SDK is loaded only here, which takes a tenth of a second. */
@@ -48,23 +47,29 @@ function appendTraced<Answer>(
   append: () => Promise<Answer>,
 ): Promise<Answer> {
   const { category } = parseStream(stream);
-  const spans = [...countByTrace(events)].map(([traceparent, count]) => {
-    const attributes = {
-      'dynamic_assets.stream.category': category,
-      'dynamic_assets.events': count,
-      'dynamic_assets.append.events': events.length,
-    };
-    return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
-  });
+  const spans = [...counted(events.flatMap(({ metadata }) => metadata.traceparent ?? []))].map(
+    ([traceparent, count]) => {
+      const attributes = {
+        'dynamic_assets.stream.category': category,
+        'dynamic_assets.events': count,
+        'dynamic_assets.append.events': events.length,
+      };
+      return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
+    },
+  );
   return inSpans(spans, append);
 }
 
 /** Adds a span to each trace that has events which became visible in rows. @param traceparents one for each event */
 export function traceShown(tracer: Tracer, traceparents: readonly string[]): void {
-  const counts = new Map<string, number>();
-  for (const each of traceparents) counts.set(each, (counts.get(each) ?? 0) + 1);
-  for (const [traceparent, count] of counts) {
+  for (const [traceparent, count] of counted(traceparents)) {
     const attributes = { 'dynamic_assets.events': count };
     startSpan(tracer, traceparent, 'project', { kind: SpanKind.CONSUMER, attributes }).end();
   }
+}
+
+function counted(traceparents: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const each of traceparents) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return counts;
 }

@@ -29,7 +29,7 @@ import type { DeliverySubject } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { continueTrace, failSpan } from '../ports/tracing.js';
-import { AnswerTooLargeError } from '../queries/rowText.js';
+import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { requestBefore } from './deliveryRequests.js';

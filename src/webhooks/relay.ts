@@ -12,7 +12,7 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import { kindsOf } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
 import type { EventPosition, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
-import { acceptFound, anchorAt, findLog } from '../ports/logAnchor.js';
+import { acceptFound, findLog } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { isTraced } from '../ports/tracedEvents.js';
 import { inSpans, startSpan, traceparentOf } from '../ports/tracing.js';
@@ -101,9 +101,9 @@ class Checkpoint {
   async #store(): Promise<void> {
     this.#timer = undefined;
     if (this.#place === undefined) return;
-    const place = anchorAt(this.#log, this.#place);
+    const { position, eventId } = this.#place;
     this.#place = undefined;
-    await this.#broker.storeCheckpoint(CHECKPOINT, place).catch(() => undefined);
+    await this.#broker.storeCheckpoint(CHECKPOINT, { log: this.#log, position, eventId }).catch(() => undefined);
   }
 }
 
@@ -115,7 +115,7 @@ async function startOver({ commands: { eventStore }, broker }: RelayDeps, log: s
   const position = await eventStore.head();
   const job = rangeMessage({ task: 'again', tenant: '', position, done: 0, requested: 0 });
   if (position > 0) await broker.publish(BACKFILL_QUEUE, [job]);
-  await broker.storeCheckpoint(CHECKPOINT, anchorAt(log, { position }));
+  await broker.storeCheckpoint(CHECKPOINT, { log, position });
   return position;
 }
 

@@ -79,7 +79,7 @@ export const fill = (
   });
 
 export const recordsOn = <Shown extends object>({ records }: Pick<RecordPage, 'records'>): readonly Shown[] =>
-  JSON.parse(`[${Buffer.from(records)}]`);
+  JSON.parse(`[${records}]`);
 
 /** The values of one field (default: code) of the records that a query finds, and the total. */
 export async function found(

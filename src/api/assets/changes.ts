@@ -9,11 +9,11 @@ import { ACTIVITY_KINDS } from '../../domain/eventTypes.js';
 import { MAX_CHANGES } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
-import { entriesOf, entryOf } from '../../queries/activity.js';
-import { NEWEST_FIRST, where } from '../../queries/asking.js';
+import { entryOf, newestEntry } from '../../queries/activity.js';
+import { where } from '../../queries/asking.js';
 import { OPERATIONS } from '../../queries/operations.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
-import { rowText } from '../../queries/rowText.js';
+import { rowText } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
@@ -57,10 +57,9 @@ async function cursorOf(
   mark: string,
   cancellation: Cancellation,
 ): Promise<string> {
-  const conditions = where({ table: space, kind: OF_RECORDS }, { position: { lte: until } });
-  const entries = entriesOf(rows, tenant, { ...NEWEST_FIRST, conditions, limit: 1 }, cancellation);
-  for await (const { position, eventId } of entries) return toCursor(mark, [position, n, eventId]);
-  return toCursor(mark, [...BEFORE_ALL, '']);
+  const conditions = where({ table: space, kind: OF_RECORDS, position: { lte: until } });
+  const last = await newestEntry(rows, tenant, conditions, cancellation);
+  return toCursor(mark, last === undefined ? [...BEFORE_ALL, ''] : [last.position, n, last.eventId]);
 }
 
 const OF_RECORDS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('record.') || OPERATIONS.includes(kind));
@@ -73,8 +72,8 @@ const gone = (): HttpError =>
   );
 
 /** Records are JSON text already. */
-const changeText = ({ id, row }: ChangesPage['changed'][number], { fields }: AssetType): string =>
-  `{"id":"${id}","deleted":${row === undefined},"record":${row === undefined ? null : rowText(row, fields)}}`;
+const changeText = ({ id, row }: ChangesPage['changed'][number], assetType: AssetType): string =>
+  `{"id":"${id}","deleted":${row === undefined},"record":${row === undefined ? null : rowText(row, assetType)}}`;
 
 export const changes: Resource = {
   tag: 'assets',

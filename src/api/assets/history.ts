@@ -1,7 +1,7 @@
 /** The history of an order, for clients and for users. */
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import type { StoredHistoryEntry } from '../../queries/orderHistory.js';
+import type { HistoryEntry } from '../../queries/orderHistory.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
@@ -12,9 +12,9 @@ import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { collectionEnvelope, inListTurn } from './pages.js';
 import { unknownRecord } from './records.js';
 
-type ShownEntry = Omit<StoredHistoryEntry, 'actor'> & { readonly actor: ShownActor };
+type ShownEntry = Omit<HistoryEntry, 'actor' | 'changes'> & { readonly actor: ShownActor };
 
-/** Without the changes, which are JSON text already. */
+/** Without the changes. */
 export const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
@@ -29,9 +29,6 @@ export const historyEntry = json.view<ShownEntry>({
   correlation_id: json.text,
   causation_id: json.text,
 });
-
-const entryText = (entry: ShownEntry): string =>
-  `${JSON.stringify(historyEntry.show(entry)).slice(0, -1)},"changes":${entry.changes}}`;
 
 /** Documentation of a history, for clients and users. */
 export const historyList = {
@@ -58,9 +55,11 @@ export async function historyReply(
   if (total === 0) throw unknown;
   const actors = entries.map(({ actor }) => actor);
   const shown = await actorsShown(api.commands, tenantOf(api.commands, tenant.name), actors, deadline);
-  const records = entries.map((entry) => entryText({ ...entry, actor: shown(entry.actor) })).join();
+  const records = entries.map((entry) =>
+    JSON.stringify({ ...historyEntry.show({ ...entry, actor: shown(entry.actor) }), changes: entry.changes }),
+  );
   const list = { page, perPage, kept: [], url: requestUrl(req, api.config), total };
-  return { body: collectionEnvelope(records, { ...list, place: { ...place, count: entries.length } }) };
+  return { body: collectionEnvelope(records.join(), { ...list, place: { ...place, count: entries.length } }) };
 }
 
 export const orderHistory: Resource = {

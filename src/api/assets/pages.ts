@@ -129,7 +129,8 @@ export const CURSOR: QueryParameter = {
   schema: { type: 'string' },
 };
 
-const creationKey = z.tuple([z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/), z.uuid()]);
+/** Of the last record, its number in the order of creation. */
+const place = z.tuple([z.int().min(0)]);
 
 /**
  * @param table with a position if the list is of an earlier moment
@@ -151,8 +152,7 @@ export function parseCursor(
   const inOneOrder = filters.map((filter) => JSON.stringify(filter)).sort();
   const at = position === undefined ? [] : [position];
   const mark = queryHash('list', tenant, table, direction, inOneOrder, ...at);
-  const [createdAt, id] = text === '' ? [] : fromCursor('cursor', text, mark, creationKey);
-  const behind = createdAt === undefined || id === undefined ? undefined : { createdAt, id };
+  const [behind] = text === '' ? [] : fromCursor('cursor', text, mark, place);
   return { behind: { filters, direction, behind, limit: perPage }, mark };
 }
 
@@ -163,7 +163,7 @@ export function behindPage(
   { url, perPage, kept }: Pick<ListQuery, 'perPage' | 'kept'> & { readonly url: string },
 ) {
   if (next === undefined) return { cursor: null, link: null };
-  const cursor = toCursor(mark, [next.createdAt, next.id]);
+  const cursor = toCursor(mark, [next]);
   const query = new URLSearchParams([['cursor', cursor], ['perPage', String(perPage)], ...kept]);
   return { cursor, link: `${url}?${query}` };
 }

@@ -93,7 +93,7 @@ export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
 /** One record. @throws HttpError 404; 503 while the rows are behind and may not show it */
 async function recordReply(api: Api, tenant: string, { table, reads, position }: Read, id: string): Promise<Reply> {
   const headers = position === undefined ? undefined : atPosition(position);
-  const record = await reads.get({ tenant, table: table.name }, id.toLowerCase(), table.fields);
+  const record = await reads.get({ tenant, table: table.name }, id);
   if (record !== undefined) return { body: `{"data":${record}}`, tag: tagOf(record), headers };
   if (position !== undefined) throw notFound(`There was no record ${id} in ${table.name} then.`);
   if (api.progress.staleness(tenant) !== undefined)

@@ -91,7 +91,7 @@ export const replaySource = ({ commands, queries }: Api, tenant: string): Replay
   eventStore: commands.eventStore,
   orders: commands.orders,
   find: (table, key, values) => commands.queries.records.find({ tenant, table }, key, values),
-  deliveriesOfOrder: (...asked) => queries.deliveries.ofOrder(...asked),
+  deliveries: (...asked) => queries.deliveries.page(...asked),
 });
 
 const replayQuery = z.strictObject({ cursor: revisionCursor });

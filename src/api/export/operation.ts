@@ -4,7 +4,7 @@ import { NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
-import { AnswerTooLargeError } from '../../queries/rowText.js';
+import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import { untilShown } from '../assets/moments.js';
 import { replaySource } from '../assets/replay.js';
 import type { Api } from '../deps.js';

@@ -76,17 +76,18 @@ export function* stepSection(tenant: Pick<Tenant, 'webhooks'>, step: ReplayStep,
 
 function deliveryText(tenant: Pick<Tenant, 'webhooks'>, delivery: DeliveryLogEntry): string {
   const to = text(tenant.webhooks.get(delivery.webhookId)?.name ?? delivery.webhookId);
-  const purpose = delivery.purpose === null ? '' : ` (${text(delivery.purpose)})`;
+  const purpose = delivery.purpose === undefined ? '' : ` (${text(delivery.purpose)})`;
   const said = reasonOf(tenant, delivery);
-  const reason = said === null ? '' : `, ${text(said)}`;
+  const reason = said === undefined ? '' : `, ${text(said)}`;
   return `<p>Delivery <code>${text(delivery.id)}</code> of ${text(delivery.kind)}${purpose} to ${to}: ${text(delivery.state)}${reason}</p>\n${list(delivery.attempts.map(attemptText))}`;
 }
 
 function attemptText(attempt: DeliveryAttempt): string {
   const { durationMs, bodySha256, responseBody, startedAt, url, status } = attempt;
-  const took = durationMs === null ? '' : ` in ${durationMs} ms`;
-  const reason = attempt.reason === null ? '' : `, <span class="bad">${text(attempt.reason)}</span>`;
+  const said = attempt.reason ?? '';
+  const took = typeof durationMs === 'number' ? ` in ${durationMs} ms` : '';
+  const reason = said === '' ? '' : `, <span class="bad">${text(said)}</span>`;
   const hash = bodySha256 === undefined ? '' : `<br>sent SHA-256 <code>${text(bodySha256)}</code>`;
-  const answer = responseBody === null || responseBody === '' ? '' : `<br>answer <code>${value(responseBody)}</code>`;
+  const answer = (responseBody ?? '') === '' ? '' : `<br>answer <code>${value(responseBody)}</code>`;
   return `Attempt ${attempt.attempt}, ${text(startedAt)}, ${text(url)}: ${status ?? 'no answer'}${took}${reason}${hash}${answer}`;
 }

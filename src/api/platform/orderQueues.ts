@@ -161,7 +161,11 @@ async function countsOf(api: Api, tenant: Tenant, cancellation: Cancellation): P
   const state = (await records.tableState(table)) ?? '';
   const known = kept.get(tenant.name);
   if (known?.state === state) return known.counts;
-  const counts = await records.counts(table, 'processing_status', ALL_STATUSES, cancellation);
+  const counted = ALL_STATUSES.map((status) => {
+    const filters = [{ kind: 'equals', field: 'processing_status', anyOf: [status] }] as const;
+    return records.list(table, { filters, sort: [], offset: 0, limit: 0 }, cancellation);
+  });
+  const counts = (await Promise.all(counted)).map(({ total }) => total);
   kept.set(tenant.name, { state, counts });
   return counts;
 }

@@ -33,7 +33,7 @@ export type ReplaySource = {
   readonly orders: OrderReader;
   /** Reference records of the tenant, as they are now. */
   readonly find: SnapshotSource['find'];
-  readonly deliveriesOfOrder: DeliveryQueries['ofOrder'];
+  readonly deliveries: DeliveryQueries['page'];
 };
 
 type Replayed = {
@@ -82,16 +82,15 @@ const DELIVERIES_AT_ONCE = 50;
 
 /** All deliveries of these events, which follow one another. */
 async function deliveriesOf(
-  { deliveriesOfOrder }: ReplaySource,
+  source: ReplaySource,
   { tenant, orderId, cancellation }: Replayed,
   events: readonly RecordedEvent[],
 ): Promise<readonly DeliveryLogEntry[]> {
-  const [first, last] = [events[0]?.revision ?? 0, events.at(-1)?.revision ?? 0];
+  const sequence = { gte: events[0]?.revision ?? 0, lte: events.at(-1)?.revision ?? 0 };
+  const asked = { orderId, sequence, order: 'oldest', limit: DELIVERIES_AT_ONCE } as const;
   const all: DeliveryLogEntry[] = [];
   for (;;) {
-    const behind = all.at(-1) ?? { sequence: first, position: -1 };
-    const asked = { orderId, behind, to: last, limit: DELIVERIES_AT_ONCE };
-    const found = await deliveriesOfOrder(tenant.name, asked, cancellation);
+    const found = await source.deliveries(tenant.name, { ...asked, after: all.at(-1)?.position }, cancellation);
     all.push(...found);
     if (found.length < DELIVERIES_AT_ONCE) return all;
   }

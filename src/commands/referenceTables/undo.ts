@@ -20,9 +20,10 @@ import {
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { RowReads } from '../../ports/rowStore.js';
+import type { TableOperation } from '../../queries/operations.js';
 import { deletedRecords } from '../../queries/past.js';
 import type { TableRef } from '../../queries/records.js';
-import { type SyncOperation, type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
+import { type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
@@ -244,7 +245,7 @@ export async function undoSync(
   return undoAll(undo, work.operations, { ...(revision !== undefined && { from: Number(revision) }), record });
 }
 
-type UndoneOperation = Pick<SyncOperation, 'kind' | 'revision' | 'records'>;
+type UndoneOperation = Pick<TableOperation, 'kind' | 'revision' | 'records'>;
 
 type Cursor = {
   /** The first operation. */

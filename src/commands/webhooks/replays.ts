@@ -113,7 +113,7 @@ class LaterDeliveries {
   /** Whether the event has arrived by another delivery, or a later approval of the order exports it as it is now. */
   async supersede(failed: DeliveryLogEntry): Promise<boolean> {
     const { webhookId, orderId, kind, messageId, sequence } = failed;
-    if (orderId === null) return (await this.#messages(failed)).has(messageId);
+    if (orderId === undefined) return (await this.#messages(failed)).has(messageId);
     let query: DeliveryQuery = { webhookId, orderId, kind, limit: PAGE };
     for (;;) {
       const page = await this.#log.page(this.#tenant, query);
@@ -140,7 +140,7 @@ class LaterDeliveries {
     let query: DeliveryQuery = { webhookId, kind, state: 'succeeded', order: 'oldest', after: position, limit: PAGE };
     for (;;) {
       const page = await this.#log.page(this.#tenant, query);
-      for (const { purpose, messageId } of page) if (purpose !== null) arrived.add(messageId);
+      for (const { purpose, messageId } of page) if (purpose !== undefined) arrived.add(messageId);
       const last = page.at(-1);
       if (last === undefined) return arrived;
       query = { ...query, after: last.position };
@@ -162,8 +162,8 @@ async function resendEntry(
   sequence: Map<string, string>,
 ): Promise<RequestedDelivery | undefined> {
   const deliveryId = resendId(webhookId, id);
-  const after = orderId === null ? undefined : sequence.get(orderId);
-  if (orderId !== null) sequence.set(orderId, deliveryId);
+  const after = orderId === undefined ? undefined : sequence.get(orderId);
+  if (orderId !== undefined) sequence.set(orderId, deliveryId);
   const sent = await subjectOf(commands, caller.tenant, id);
   if (sent === undefined) return undefined;
   const subject = { ...resent(id, sent), ...(after === undefined ? {} : { after }) };

@@ -195,12 +195,12 @@ it('a sync session has the batches and the clean-up with its id, and says who be
     { operations: [], created: 0 },
     {
       operations: [
-        { kind: 'clean_up', records: 1 },
-        { kind: 'batch', records: 2 },
+        { kind: 'clean_up', deleted: 1 },
+        { kind: 'batch', updated: 1, seen: 1 },
       ],
       updated: 1,
       unchanged: 1,
     },
-    { operations: [{ records: 1 }, { records: 2 }], created: 3 },
+    { operations: [{ created: 1 }, { created: 2 }], created: 3 },
   ]);
 });
