@@ -19,15 +19,15 @@ const COMPRESSED = /\.(?:html|js|css)$/;
 
 /** Of a tenant without tables of its own, as the console reads the fields of tables from their info; and of the operator. */
 async function writeTypes() {
-  const [{ openApiWriter }, { areas, operatorAreas }] = await Promise.all([
+  const [{ openApiWriter }, { areasOf }] = await Promise.all([
     import('../dist/api/openapi/document.js'),
     import('../dist/api/routeTable.js'),
   ]);
   const described = { origin: 'http://localhost', title: 'Console', orderModel: 'dyn_stock_order', tables: [] };
-  const ofTenants = areas.filter((area) => !operatorAreas.includes(area));
+  const write = openApiWriter({ ...areasOf, people: [...areasOf.clients, ...areasOf.people] });
   mkdirSync(TYPES, { recursive: true });
-  await writeTypesOf('schema', await openApiWriter(ofTenants)(described));
-  await writeTypesOf('operator', await openApiWriter(operatorAreas)(described));
+  await writeTypesOf('schema', write('people', described));
+  await writeTypesOf('operator', write('operators', described));
 }
 
 async function writeTypesOf(name, { body }) {

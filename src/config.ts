@@ -138,7 +138,7 @@ export const settings = {
       'Bearer token that /metrics requires; if unset, it answers only programs on this machine, at localhost or BASE_HOST',
     ),
   METRICS_TENANTS: integer(200, 0, 2_000).describe(
-    'Tenants with series of their own in /metrics, the busiest ones; all others share `_other`',
+    'Tenants with series of their own in /metrics; all others share `_other`',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
     'Where traces are sent (OTLP over HTTP); if unset, none are made. OpenTelemetry reads its other variables itself',

@@ -56,18 +56,6 @@ export class TokenBuckets {
   }
 }
 
-/** Requests in flight, by tenant or network. */
-export class InFlight {
-  readonly #requests = new Tally();
-
-  /** Counts one more. @returns a function that ends it; undefined if there are `most` already */
-  enter(key: string, most: number): (() => void) | undefined {
-    if (this.#requests.of(key) >= most) return undefined;
-    this.#requests.add(key, 1);
-    return () => this.#requests.add(key, -1);
-  }
-}
-
 /** Whether the request has a body that costs time and memory; one of unknown size may be large. */
 export const hasLargeBody = (req: Request): boolean =>
   hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
@@ -134,17 +122,15 @@ export class Turns {
 }
 
 /**
- * `costly`: documents of orders, pages made of versions or of a stream, undos. `largeWrite`: a write with a large body, or of
+ * `costly`: documents of orders, pages made of versions or of a stream, undos, what an operator looks at. `largeWrite`: a write with a large body, or of
  * many records. `moment`: finding a moment of the past, which costly work asks for in its turn, so it has turns of its own.
- * `operator`: what an operator looks at, which may wait for an engine that is away.
  */
-export type WorkKind = 'costly' | 'moment' | 'largeWrite' | 'operator';
+export type WorkKind = 'costly' | 'moment' | 'largeWrite';
 
 export const turnsOfWork = (): { readonly [kind in WorkKind]: Turns } => ({
   costly: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
   moment: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
   largeWrite: new Turns({ atOnce: LARGE_WRITES_AT_ONCE, ofTenant: LARGE_WRITES_OF_TENANT, what: 'such requests' }),
-  operator: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_AT_ONCE, what: 'such requests' }),
 });
 
 /**

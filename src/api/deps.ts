@@ -13,9 +13,9 @@ import type { RowProgress } from '../ports/progress.js';
 import type { RowReads } from '../ports/rowStore.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { Queries } from '../queries/queries.js';
+import type { Tally } from '../supervision/fairQueue.js';
 import type {
   AnswersInFlight,
-  InFlight,
   ListLimits,
   ListTurns,
   RequestStarts,
@@ -66,6 +66,9 @@ export type ApiConfig = {
   readonly projectionWaitMs: number;
   readonly lists: ListLimits;
 };
+
+/** Whose operations an OpenAPI document has. */
+export type Audience = 'clients' | 'people' | 'operators';
 
 /** The subject of an OpenAPI document. */
 export type Described = {
@@ -126,15 +129,12 @@ export type Api = ApiDeps & {
   readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;
-  readonly inFlight: InFlight;
+  /** Requests in flight, by tenant or network. */
+  readonly inFlight: Tally;
   readonly guesses: Guesses;
   readonly refusals: Refusals;
   /** Ids of links to the operator's console that were used in this process. */
   readonly operatorLinks: LRUCache<string, true>;
-  /** The same for the areas of people. */
-  readonly peopleOpenApi: Api['openApi'];
-  /** The same for the operator's areas. */
-  readonly operatorOpenApi: Api['openApi'];
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
-  readonly openApi: (document: Described) => Promise<{ readonly body: Uint8Array; readonly tag: string }>;
+  readonly openApi: (audience: Audience, subject: Described) => { readonly body: Uint8Array; readonly tag: string };
 };

@@ -5,7 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Request } from 'express';
-import { bearerToken, unauthenticated } from './auth/bearer.js';
+import { bearerToken, unauthenticated } from './auth/principal.js';
 import type { ApiConfig } from './deps.js';
 import { forbidden } from './errors.js';
 import * as json from './openapi/schema.js';

@@ -8,12 +8,13 @@ import { REPORTS_BEYOND_QUOTA_PERCENT } from '../domain/limits.js';
 import { QUOTAS, type Quota } from '../domain/quotas.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
-import type { Operation } from './routes/operation.js';
+import { type Call, isTableOperation, knownAsset, type Operation } from './routes/operation.js';
 
 const OF_REPORTS: readonly string[] = ['processing_status', 'error_reason'];
 
 /** Whether the body reports the status of an order (spec §4.9) and changes nothing else. */
-const isStatusReport = (assetType: AssetType | undefined, body: unknown): boolean =>
+const isStatusReport = ({ method }: Request, assetType: AssetType | undefined, body: unknown): boolean =>
+  method === 'PUT' &&
   assetType?.role === 'order' &&
   typeof body === 'object' &&
   body !== null &&
@@ -32,22 +33,17 @@ type Growth = {
 
 const OF_REPORT: readonly Quota[] = ['logBytes'];
 
-/** `body` is read already if it may be a status report, or its parts have keys of their own. */
-type Growing = { readonly assetType: AssetType | undefined; readonly query: URLSearchParams; readonly body?: unknown };
-
 /**
  * The check of an operation; undefined if it makes nothing grow. Usually it answers at once, from figures in memory. Before
  * a refusal they are looked up again, and a repetition of a request that was accepted is let through: it has an answer.
  */
-export function growthCheck(
-  api: Api,
-  { grows, keysOf }: Operation,
-): ((req: Request, growing: Growing) => void | Promise<void>) | undefined {
+export function growthCheck(api: Api, operation: Operation): ((call: Call) => void | Promise<void>) | undefined {
+  const { grows, keysOf } = operation;
   if (grows === undefined) return undefined;
-  return (req, { assetType, query, body }) => {
+  return ({ req, query, body, tenant }) => {
     if (query.get('dry_run') === 'true') return;
-    const { tenant } = req.context;
-    const isReport = isStatusReport(assetType, body);
+    const assetType = isTableOperation(operation) ? knownAsset(req) : undefined;
+    const isReport = isStatusReport(req, assetType, body);
     const quotas = isReport ? OF_REPORT : grows;
     const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
     if (hasRoom && (isReport || refusalByDisk(api, tenant) === undefined)) return;

@@ -65,9 +65,10 @@ const overLimit = ({ perSecond, burst }: RateLimit, seconds: number): HttpError 
   tooManyRequests(`At most ${perSecond} requests a second, ${burst} at once.`, seconds);
 
 function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, key: string): void {
-  const leave = inFlight.enter(key, requestsInFlight);
-  if (leave === undefined) throw tooManyRequests(`${requestsInFlight} requests are already in work.`, 1);
-  req.context.atEnd(leave);
+  if (inFlight.of(key) >= requestsInFlight)
+    throw tooManyRequests(`${requestsInFlight} requests are already in work.`, 1);
+  inFlight.add(key, 1);
+  req.context.atEnd(() => inFlight.add(key, -1));
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Caller } from '../commands/context.js';
 import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
+import type { Permission } from '../domain/identity/scopes.js';
 import { MAX_LOGGED_PATH, MAX_NOTED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
 import { failSpan, startSpan, traceparentOf } from '../ports/tracing.js';
@@ -31,7 +32,13 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
  */
 export const ANSWER_MS = 250;
 
-const NO_SCOPES: ReadonlySet<string> = new Set();
+/** Who sent a request, and what they may do. */
+export type Principal = {
+  readonly actor: Actor;
+  readonly permissions: ReadonlySet<Permission>;
+  /** Undefined for API clients and operators. */
+  readonly user?: User;
+};
 
 export class RequestContext {
   readonly startedAt = performance.now();
@@ -40,10 +47,8 @@ export class RequestContext {
   mount = '';
   /** Answers an error as the area that serves the request does; undefined before the first area. */
   fail: ((error: unknown) => void) | undefined;
-  /** Scopes of the token; empty for users and before authentication. */
-  scopes: ReadonlySet<string> = NO_SCOPES;
-  /** The signed-in user; undefined for API clients and before authentication. */
-  user: User | undefined;
+  /** Undefined before authentication. */
+  principal: Principal | undefined;
   /** Span of the whole request; undefined if tracing is off. */
   span: Span | undefined;
   /** Called at the end of the request: frees the room that its body took. */
@@ -53,7 +58,6 @@ export class RequestContext {
   #tenant: Tenant | undefined;
   #hasEnded = false;
   readonly #atEnd: (() => void)[] = [];
-  #actor: Actor | undefined;
 
   /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
@@ -77,7 +81,7 @@ export class RequestContext {
 
   /** Id and name of the client or user, for the log; undefined before authentication. */
   get named(): { readonly id: string; readonly name: string | undefined } | undefined {
-    const actor = this.#actor;
+    const actor = this.principal?.actor;
     if (actor === undefined) return undefined;
     const name = actor.kind === 'user' ? actor.name : this.#tenant?.clients.get(actor.id)?.name;
     return { id: actor.id, name };
@@ -85,7 +89,7 @@ export class RequestContext {
 
   /** Whether an API client sent the request; false before authentication. */
   get isClient(): boolean {
-    return this.#actor?.kind === 'client';
+    return this.principal?.actor.kind === 'client';
   }
 
   /** Calls this when the answer is sent or the client has disconnected; immediately if that has happened. */
@@ -114,23 +118,19 @@ export class RequestContext {
     return this.#tenant;
   }
 
-  set actor(actor: Actor) {
-    this.#actor = actor;
-  }
-
   /** @throws Error before authentication */
   get actor(): Actor {
-    if (this.#actor === undefined) throw new Error('This request is not authenticated yet.');
-    return this.#actor;
+    if (this.principal === undefined) throw new Error('This request is not authenticated yet.');
+    return this.principal.actor;
   }
 
   /** The caller, for commands. The request id links all its events. */
   caller(): Caller {
-    return { ...this.noting(this.actor), deadline: this.deadline };
+    return { ...this.callerAs(this.actor), deadline: this.deadline };
   }
 
   /** A caller for what the service itself notes about the request. */
-  noting(actor: Actor): Caller {
+  callerAs(actor: Actor): Caller {
     const { requestId } = this;
     const { method } = this.#req;
     const request = { method, path: pathOf(this.#req, MAX_NOTED_PATH) };

@@ -13,10 +13,11 @@ import { records } from './assets/records.js';
 import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
 import { syncs } from './assets/syncs.js';
-import { authenticateClient } from './auth/bearer.js';
 import { discovery } from './auth/discovery.js';
+import { authenticateClient, authenticateUser } from './auth/principal.js';
 import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
 import { consolePages } from './console.js';
+import type { Audience } from './deps.js';
 import { docs, home } from './docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
@@ -33,7 +34,6 @@ import { orderQueues } from './platform/orderQueues.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
-import { authenticateUser } from './platform/signedIn.js';
 import { tables } from './platform/tables.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
@@ -58,7 +58,7 @@ export const healthArea: Area = { prefix: '', checks: [], errors: [500], resourc
 const OPERATOR_PATH = '/api/v1/operator';
 
 /** At the operator's host alone; elsewhere they are 404 like any unknown path. */
-export const operatorAreas: readonly Area[] = [
+const operatorAreas: readonly Area[] = [
   // Before the rest: it needs no session.
   {
     prefix: OPERATOR_PATH,
@@ -137,5 +137,11 @@ export const areas: readonly Area[] = [
   healthArea,
 ];
 
-/** What the OpenAPI document for API clients describes; the document for people has the rest. */
-export const clientAreas: readonly Area[] = areas.filter(({ prefix }) => [ASSETS_PATH, '/oauth'].includes(prefix));
+const clientAreas = areas.filter(({ prefix }) => [ASSETS_PATH, '/oauth'].includes(prefix));
+
+/** What each OpenAPI document describes. */
+export const areasOf: { readonly [of in Audience]: readonly Area[] } = {
+  clients: clientAreas,
+  people: areas.filter((area) => !clientAreas.includes(area) && !operatorAreas.includes(area)),
+  operators: operatorAreas,
+};

@@ -3,9 +3,9 @@ import type { Express, RequestHandler } from 'express';
 import express from 'express';
 import { LRUCache } from 'lru-cache';
 import { MAX_USED_OPERATOR_LINKS } from '../domain/limits.js';
+import { Tally } from '../supervision/fairQueue.js';
 import {
   AnswersInFlight,
-  InFlight,
   ListTurns,
   RequestStarts,
   showWork,
@@ -22,10 +22,9 @@ import { Compression } from './jsonAnswer.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
-import { optionsOfService } from './routes/methods.js';
 import { type Area, METHODS } from './routes/operation.js';
-import { areaRouter } from './routes/router.js';
-import { areas, clientAreas, healthArea, operatorAreas } from './routeTable.js';
+import { areaRouter, optionsOfService } from './routes/router.js';
+import { areas, areasOf, healthArea } from './routeTable.js';
 
 /** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
@@ -35,8 +34,6 @@ export const createHealthApi = (deps: ApiDeps): Express => createApp(deps, [heal
 
 function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const { config } = deps;
-  const ofClients = served.filter((area) => clientAreas.includes(area));
-  const ofPeople = served.filter((area) => !ofClients.includes(area) && !operatorAreas.includes(area));
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
@@ -47,13 +44,11 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     starts: new RequestStarts(),
     compression: new Compression(),
     buckets: new TokenBuckets(),
-    inFlight: new InFlight(),
+    inFlight: new Tally(),
     guesses: new Guesses(),
     refusals: new Refusals(deps),
     operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
-    openApi: openApiWriter(ofClients, ofPeople),
-    peopleOpenApi: openApiWriter(ofPeople, ofClients),
-    operatorOpenApi: openApiWriter(operatorAreas),
+    openApi: openApiWriter(areasOf),
   };
   showWork(deps.metrics.registry, { list: api.lists, ...api.work });
   const app = express();

@@ -1,12 +1,12 @@
 /** A tenant as large as the limits allow in each direction, and requests of every operation to it. */
 import { z } from 'zod';
 import { routesOf } from '#app/api/routes/operation.js';
-import { areas, operatorAreas } from '#app/api/routeTable.js';
+import { areas, areasOf } from '#app/api/routeTable.js';
 import { ASSETS, type AssetRecord, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
 import type { CrowdRequest } from './crowd.js';
 
 /** No tenant reaches the operator's: few people have its link, and each answer has a limit (docs/limits.md). */
-const areasOfTenants = areas.filter((area) => !operatorAreas.includes(area));
+const areasOfTenants = areas.filter((area) => !areasOf.operators.includes(area));
 const all = areasOfTenants.flatMap((area) =>
   routesOf(area).map(({ method, path, operation }) => ({ name: `${method} ${area.prefix}${path}`, operation })),
 );

@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
-import { grants, scopeFor } from '../../domain/identity/scopes.js';
+import { scopeFor } from '../../domain/identity/scopes.js';
 import type { Api, ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -135,8 +135,8 @@ export const assetInfo: Resource = {
       summary: 'The assets that the token may read',
       allow: 'clients',
       answer: json.all('Asset'),
-      handle({ config }, { req, tenant, scopes }) {
-        const isReadable = ({ supportingData }: AssetType) => grants(scopes, scopeFor('read', supportingData));
+      handle({ config }, { req, tenant, permissions }) {
+        const isReadable = ({ supportingData }: AssetType) => permissions.has(scopeFor('read', supportingData));
         const readable = [...tenant.assetTypes.values()].filter(isReadable);
         return dataReply(
           readable.map((assetType) => ({ ...headingView.show(assetType), links: linksOf(req, config, assetType) })),

@@ -164,7 +164,6 @@ export const records: Resource = {
     'PUT /:table/assets/:id': {
       id: 'updateRecord',
       grows: CHANGES,
-      mayReport: true,
       summary: 'Update a record, or report the status of an order',
       description:
         'Fields that the body lacks stay; null clears one. In an order a list of parts replaces the present ones: parts with a known id are changed, others added, missing ones removed.',

@@ -9,8 +9,6 @@ import { requestOrigin, resolveTenant } from '../tenantHost.js';
 
 const FOR_ALL = { 'Cache-Control': 'public, max-age=300' };
 
-const texts = json.listOf(json.text);
-
 /**
  * Each tenant's host is an issuer, so the metadata name the origin of the request. @param describe makes them for an
  * origin
@@ -45,6 +43,21 @@ const resourceMetadata = (origin: string) => ({
 
 const EXAMPLE_ORIGIN = 'https://acme.assets.example.com';
 
+/** @param describe makes the metadata for an origin: links, and lists of texts */
+function metadata(description: string, describe: (origin: string) => { readonly [name: string]: unknown }) {
+  const example = describe(EXAMPLE_ORIGIN);
+  const schemas = Object.entries(example).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? json.listOf(json.text) : json.link,
+  ]);
+  return {
+    allow: 'anyone',
+    answer: json.answer(description, json.closedObject(Object.fromEntries(schemas)), example),
+    errors: [404],
+    handle: metadataAt(describe),
+  } as const;
+}
+
 /** Below `/.well-known`. */
 export const discovery: Resource = {
   tag: 'token',
@@ -53,43 +66,13 @@ export const discovery: Resource = {
       id: 'getAuthorizationServerMetadata',
       summary: 'Metadata by which an OAuth client gets a token',
       description: 'RFC 8414. The issuer is the origin of this request: each tenant has its own.',
-      allow: 'anyone',
-      answer: json.answer(
-        'The metadata of the authorization server.',
-        json.closedObject({
-          issuer: json.link,
-          token_endpoint: json.link,
-          jwks_uri: json.link,
-          scopes_supported: texts,
-          response_types_supported: texts,
-          grant_types_supported: texts,
-          token_endpoint_auth_methods_supported: texts,
-          service_documentation: json.link,
-        }),
-        serverMetadata(EXAMPLE_ORIGIN),
-      ),
-      errors: [404],
-      handle: metadataAt(serverMetadata),
+      ...metadata('The metadata of the authorization server.', serverMetadata),
     },
     'GET /oauth-protected-resource': {
       id: 'getProtectedResourceMetadata',
       summary: 'The authorization server of the tokens of this API',
       description: 'RFC 9728.',
-      allow: 'anyone',
-      answer: json.answer(
-        'The metadata of the protected resource.',
-        json.closedObject({
-          resource: json.link,
-          authorization_servers: texts,
-          jwks_uri: json.link,
-          scopes_supported: texts,
-          bearer_methods_supported: texts,
-          resource_documentation: json.link,
-        }),
-        resourceMetadata(EXAMPLE_ORIGIN),
-      ),
-      errors: [404],
-      handle: metadataAt(resourceMetadata),
+      ...metadata('The metadata of the protected resource.', resourceMetadata),
     },
     'GET /jwks.json': {
       id: 'getJwks',

@@ -13,20 +13,20 @@ import { MAX_REFUSALS_TOLD, REFUSALS_TOLD_EVERY_S } from '../../domain/limits.js
 import type { RequestContext } from '../requestContext.js';
 
 type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }>;
-type Waiting = { readonly refusal: Refusal; readonly caller: Caller; times: number };
+/** `refusal` makes its event, of so many times. */
+type Waiting = { readonly refusal: (times: number) => Refusal; readonly caller: Caller; readonly times: number };
 
 /** Nobody is authenticated. */
 const SIGN_IN = { kind: 'system', id: 'sign-in' } as const;
 
 const OTHERS = 'others';
 
-const timesOf = (refusal: Refusal, times: number): Refusal =>
-  refusal.type === 'SignInRefused'
-    ? { type: refusal.type, data: { ...refusal.data, times } }
-    : { type: refusal.type, data: { ...refusal.data, times } };
+const signInRefused =
+  (userId: User['id'] | null, network: string) =>
+  (times: number): Refusal => ({ type: 'SignInRefused', data: { userId, network, times } });
 
 type Deps = { readonly commands: LogAccess; readonly log: Logger };
-type Context = Pick<RequestContext, 'noting' | 'actor'>;
+type Context = Pick<RequestContext, 'callerAs' | 'actor'>;
 
 export class Refusals {
   readonly #deps: Deps;
@@ -41,62 +41,47 @@ export class Refusals {
 
   /** A sign-in with a wrong password, or with a name that no user of the tenant has. */
   signIn(context: Context, network: string, user: Pick<User, 'id'> | undefined): void {
-    const data = { userId: user?.id ?? null, network, times: 1 };
-    this.#note(context.noting(SIGN_IN), `sign-in ${data.userId} ${data.network}`, { type: 'SignInRefused', data });
+    const userId = user?.id ?? null;
+    this.#note(context.callerAs(SIGN_IN), `sign-in ${userId} ${network}`, signInRefused(userId, network));
   }
 
   /** What the roles of a signed-in user do not allow. */
   request(context: Context, { id: userId }: Pick<User, 'id'>, roles: readonly Role[]): void {
-    this.#note(context.noting(context.actor), `request ${userId}`, {
+    this.#note(context.callerAs(context.actor), `request ${userId}`, (times) => ({
       type: 'RequestRefused',
-      data: { userId, roles, times: 1 },
-    });
+      data: { userId, roles, times },
+    }));
   }
 
-  #note(caller: Caller, key: string, refusal: Refusal): void {
-    const { tenant } = caller;
-    const waiting = this.#tenants.get(tenant);
+  #note(caller: Caller, key: string, refusal: Waiting['refusal']): void {
+    const waiting = this.#tenants.get(caller.tenant);
     if (waiting === undefined) {
-      this.#tenants.set(tenant, new Map());
-      this.#tell([{ refusal, caller, times: 1 }]);
-      this.#tellLater(tenant);
+      this.#tell(caller.tenant, [{ refusal, caller, times: 1 }]);
       return;
     }
-    const known = waiting.get(key);
-    if (known !== undefined) known.times += 1;
-    else if (waiting.size < MAX_REFUSALS_TOLD) waiting.set(key, { refusal, caller, times: 1 });
-    else this.#countOther(waiting, caller);
+    const isNamed = waiting.has(key) || waiting.size < MAX_REFUSALS_TOLD;
+    // All others are only counted.
+    const first = isNamed
+      ? { refusal, caller, times: 0 }
+      : { refusal: signInRefused(null, OTHERS), caller: { ...caller, actor: SIGN_IN }, times: 0 };
+    const known = waiting.get(isNamed ? key : OTHERS) ?? first;
+    waiting.set(isNamed ? key : OTHERS, { ...known, times: known.times + 1 });
   }
 
-  /** Refusals of all others are only counted. */
-  #countOther(waiting: Map<string, Waiting>, of: Caller): void {
-    const known = waiting.get(OTHERS);
-    if (known !== undefined) known.times += 1;
-    else {
-      const data = { userId: null, network: OTHERS, times: 1 };
-      const caller = { ...of, actor: SIGN_IN };
-      waiting.set(OTHERS, { refusal: { type: 'SignInRefused', data }, caller, times: 1 });
-    }
-  }
-
-  #tellLater(tenant: string): void {
-    const tell = () => {
-      const waiting = [...(this.#tenants.get(tenant)?.values() ?? [])];
-      this.#tenants.delete(tenant);
-      if (waiting.length === 0) return;
-      this.#tenants.set(tenant, new Map());
-      this.#tell(waiting);
-      this.#tellLater(tenant);
-    };
-    setTimeout(tell, this.#everyMs).unref();
-  }
-
-  #tell(all: readonly Waiting[]): void {
+  /** Tells these at once, and what comes after them once a minute. */
+  #tell(tenant: string, refusals: readonly Waiting[]): void {
     const { commands, log } = this.#deps;
-    for (const { refusal, caller, times } of all) {
-      recordAccess(commands, caller, [timesOf(refusal, times)]).catch((error: unknown) =>
+    for (const { refusal, caller, times } of refusals) {
+      recordAccess(commands, caller, [refusal(times)]).catch((error: unknown) =>
         log.warn({ err: error, requestId: caller.correlationId }, 'a refusal was not noted in the event log'),
       );
     }
+    const waiting = new Map<string, Waiting>();
+    this.#tenants.set(tenant, waiting);
+    const goOn = (): void => {
+      this.#tenants.delete(tenant);
+      if (waiting.size > 0) this.#tell(tenant, [...waiting.values()]);
+    };
+    setTimeout(goOn, this.#everyMs).unref();
   }
 }

@@ -136,7 +136,7 @@ export const tokenEndpoint: Resource = {
         const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
         const request = readTokenRequest(parameters, req.headers.authorization);
         const { client, secret, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
-        req.context.actor = { kind: 'client', id: client.clientId };
+        req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
         noteUse(api, req.context, client, secret);

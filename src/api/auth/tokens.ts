@@ -4,7 +4,7 @@ import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { SigningKey } from '../../commands/identity/signingKeys.js';
-import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { permissionsOfScopes, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import type { Refresh } from '../directoryRefresh.js';
 import type { SigningKeys } from './signingKeys.js';
@@ -37,15 +37,14 @@ const clientClaims = z
   .object({
     tenant: z.string(),
     client_id: z.string(),
-    // Absent in tokens of version 0.2, which are accepted until they expire.
-    credential: z.string().optional(),
+    credential: z.string(),
     scope: z.string(),
     exp: z.number(),
   })
   .transform(({ tenant, client_id: clientId, credential, scope, exp: expiresAt }) => {
     const named = scope.split(' ');
-    const scopes: ReadonlySet<Scope> = new Set(SCOPES.filter((one) => named.includes(one)));
-    return { tenant, clientId, credential, scopes, expiresAt };
+    const permissions = permissionsOfScopes(SCOPES.filter((one) => named.includes(one)));
+    return { tenant, clientId, credential, permissions, expiresAt };
   });
 /**
  * `credential` identifies the secret that the token was issued for, so that a new secret ends it; see `credentialOf`.
@@ -72,11 +71,25 @@ const operatorClaims = z
 /** A link to the operator's console, or the session that it opens; `operator` is who made the link. */
 export type OperatorToken = z.output<typeof operatorClaims>;
 
-/** `expiresAt` in seconds since the epoch. */
-type Verified = { readonly expiresAt: number };
+/** Kinds of tokens with their claims; `expiresAt` in seconds since the epoch. */
+type Claims = { client: ClientToken; user: UserToken; operator: OperatorToken; operatorLink: OperatorToken };
+type Kind = keyof Claims;
 
-/** The audience of a token: none is accepted for another part. */
-type ApiPart = 'dynamic-assets' | 'platform' | 'operator' | 'operator/sessions';
+/** What a token of a kind is for, as its audience says: none is accepted for another. */
+const KINDS: { readonly [K in Kind]: { readonly audience: string; readonly claims: z.ZodType<Claims[K]> } } = {
+  client: { audience: 'dynamic-assets', claims: clientClaims },
+  user: { audience: 'platform', claims: userClaims },
+  operator: { audience: 'operator', claims: operatorClaims },
+  operatorLink: { audience: 'operator/sessions', claims: operatorClaims },
+};
+
+type Known = { readonly [K in Kind]: LRUCache<string, Claims[K]> };
+const nothingKnown = (): Known => ({
+  client: new LRUCache({ max: CACHED_TOKENS }),
+  user: new LRUCache({ max: CACHED_TOKENS }),
+  operator: new LRUCache({ max: CACHED_OPERATORS }),
+  operatorLink: new LRUCache({ max: CACHED_OPERATORS }),
+});
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
@@ -84,11 +97,11 @@ export class TokenService {
   readonly #keys: SigningKeys;
   readonly #config: TokenConfig;
   readonly #refresh: Refresh;
-  // Verifying a signature takes longer than answering a read, so verified tokens are cached until they expire, or a key is
-  // revoked.
-  readonly #clients = new LRUCache<string, ClientToken>({ max: CACHED_TOKENS });
-  readonly #users = new LRUCache<string, UserToken>({ max: CACHED_TOKENS });
-  readonly #operators = new LRUCache<string, OperatorToken>({ max: CACHED_OPERATORS });
+  /**
+   * Verifying a signature takes longer than answering a read, so verified tokens are kept until they expire, or a key is
+   * revoked.
+   */
+  #known = nothingKnown();
   #verifiedBy: object;
 
   /** @param refresh brings the keys up to the log: another process may have begun to sign with a new one */
@@ -104,94 +117,64 @@ export class TokenService {
     return this.#keys.jwks();
   }
 
-  /** @param credential `credentialOf` the secret; `clientOf` returns it for comparison */
+  /** @param credential `credentialOf` the secret; `verify` returns it for comparison */
   issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
     const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };
-    return this.#issue(clientId, 'dynamic-assets', claims, this.#config.tokenTtlSeconds);
+    return this.#issue(clientId, 'client', claims, this.#config.tokenTtlSeconds);
   }
 
-  /** @param credential `credentialOf` the password; `userOf` returns it for comparison */
+  /** @param credential `credentialOf` the password; `verify` returns it for comparison */
   issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
     const claims = { user_id: userId, credential, tenant };
-    return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);
+    return this.#issue(`user:${userId}`, 'user', claims, this.#config.sessionTtlSeconds);
   }
 
   /** The token of a link that opens a session. */
   issueOperatorLink(operator: string): IssuedToken {
-    return this.#issue(`operator:${operator}`, 'operator/sessions', { operator }, OPERATOR_LINK_MINUTES * 60);
+    return this.#issue(`operator:${operator}`, 'operatorLink', { operator }, OPERATOR_LINK_MINUTES * 60);
   }
 
   issueOperatorSession(operator: string): IssuedToken {
     return this.#issue(`operator:${operator}`, 'operator', { operator }, OPERATOR_SESSION_HOURS * 3600);
   }
 
-  /** The caller checks that it was not used before. Rejects with InvalidTokenError. */
-  operatorLinkOf(token: string): Promise<OperatorToken> {
-    return this.#verify(token, 'operator/sessions', operatorClaims);
-  }
-
-  /** Rejects with InvalidTokenError. */
-  operatorOf(token: string): Promise<OperatorToken> | OperatorToken {
-    return this.#verified(this.#operators, token) ?? this.#verify(token, 'operator', operatorClaims, this.#operators);
-  }
-
   /**
-   * Verifies a client's token for the asset API. The caller checks that the client still exists. Rejects with
+   * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. Rejects with
    * InvalidTokenError.
    */
-  clientOf(token: string): Promise<ClientToken> | ClientToken {
-    return this.#verified(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
-  }
-
-  /**
-   * Verifies a user's token for the platform API. The caller checks that the user still exists. Rejects with
-   * InvalidTokenError.
-   */
-  userOf(token: string): Promise<UserToken> | UserToken {
-    return this.#verified(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
-  }
-
-  /** A cached token, unless it has expired. */
-  #verified<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
+  verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> | Claims[K] {
     if (this.#verifiedBy !== this.#keys.stored) {
       this.#verifiedBy = this.#keys.stored;
-      this.#clients.clear();
-      this.#users.clear();
-      this.#operators.clear();
+      this.#known = nothingKnown();
     }
-    const known = cache.get(token);
-    return known !== undefined && known.expiresAt > nowSeconds() ? known : undefined;
+    const known = this.#known[kind].get(token);
+    return known !== undefined && known.expiresAt > nowSeconds() ? known : this.#verifyNow(kind, token);
   }
 
-  #audience(part: ApiPart): string {
-    return `${this.#config.issuer}/api/v1/${part}`;
+  async #verifyNow<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
+    const { data } = KINDS[kind].claims.safeParse(await this.#claimsOf(token, this.#audienceOf(kind)));
+    if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
+    this.#known[kind].set(token, data);
+    return data;
   }
 
-  #issue(subject: string, part: ApiPart, claims: object, expiresIn: number): IssuedToken {
+  #audienceOf(kind: Kind): string {
+    return `${this.#config.issuer}/api/v1/${KINDS[kind].audience}`;
+  }
+
+  #issue(subject: string, kind: Kind, claims: object, expiresIn: number): IssuedToken {
     const { kid, privateKey } = this.#keys.current;
     const id = randomUUID();
     const token = jwt.sign(claims, privateKey, {
       algorithm: ALGORITHM,
       header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid },
       issuer: this.#config.issuer,
-      audience: this.#audience(part),
+      audience: this.#audienceOf(kind),
       subject,
       jwtid: id,
       expiresIn,
     });
     return { token, expiresIn, id };
-  }
-
-  async #verify<T extends Verified>(
-    token: string,
-    part: ApiPart,
-    claims: z.ZodType<T>,
-    cache?: LRUCache<string, T>,
-  ): Promise<T> {
-    const verified = claims.safeParse(await this.#claimsOf(token, part));
-    if (!verified.success) throw new InvalidTokenError('The token lacks claims.');
-    cache?.set(token, verified.data);
-    return verified.data;
   }
 
   async #keyOf(kid: string): Promise<SigningKey | undefined> {
@@ -202,7 +185,7 @@ export class TokenService {
   }
 
   /** Checks signature, type, issuer, audience and time. @returns the claims */
-  async #claimsOf(token: string, part: ApiPart): Promise<unknown> {
+  async #claimsOf(token: string, audience: string): Promise<unknown> {
     if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
     const header = decodeHeader(token);
     if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
@@ -210,7 +193,6 @@ export class TokenService {
     }
     const key = await this.#keyOf(header.kid);
     if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
-    const audience = this.#audience(part);
     try {
       return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
     } catch (error) {

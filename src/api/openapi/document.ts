@@ -9,15 +9,14 @@ import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { AUDIT_SCOPE, DATA_SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
-import { authenticateClient } from '../auth/bearer.js';
-import type { Api, Described } from '../deps.js';
+import { authenticateClient, authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../auth/principal.js';
+import type { Api, Audience } from '../deps.js';
 import { badRequest, HttpError } from '../errors.js';
-import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import { limitNetwork } from '../rateLimit.js';
-import type { Area, Resource } from '../routes/operation.js';
+import type { Area, Call, Resource } from '../routes/operation.js';
 import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { headerComponents, parameterComponents, pathsOf, type Subject, tableSchemas } from './paths.js';
+import { headerComponents, parameterComponents, pathsOf, tableSchemas } from './paths.js';
 import { createExample, recordExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
 import { answer, type JsonSchema, named, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
 
@@ -66,63 +65,78 @@ const OPERATOR_SCHEME = {
   operator: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The token of an operator session.' },
 };
 
-const areOperators = (areas: readonly Area[]): boolean =>
-  areas.every(({ resources }) =>
-    resources.every(({ operations }) =>
-      Object.values(operations).every(({ allow }) => allow === 'operators' || allow === 'anyone'),
-    ),
-  );
-
 /** A finished document, and the tables that it describes: one with the same names may describe other fields. */
 type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
 
-/**
- * Makes documents of these areas. The schemas of a table are cached by its asset type.
- * @param others areas whose schemas may be named as well
- */
-export function openApiWriter(areas: readonly Area[], others: readonly Area[] = []): Api['openApi'] {
-  const resources = [...areas, ...others].flatMap((area) => area.resources);
+type TableSchemas = { readonly schemas: Schemas; readonly bytes: number };
+
+/** Makes the documents of these areas, each of which may name the schemas of all. */
+export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
+  const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
   const known: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
   const shared: Schemas = Object.assign({}, ...Object.entries(known).map(([name, schema]) => named(name, schema)));
-  const parts = new LRUCache<AssetType, TableSchemas>({
-    maxSize: OPENAPI_CACHE_BYTES,
-    sizeCalculation: ({ bytes }) => bytes,
-    fetchMethod: schemasOf,
-  });
+  const ofTables = new WeakMap<AssetType, TableSchemas>();
   const made = new LRUCache<string, Document>({
     maxSize: OPENAPI_CACHE_BYTES,
     sizeCalculation: ({ body }) => body.length,
   });
-  return async (described) => {
-    const { origin, title, orderModel, tables } = described;
-    const key = JSON.stringify([origin, title, orderModel, tables.map(({ name }) => name)]);
+
+  function schemasOf(tables: readonly AssetType[]): Schemas {
+    const all: Schemas[] = [];
+    let size = 0;
+    for (const table of tables) {
+      const found = ofTables.get(table) ?? schemasOfTable(table);
+      ofTables.set(table, found);
+      all.push(found.schemas);
+      size += found.bytes;
+      if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
+    }
+    return Object.assign({}, ...all);
+  }
+
+  return (audience, { origin, title, orderModel, tables }) => {
+    const key = JSON.stringify([audience, origin, title, orderModel, tables.map(({ name }) => name)]);
     const before = made.get(key);
     if (before?.tables.every((table, at) => table === tables[at])) return before;
-    const body = Buffer.from(await textOf(described));
-    const document = { body, tag: tagOf(body), tables };
-    made.set(key, document);
-    return document;
-  };
-
-  async function textOf(described: Described): Promise<string> {
-    const { orderModel, tables } = described;
     const orderType = standardTables(orderModel).get(orderModel);
     if (orderType === undefined) throw new Error(`${orderModel} is no order model.`);
-    const ofTables: Schemas[] = [];
-    let size = 0;
-    for (const table of areOfPeople(areas) ? [orderType] : tables) {
-      const { schemas, bytes } = await parts.forceFetch(table);
-      size += bytes;
-      if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
-      ofTables.push(schemas);
-    }
-    return documentText(areas, described, { tables, orderType }, shared, ofTables);
-  }
+    const subject = { tables, orderType };
+    const areas = areasOf[audience];
+    const { paths, schemas: ofPaths } = pathsOf(areas, subject);
+    const components = {
+      responses: errorResponses,
+      parameters: parameterComponents(
+        areas.flatMap((area) => area.resources),
+        subject,
+      ),
+      headers: headerComponents,
+      securitySchemes: audience === 'operators' ? OPERATOR_SCHEME : securitySchemesAt(origin),
+    };
+    // Operations of people name the tenant's orders, and no other table.
+    const ofSubject = schemasOf(audience === 'people' ? [orderType] : tables);
+    // No operation answers one table's records, but programs read answers as such.
+    const records = tables.map((table) => tableRef('record', table));
+    const schemas = reachedFrom(JSON.stringify([paths, components, records]), {
+      ...shared,
+      ...tableSchemas(subject),
+      ...ofPaths,
+      ...ofSubject,
+    });
+    const description = 'Dynamic tables (assets) over one uniform REST interface.';
+    const info = { title, version: API_VERSION, description };
+    const document = {
+      openapi: '3.1.0',
+      info,
+      servers: [{ url: origin }],
+      paths,
+      components: { schemas, ...components },
+    };
+    const body = Buffer.from(JSON.stringify(document));
+    const finished = { body, tag: tagOf(body), tables };
+    made.set(key, finished);
+    return finished;
+  };
 }
-
-/** Operations of people name the tenant's orders, and no other table. */
-const areOfPeople = (areas: readonly Area[]): boolean =>
-  areas.some(({ resources }) => resources.some(({ tag }) => tag.startsWith('platform')));
 
 const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
   new HttpError(
@@ -131,13 +145,9 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
     `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
   );
 
-type TableSchemas = { readonly schemas: Schemas; readonly bytes: number };
-
-function schemasOf(assetType: AssetType): TableSchemas {
-  const schemas: Record<string, JsonSchema> = {};
-  for (const [kind, schema] of kindsOf(assetType)) {
-    Object.assign(schemas, named(tableSchemaName[kind](assetType.name), schema()));
-  }
+function schemasOfTable(assetType: AssetType): TableSchemas {
+  const ofKinds = kindsOf(assetType).map(([kind, schema]) => named(tableSchemaName[kind](assetType.name), schema()));
+  const schemas: Schemas = Object.assign({}, ...ofKinds);
   return { schemas, bytes: JSON.stringify(schemas).length };
 }
 
@@ -153,40 +163,6 @@ function kindsOf(assetType: AssetType): readonly TableSchema[] {
     ...(role === 'order' ? ([['whole', () => withPartsOutputSchema(assetType)]] as const) : []),
     ...(supportingData ? ([['batchItem', () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
   ];
-}
-
-function documentText(
-  areas: readonly Area[],
-  { origin, title }: Described,
-  subject: Subject,
-  shared: Schemas,
-  ofTables: readonly Schemas[],
-): string {
-  const { paths, schemas: ofPaths } = pathsOf(areas, subject);
-  const head = {
-    openapi: '3.1.0',
-    info: {
-      title,
-      version: API_VERSION,
-      description: 'Dynamic tables (assets) over one uniform REST interface.',
-    },
-    servers: [{ url: origin }],
-    paths,
-  };
-  const components = {
-    responses: errorResponses,
-    parameters: parameterComponents(
-      areas.flatMap((area) => area.resources),
-      subject,
-    ),
-    headers: headerComponents,
-    securitySchemes: areOperators(areas) ? OPERATOR_SCHEME : securitySchemesAt(origin),
-  };
-  const all: Schemas = Object.assign({}, shared, tableSchemas(subject), ofPaths, ...ofTables);
-  // No operation answers one table's records, but programs read answers as such.
-  const records = subject.tables.map((table) => tableRef('record', table));
-  const schemas = reachedFrom(JSON.stringify([paths, components, records]), all);
-  return JSON.stringify({ ...head, components: { schemas, ...components } });
 }
 
 /** Those schemas that a text refers to, or one of them. */
@@ -256,34 +232,30 @@ export const openApi: Resource = {
       ],
       answer: answer('OpenAPI 3.1.', { type: 'object' }),
       errors: [401, 404, 413],
-      async handle(api, { req, res, query }) {
-        await limitNetwork(api, req, res);
-        const origin = requestOrigin(req, api.config);
-        if (isOperatorHost(requestHost(req, api.config), api.config)) {
-          const title = "Dynamic Assets: the operator's API";
-          const { body, tag } = await api.operatorOpenApi({ origin, title, orderModel: ORDER_MODELS[0], tables: [] });
-          return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
-        }
-        await resolveTenant(api, req, res);
-        const seesAll = await maySeeAll(api, req, res);
-        const { displayName, orderModel, assetTypes } = req.context.tenant;
-        const shown = seesAll ? assetTypes : standardTables(orderModel);
-        const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
-        if (isForPeople(query)) {
-          const { body, tag } = await api.peopleOpenApi({
-            origin,
-            title: `${title}: for people`,
-            orderModel,
-            tables: [],
-          });
-          return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
-        }
-        const names = namedTables(query);
-        const tables =
-          names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
-        const { body, tag } = await api.openApi({ origin, title, orderModel, tables: [...new Set(tables)] });
+      async handle(api, call) {
+        await limitNetwork(api, call.req, call.res);
+        const { body, tag } = await documentFor(api, call);
         return { headers: { 'Cache-Control': 'no-cache' }, body, tag };
       },
     },
   },
 };
+
+async function documentFor(api: Api, { req, res, query }: Call) {
+  const origin = requestOrigin(req, api.config);
+  if (isOperatorHost(requestHost(req, api.config), api.config)) {
+    const title = "Dynamic Assets: the operator's API";
+    return api.openApi('operators', { origin, title, orderModel: ORDER_MODELS[0], tables: [] });
+  }
+  await resolveTenant(api, req, res);
+  const seesAll = await maySeeAll(api, req, res);
+  const { displayName, orderModel, assetTypes } = req.context.tenant;
+  const shown = seesAll ? assetTypes : standardTables(orderModel);
+  const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
+  if (isForPeople(query))
+    return api.openApi('people', { origin, title: `${title}: for people`, orderModel, tables: [] });
+  const names = namedTables(query);
+  const tables =
+    names.length === 0 ? [...shown.values()] : names.map((name) => assetTypeOf({ assetTypes: shown }, name));
+  return api.openApi('clients', { origin, title, orderModel, tables: [...new Set(tables)] });
+}

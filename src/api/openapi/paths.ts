@@ -1,6 +1,6 @@
 /** The paths of an OpenAPI document, made from the route table. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { AUDIT_SCOPE, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { AUDIT_SCOPE, isOfPeople, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { IDEMPOTENCY_KEY_HOURS, MAX_IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.js';
 import {
   type Area,
@@ -13,11 +13,11 @@ import {
   type Operation,
   type PathParameter,
   type PerTable,
+  permissionOn,
   type QueryParameter,
   type Resource,
   type Route,
   routesOf,
-  scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
 import {
@@ -265,18 +265,20 @@ const madeFor =
     isMade(value) ? value(assetType) : value;
 
 function securityOf(operation: Operation, offered: readonly AssetType[]) {
-  if (isTableOperation(operation)) {
-    return [...new Set(offered.map((assetType) => scopeOf(operation, assetType)))].map(ofClient);
-  }
-  if (operation.allow === 'anyone') return [];
-  if (operation.allow === 'operators') return [{ operator: [] }];
-  if (operation.allow !== 'clients') return [{ platform: [] }, { session: [] }];
-  if (operation.scope !== undefined) return [ofClient(operation.scope)];
-  return SCOPES.filter((scope) => scope.startsWith('read:')).map(ofClient);
+  const needed = new Set(offered.map((assetType) => permissionOn(operation, () => assetType)));
+  return [...needed].flatMap((permission): readonly { readonly [scheme: string]: readonly Scope[] }[] => {
+    if (permission === undefined) return [];
+    if (permission === 'operators') return [{ operator: [] }];
+    if (isOfPeople(permission)) return [{ platform: [] }, { session: [] }];
+    return permission === 'clients'
+      ? SCOPES.filter((scope) => scope.startsWith('read:')).map(ofClient)
+      : [ofClient(permission)];
+  });
 }
 
 /** Tools ask for all scopes of a scheme, so that of auditors, which most clients lack, has a scheme of its own. */
-const ofClient = (scope: Scope) => (scope === AUDIT_SCOPE ? { audit: [scope] } : { oauth2: [scope] });
+const ofClient = (scope: Scope): { readonly [scheme: string]: readonly Scope[] } =>
+  scope === AUDIT_SCOPE ? { audit: [scope] } : { oauth2: [scope] };
 
 /** Statuses with which the router may refuse a request before it reads the body. */
 function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {

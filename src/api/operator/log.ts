@@ -14,7 +14,7 @@ import { isProvable, parseStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type OperatorCall, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { nextLink } from './pages.js';
 import type { OperatorParts } from './parts.js';
@@ -127,7 +127,7 @@ async function startOf({ operator: { eventStore } }: Api, { stream, until, after
   return position === undefined ? undefined : position + 1;
 }
 
-async function logPage(api: Api, call: OperatorCall): Promise<Reply> {
+async function logPage(api: Api, call: Call): Promise<Reply> {
   const query = parseQuery(logQuery, call.query);
   const { tenant, kind, since = '', until = '9' } = query;
   const fits = ({ stream, type, metadata: { occurredAt } }: RecordedEvent): boolean =>
@@ -173,7 +173,7 @@ export const operatorLog: Resource = {
       summary: 'Events of the log, the latest first: of a stream, a tenant, a kind or a time',
       description: `A page looks at ${MAX_LOG_PAGE_EVENTS} events at most, so it may have few or none that fit: \`is_complete\` false says that \`links.next\` goes on.`,
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       query: parametersIn(logQuery),
       answer: json.answer(
         'One page.',
@@ -189,7 +189,7 @@ export const operatorLog: Resource = {
       id: 'operatorGetLogEvent',
       summary: 'An event of the log with its data',
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       query: parametersIn(placeQuery).map((parameter) => ({ ...parameter, required: true })),
       answer: json.one('LogEvent'),
       async handle({ operator }, { query }) {

@@ -125,7 +125,7 @@ export const operatorProjections: Resource = {
       id: 'operatorGetProjection',
       summary: 'How far the rows of tenants are, and which tenants are behind',
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       answer: json.one('Projection'),
       handle: async ({ operator }) => dataReply(projectionView.show(await operator.projection())),
     },

@@ -95,7 +95,7 @@ export const operatorQueues: Resource = {
       id: 'operatorListQueues',
       summary: `Queues of webhook jobs, each with its first ${MAX_OPERATOR_PAGE} dead letters`,
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       answer: json.all('Queue'),
       async handle({ operator }) {
         try {
@@ -111,7 +111,7 @@ export const operatorQueues: Resource = {
         'Webhooks of all tenants whose circuit is open, whose last attempts failed, or that were disabled for it',
       description: `Of the ${MAX_TROUBLED_RECEIVERS} with open circuits or whose deliveries wait longest.`,
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       answer: json.all('TroubledReceiver'),
       handle: async (api) => dataReply((await troubled(api)).map(receiverView.show)),
     },

@@ -7,11 +7,12 @@ import { useOperatorLink } from '../../commands/identity/access.js';
 import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import { EventStoreUnavailableError } from '../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
-import { bearerToken, unauthenticated } from '../auth/bearer.js';
+import { bearerToken, unauthenticated } from '../auth/principal.js';
 import { InvalidTokenError, type OperatorToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
 import type { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
+import type { Principal } from '../requestContext.js';
 import { type Check, dataReply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
 
@@ -34,12 +35,14 @@ async function accepted(verifying: Promise<OperatorToken> | OperatorToken): Prom
   }
 }
 
+const OPERATORS: Principal['permissions'] = new Set(['operators'] as const);
+
 /** Requires the token of an operator's session. @throws HttpError 401 */
 export const authenticateOperator: Check = async ({ tokens }, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw unauthenticated(NEW_LINK, 'Bearer realm="operator"');
-  const { operator } = await accepted(tokens.operatorOf(text));
-  context.actor = { kind: 'operator', id: operator };
+  const { operator } = await accepted(tokens.verify('operator', text));
+  context.principal = { actor: { kind: 'operator', id: operator }, permissions: OPERATORS };
 };
 
 export const operatorSessions: Resource = {
@@ -63,7 +66,7 @@ export const operatorSessions: Resource = {
       errors: [401],
       async handle(api, call) {
         const { token } = parseBody(body, call.body);
-        const link = await accepted(api.tokens.operatorLinkOf(token));
+        const link = await accepted(api.tokens.verify('operatorLink', token));
         await spend(api, call.req, link);
         const { operator } = link;
         const session = api.tokens.issueOperatorSession(operator);

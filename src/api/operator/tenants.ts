@@ -6,7 +6,7 @@ import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
-import type { Lately } from '../metrics.js';
+import type { RecentRequests } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -22,7 +22,7 @@ type Seen = {
   readonly inLog: { readonly bytes: number; readonly events: number };
   /** Undefined while the rows cannot be read. */
   readonly records: number | undefined;
-  readonly lately: Lately;
+  readonly recent: RecentRequests;
   readonly quotas: readonly QuotaUse[];
 };
 
@@ -64,9 +64,9 @@ const properties = {
       ...json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
       description: 'Answers of this process in the last five to ten minutes; 4xx are refused, 5xx failed.',
     },
-    ({ lately: { requests, refused, failed } }: Seen) => ({ all: requests, refused, failed }),
+    ({ recent: { requests, refused, failed } }: Seen) => ({ all: requests, refused, failed }),
   ],
-  quotas: [json.listOf(json.ref('QuotaUse')), ({ quotas }: Seen) => quotas],
+  quotas: [json.listOf(json.ref('TenantQuota')), ({ quotas }: Seen) => quotas],
 } as const;
 
 const tenantView = json.view<Seen>(properties);
@@ -82,13 +82,13 @@ const wholeView = json.view<Seen>({
 export const operatorTenants: Resource = {
   tag: 'operator: tenants',
   pathParameters: { id: { name: 'tenant', in: 'path', required: true, schema: json.text } },
-  schemas: { OperatorTenant: tenantView.schema, WholeTenant: wholeView.schema, QuotaUse: quotaUse },
+  schemas: { OperatorTenant: tenantView.schema, WholeTenant: wholeView.schema, TenantQuota: quotaUse },
   operations: {
     'GET /tenants': {
       id: 'operatorListTenants',
       summary: 'Tenants by name, with lag, size, requests and failures',
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       query: parametersIn(pageQuery),
       answer: json.linkedPage('OperatorTenant', MAX_OPERATOR_PAGE),
       async handle(api, call) {
@@ -105,7 +105,7 @@ export const operatorTenants: Resource = {
       id: 'operatorGetTenant',
       summary: 'A tenant, with all its quotas',
       allow: 'operators',
-      work: 'operator',
+      work: 'costly',
       answer: json.one('WholeTenant'),
       async handle(api, { path }) {
         const tenant = api.directory.tenant(path.id);
@@ -119,7 +119,7 @@ export const operatorTenants: Resource = {
 };
 
 /** Figures of rows are left out if they take longer, in milliseconds. */
-const LOOK_MS = 1_000;
+const LOOK_MS = 3_000;
 
 async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Promise<readonly Seen[]> {
   const { operator, usage, progress, metrics } = api;
@@ -133,7 +133,7 @@ async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Pro
       behind: progress.staleness(tenant.name) ?? 0,
       inLog: usage.inLog(tenant.name),
       records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
-      lately: metrics.tenants.lately(tenant.name),
+      recent: metrics.tenants.recent(tenant.name),
       quotas: await Promise.all(
         QUOTA_NAMES.map(async (quota) => {
           // Open orders are counted one tenant at a time.

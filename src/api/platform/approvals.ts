@@ -10,7 +10,6 @@ import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../orderWarnings.js';
 import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
-import { personOf } from './signedIn.js';
 
 /** Each approval reads the records that its order names; one deadline covers them all. */
 const AT_ONCE = 8;
@@ -63,8 +62,7 @@ export const approvals: Resource = {
         const { data } = approveBody.safeParse(body);
         return data?.ids.map((id) => keyOfOrder(key, id)) ?? [];
       },
-      async handle({ commands, log }, { req, caller, body, ...call }) {
-        const user = personOf(call.user);
+      async handle({ commands, log }, { req, caller, body, person: user }) {
         const { ids } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
         let [written, replayed, approvedNow] = [0, 0, 0];

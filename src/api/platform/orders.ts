@@ -34,7 +34,6 @@ import { problemView } from '../orderSummaries.js';
 import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { CHANGES, RECORD_ID } from '../routes/operation.js';
-import { personOf } from './signedIn.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -241,8 +240,7 @@ export const orders: Resource = {
       answer: approvedResponse,
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, path, body, ...call }) {
-        const user = personOf(call.user);
+      async handle({ commands }, { req, caller, path, body, person: user }) {
         const { reason } = parseBody(approveBody, body);
         const keyed = { key: idempotencyKeyOf(req), body };
         const approved = await approveOrder(commands, caller, path.id, user, reason, keyed);

@@ -14,14 +14,14 @@ import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
-import { unauthenticated } from '../auth/bearer.js';
+import { openSession, principalOf, sessionTokenIn, unauthenticated } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { HttpError, known, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
-import { actorOf, clearSessionCookie, openSession, personOf, sessionTokenIn, setSessionCookie } from './signedIn.js';
+import { clearSessionCookie, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
 const signInBody = z.strictObject({
@@ -56,7 +56,7 @@ export const session: Resource = {
         await limitNetwork(api, req, res);
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
-        req.context.actor = actorOf(user);
+        req.context.principal = principalOf(user);
         takeSignIn(api, req, user);
         const { id, reply } = openedSession(api, call, user);
         await noteSignIn(api, req, user, id);
@@ -75,8 +75,7 @@ export const session: Resource = {
       answer: json.one('Session'),
       errors: [409],
       async handle(api, call) {
-        const { req, caller } = call;
-        const user = personOf(call.user);
+        const { req, caller, person: user } = call;
         const input = parseBody(ownPasswordBody, call.body);
         await requirePassword(api, req, user, input.old_password);
         // Before the change, so that a refusal changes nothing.
@@ -91,7 +90,7 @@ export const session: Resource = {
       allow: 'users',
       withFirstPassword: true,
       answer: json.one('User'),
-      handle: (_api, { user }) => dataReply(userView.show(personOf(user))),
+      handle: (_api, { person }) => dataReply(userView.show(person)),
     },
     'DELETE /session': {
       id: 'platformSignOut',
@@ -133,7 +132,7 @@ async function noteSignIn(
   sessionId: string,
 ): Promise<void> {
   const event = { type: 'SignedIn', data: { userId: id, sessionId } } as const;
-  const noted = recordAccess(commands, context.noting(context.actor), [event]);
+  const noted = recordAccess(commands, context.callerAs(context.actor), [event]);
   await withTimeout(NOTED_WITHIN_MS, `The log did not answer within ${NOTED_WITHIN_MS} ms.`, noted).catch(
     (error: unknown) => log.warn({ err: error, ...context.ids }, 'a sign-in may not be noted in the event log'),
   );

@@ -3,7 +3,6 @@
  * integrators do with reference tables. What API clients do as well has their handlers.
  */
 import { NotSupportedError } from '../../commands/context.js';
-import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { TableFigures } from '../../queries/records.js';
 import { compare } from '../assets/compare.js';
@@ -18,28 +17,22 @@ import { batchOf, synchronization } from '../assets/synchronize.js';
 import { syncs } from '../assets/syncs.js';
 import * as json from '../openapi/schema.js';
 import {
+  type Call,
   dataReply,
   isTableOperation,
   listReply,
+  type Operation,
   pathText,
   type Resource,
-  type TableOperation,
-  type UserCall,
-  type UserOperation,
 } from '../routes/operation.js';
 
 const TAG = 'platform: tables';
 
-/** @throws NotFoundError */
-const tableOf = ({ tenant, path }: UserCall): AssetType => assetTypeOf(tenant, path.table);
-
 /**
- * Orders have their own operations, and reference tables are written by batch. @throws HttpError 404;
- * NotSupportedError
+ * Orders have their own operations, and reference tables are written by batch. @throws NotFoundError, NotSupportedError
  */
-function partTableOf(call: UserCall): AssetType {
-  const assetType = tableOf(call);
-  if (assetType.role === 'part') return assetType;
+function requirePart({ assetType }: Call): void {
+  if (assetType.role === 'part') return;
   throw new NotSupportedError(
     `Records of ${assetType.name} are not written one by one here.`,
     assetType.role === 'order'
@@ -49,23 +42,26 @@ function partTableOf(call: UserCall): AssetType {
 }
 
 /** Who may call an operation of API clients, and what is documented otherwise for people. */
-type ForPeople = Pick<UserOperation, 'id' | 'allow'> &
-  Partial<Pick<TableOperation, 'summary' | 'description' | 'query' | 'body' | 'answer' | 'answers'>>;
+type ForPeople = Pick<Operation, 'id' | 'allow'> &
+  Partial<Pick<Operation, 'summary' | 'description' | 'query' | 'body' | 'answer' | 'answers'>>;
 
 /** Operations of API clients on tables, by their routes, for people: below `/tables`. */
 function forPeople(
   { operations, pathParameters }: Resource,
   named: { readonly [route: string]: ForPeople },
-  table = tableOf,
+  check: (call: Call) => void = () => {},
 ): Resource {
   const shared = Object.entries(operations).flatMap(([route, operation]) => {
     const own = named[route];
     if (own === undefined || !isTableOperation(operation)) return [];
     const { isOffered: _, elsewhere: __, handle, ...described } = operation;
-    const forUser: UserOperation = {
+    const forUser: Operation = {
       ...described,
       ...own,
-      handle: (api, call) => handle(api, { ...call, assetType: table(call) }),
+      handle(api, call) {
+        check(call);
+        return handle(api, call);
+      },
     };
     return [[route.replace(' /', ' /tables/'), forUser]];
   });
@@ -118,14 +114,14 @@ const ofPeople: Resource = {
       query: [AT],
       answer: json.one('AssetType'),
       async handle(api, call) {
-        return dataReply(describeAsset(await assetTypeThen(api, call.req, tableOf(call), call.query)));
+        return dataReply(describeAsset(await assetTypeThen(api, call.req, call.assetType, call.query)));
       },
     },
     'GET /tables/:table/assets.csv': {
       id: 'platformExportRecords',
       ...recordsCsv,
       allow: 'users',
-      handle: (api, call) => recordsCsvReply(api, call.req, call.tenant.name, tableOf(call), call.query),
+      handle: (api, call) => recordsCsvReply(api, call.req, call.tenant.name, call.assetType, call.query),
     },
   },
 };
@@ -188,6 +184,6 @@ export const tables: readonly Resource[] = [
       },
       'DELETE /:table/assets/:id': { id: 'platformRemovePart', allow: 'validators' },
     },
-    partTableOf,
+    requirePart,
   ),
 ];

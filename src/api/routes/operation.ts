@@ -4,15 +4,17 @@
  */
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Caller } from '../../commands/context.js';
+import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
-import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
+import { isScope, type Permission, type Scope, scopeFor } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { WorkKind } from '../admission.js';
 import type { Api } from '../deps.js';
+import { forbidden, notFound } from '../errors.js';
 import type { AnswerBody, Encoding } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { LongNumbers } from '../jsonText.js';
@@ -82,7 +84,23 @@ export type HonouredHeader = 'if-match' | 'idempotency-key';
 export const CHANGES: readonly Quota[] = ['logBytes'];
 export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
 
-type Description = {
+/**
+ * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind. Whoever audits has the
+ * permissions to read.
+ */
+type Allowed = 'anyone' | 'read' | 'write' | Permission;
+
+export type Operation = {
+  /** What the caller needs. */
+  readonly allow: Allowed;
+  /** Narrows `clients` to those with the scope. */
+  readonly scope?: Scope;
+  /** Of an operation of clients on a table: whether the document says that the table has it; true by default. */
+  readonly isOffered?: (assetType: AssetType) => boolean;
+  /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
+  readonly elsewhere?: 405;
+  /** Also for a user who must change their password first. */
+  readonly withFirstPassword?: true;
   /** Operation id. */
   readonly id: string;
   readonly summary: PerTable<string>;
@@ -95,9 +113,7 @@ type Description = {
   readonly work?: WorkKind | 'none';
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
   readonly grows?: readonly Quota[];
-  /** The body may be a status report, which goes on beyond a quota; so it is read before `grows` is checked. */
-  readonly mayReport?: true;
-  /** Keys that its parts have under its Idempotency-Key; so the body is read before `grows` is checked. */
+  /** Keys that its parts have under its Idempotency-Key. */
   readonly keysOf?: (key: string, body: unknown) => readonly string[];
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
@@ -107,97 +123,95 @@ type Description = {
   readonly errors?: readonly ErrorStatus[];
   /** Answers of this operation alone. They override the common ones of the same status. */
   readonly answers?: Responses;
+  readonly handle: Handler;
 };
 
-export type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
+export type Handler<Given = Call> = (api: Api, call: Given) => Reply | Promise<Reply>;
 
-/** Needs no token. */
-type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
+/** The asset type of `:table`. @throws NotFoundError if the tenant has none of this name */
+export const knownAsset = ({ params, context }: Request): AssetType =>
+  assetTypeOf(context.tenant, String(params.table));
 
-/** For all API clients of the tenant, or those with the scope. */
-type ClientOperation = Description & {
-  readonly allow: 'clients';
-  readonly scope?: Scope;
-  readonly handle: Handler<ClientCall>;
-};
+/** Whether API clients call it on the table `:table`. */
+export const isTableOperation = ({ allow }: Operation): boolean =>
+  allow === 'read' || allow === 'write' || isScope(allow);
 
-/**
- * On the table `:table`, for API clients with the scope to read or write tables of its kind, or with the named scope.
- */
-export type TableOperation = Description & {
-  readonly allow: 'read' | 'write' | Scope;
-  /** Whether the document says that the table has it; true by default. */
-  readonly isOffered?: (assetType: AssetType) => boolean;
-  /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
-  readonly elsewhere?: 405;
-  readonly handle: Handler<TableCall>;
-};
-
-/** For users of the platform in this role group; reads of the auditor's also for API clients that audit. */
-export type UserOperation = Description & {
-  readonly allow: RoleGroup;
-  /** Also for a user who must change their password first. */
-  readonly withFirstPassword?: true;
-  readonly handle: Handler<UserCall>;
-};
-
-/** For operators of the installation, at their own host. */
-type OperatorOperation = Description & { readonly allow: 'operators'; readonly handle: Handler<OperatorCall> };
-
-/** Whether the table's path has the operation's method. */
-export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>
-  !isTableOperation(operation) || operation.elsewhere !== 405 || operation.isOffered?.(assetType()) === true;
-
-export type Operation = OpenOperation | ClientOperation | TableOperation | UserOperation | OperatorOperation;
-
-export const isTableOperation = (operation: Operation): operation is TableOperation =>
-  operation.allow === 'read' || operation.allow === 'write' || isScope(operation.allow);
+/** Whether the path of the request's table has the operation's method. */
+export const isHere = (req: Request, { elsewhere, isOffered }: Operation): boolean =>
+  elsewhere !== 405 || isOffered?.(knownAsset(req)) === true;
 
 /** `isOffered` of operations on Reference Data. */
 export const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
 
-/** The scope that a token needs for the operation on this table. */
-export const scopeOf = ({ allow }: TableOperation, { supportingData }: AssetType): Scope =>
-  allow === 'read' || allow === 'write' ? scopeFor(allow, supportingData) : allow;
-
-/** The roles that may call an operation. */
-export const ROLE_GROUPS = {
-  users: ['admin', 'validator', 'auditor'],
-  validators: ['admin', 'validator'],
-  admins: ['admin'],
-  adminsAndAuditors: ['admin', 'auditor'],
-} as const satisfies { readonly [group: string]: readonly Role[] };
-
-type RoleGroup = keyof typeof ROLE_GROUPS;
-
-/** A handler's argument. */
-export type Call = {
-  readonly req: Request;
-  readonly res: Response;
-  /** Path parameters; '' if the path has none of that name. */
-  readonly path: { readonly table: string; readonly id: string; readonly deliveryId: string };
-  readonly query: URLSearchParams;
-  /** Parsed JSON; undefined if the operation takes no body. */
-  readonly body: unknown;
+/** What the caller needs for the operation, on this table; undefined if nothing. */
+export const permissionOn = ({ allow, scope }: Operation, assetType: () => AssetType): Permission | undefined => {
+  if (allow === 'read' || allow === 'write') return scopeFor(allow, assetType().supportingData);
+  return allow === 'anyone' ? undefined : (scope ?? allow);
 };
 
-type ClientCall = Call & {
-  readonly caller: Caller;
-  readonly tenant: Tenant;
-  readonly scopes: ReadonlySet<string>;
-};
+/** What a handler gets: the request, its input, and who sent it. */
+export class Call {
+  readonly #api: Api;
+  /** @param body parsed JSON; undefined if the operation takes none */
+  constructor(
+    api: Api,
+    readonly req: Request,
+    readonly res: Response,
+    readonly query: URLSearchParams,
+    readonly body: unknown,
+  ) {
+    this.#api = api;
+  }
 
-export type TableCall = Call & { readonly caller: Caller; readonly assetType: AssetType };
+  /** Path parameters; '' if the path has none of that name. @throws HttpError 404 for a NUL character: nothing has such a name */
+  get path(): { readonly table: string; readonly id: string; readonly deliveryId: string } {
+    const { params, path } = this.req;
+    const of = (name: string): string => {
+      const value = params[name];
+      if (typeof value !== 'string') return '';
+      if (value.includes('\0')) throw notFound(`There is nothing at ${path}.`);
+      return value;
+    };
+    return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
+  }
 
-/** `user` is undefined for an API client that audits, which only reads: see `personOf`. */
-export type UserCall = Call & {
-  readonly caller: Caller;
-  readonly tenant: Tenant;
-  readonly user: User | undefined;
-};
+  get caller(): Caller {
+    return this.req.context.caller();
+  }
 
-/** `operator` is who made the link of the session. */
-export type OperatorCall = Call & { readonly operator: string };
+  get tenant(): Tenant {
+    return this.req.context.tenant;
+  }
+
+  /** Undefined for an API client, and for an operator. */
+  get user(): User | undefined {
+    return this.req.context.principal?.user;
+  }
+
+  /** The user of an operation that API clients do not have. @throws HttpError 403 */
+  get person(): User {
+    if (this.user === undefined) throw forbidden('This is for users of the platform.');
+    return this.user;
+  }
+
+  get permissions(): ReadonlySet<Permission> {
+    return this.req.context.principal?.permissions ?? new Set();
+  }
+
+  /** The name of the operator. */
+  get operator(): string {
+    return this.req.context.actor.id;
+  }
+
+  /** The asset type of `:table`, with the fields that it has now. @throws NotFoundError if the tenant has none of this name */
+  get assetType(): AssetType {
+    const known = knownAsset(this.req);
+    return this.#api.directory.tenant(this.tenant.name)?.assetTypes.get(known.name) ?? known;
+  }
+}
+
+export type TableCall = Call;
+export type UserCall = Call;
 
 /** A handler's answer. */
 export type Reply = {
@@ -227,10 +241,10 @@ export const listReply = <T>(values: Iterable<T>, show: (value: T) => unknown): 
   dataReply([...values].map((value) => show(value)));
 
 /** The parts of an operation that answers without a body. */
-export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({
+export const noContent = (act: (api: Api, call: Call) => unknown) => ({
   status: 204 as const,
   answer: NO_CONTENT,
-  async handle(api: Api, call: Given): Promise<Reply> {
+  async handle(api: Api, call: Call): Promise<Reply> {
     await act(api, call);
     return {};
   },

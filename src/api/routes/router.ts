@@ -1,39 +1,41 @@
 /**
  * Makes the express router of an area. Checks run in this order: those of the area (tenant 404, token 401, rate 429),
- * path and table (404), method (405), scope or role (403), unknown parameters and header fields (400), quotas (507). The
- * body comes last: strangers cannot make the service parse megabytes.
+ * path and table (404), method (405), permission (403), unknown parameters and header fields (400), body, quotas (507). The
+ * body comes late: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { LARGE_WRITE_BYTES } from '../../domain/limits.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
 import { hasLargeBody } from '../admission.js';
-import { requireScope } from '../auth/bearer.js';
+import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag } from '../entityTags.js';
-import { clientHasLeft, notFound, tooManyRequests } from '../errors.js';
+import { clientHasLeft, HttpError, tooManyRequests } from '../errors.js';
 import { encodingFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
-import { requireRole } from '../platform/signedIn.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
-import { isHere, knownAsset, methodNotAllowed } from './methods.js';
 import {
   type Area,
   BODY_LIMITS,
   type BodyDescription,
-  type Call,
+  Call,
   type Check,
-  type Handler,
+  isHere,
   isTableOperation,
+  knownAsset,
+  METHODS,
   type Method,
   type Operation,
   type Reply,
+  type Route,
   routesOf,
-  scopeOf,
 } from './operation.js';
 import { parametersCheck, parametersOf, refusedHeadersCheck } from './query.js';
+
+/** Express's names; `get` serves HEAD as well. */
+const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
@@ -87,9 +89,6 @@ function endInTime({ method, context }: Request, res: Response, fail: (error: un
   });
 }
 
-/** Whether the answer has begun, or was for a client that has left. */
-const isAnswered = (res: Response): boolean => res.headersSent || res.writableEnded;
-
 /** Ignores the outcome of work that ends after the answer. */
 const unlessAnswered =
   <T>(res: Response, act: (outcome: T) => void) =>
@@ -99,96 +98,55 @@ const unlessAnswered =
 
 /** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
-  let at = 0;
-  for (const check of checks) {
-    at += 1;
+  for (const [at, check] of checks.entries()) {
     const passed = check(api, req, res);
-    if (passed !== undefined) return passed.then(() => passChecks(checks.slice(at), api, req, res));
+    if (passed !== undefined) return passed.then(() => passChecks(checks.slice(at + 1), api, req, res));
   }
 }
-
-/** Express's names; `get` serves HEAD as well. */
-const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
-
-/** The same as the directory has it now, unless the table is gone. */
-const knownNow = (api: Api, req: Request): AssetType =>
-  api.directory.tenant(req.context.tenant.name)?.assetTypes.get(String(req.params.table)) ?? knownAsset(req);
 
 /** `isShown`: whether reads show what was written, if that is known already. */
 type Made = Reply & { readonly isShown?: boolean };
 
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
-  const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
+  const { query: parameters = [], body: described, status = 200, honours = [], work: kind } = operation;
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
   const checkHeaders = refusedHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
   const checkGrowth = growthCheck(api, operation);
-  const isBodyFirst = operation.mayReport === true || operation.keysOf !== undefined;
 
-  const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {
+  const callOf = async (req: Request, res: Response): Promise<Call> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
     checkHeaders(req);
-    const assetType = isTableOperation(operation) ? knownAsset(req) : undefined;
-    if (!isBodyFirst) await checkGrowth?.(req, { assetType, query });
-    const body = readBody === undefined ? undefined : await readBody(req, res);
-    if (isBodyFirst) await checkGrowth?.(req, { assetType, query, body });
-    const untilStart = operation.work === 'none' ? undefined : api.starts.wait(req.context);
+    const call = new Call(api, req, res, query, await readBody?.(req, res));
+    await checkGrowth?.(call);
+    const untilStart = kind === 'none' ? undefined : api.starts.wait(req.context);
     if (untilStart !== undefined) await untilStart;
-    return { req, res, path: pathOf(req), query, body, ...known };
+    return call;
   };
 
   /**
    * Waits for a turn if the work is costly. A large write keeps its turn until reads show it, so that few are ever pending;
    * if its work is costly as well, it waits for both, and keeps the other one only while it works.
    */
-  const act = <Given>(handle: Handler<Given>, req: Request, call: Given): Made | Promise<Made> => {
-    const { work: kind } = operation;
+  const act = (call: Call): Made | Promise<Made> => {
+    const { req } = call;
     const isCostly = kind !== undefined && kind !== 'none' && kind !== 'largeWrite';
-    const work = () => (isCostly ? api.work[kind].run(req.context, async () => handle(api, call)) : handle(api, call));
-    if (kind !== 'largeWrite' && (readBody === undefined || !hasLargeBody(req))) return work();
+    const work = () =>
+      isCostly ? api.work[kind].run(req.context, async () => operation.handle(api, call)) : operation.handle(api, call);
+    const isLargeWrite = operation.allow !== 'anyone' && readBody !== undefined && hasLargeBody(req);
+    if (kind !== 'largeWrite' && !isLargeWrite) return work();
     return api.work.largeWrite.run(req.context, async () => {
       const made = await work();
       return { ...made, isShown: await shownByReads(api, req, made) };
     });
   };
 
-  /** Authorizes the request before it reads query and body. */
-  const reply = async (req: Request, res: Response): Promise<Made> => {
-    const { context } = req;
-    switch (operation.allow) {
-      case 'anyone':
-        return operation.handle(api, await toCall(req, res, {}));
-      case 'operators':
-        return act(operation.handle, req, await toCall(req, res, { operator: context.actor.id }));
-      case 'clients': {
-        if (operation.scope !== undefined) requireScope(req, operation.scope);
-        const { tenant, scopes } = context;
-        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), tenant, scopes }));
-      }
-      case 'users':
-      case 'validators':
-      case 'admins':
-      case 'adminsAndAuditors': {
-        const user = await requireRole(api, req, res, operation);
-        const { tenant } = context;
-        return act(operation.handle, req, await toCall(req, res, { caller: context.caller(), tenant, user }));
-      }
-      default: {
-        const assetType = knownAsset(req);
-        requireScope(req, scopeOf(operation, assetType));
-        const call = await toCall(req, res, { caller: context.caller(), assetType });
-        if (method === 'GET') return act(operation.handle, req, call);
-        // The table may have a new field.
-        return act(operation.handle, req, { ...call, assetType: knownNow(api, req) });
-      }
-    }
-  };
-
   /** Continues after the deadline's answer, but then without further calls to the log. */
   return async (req, res) => {
     try {
-      const made = await reply(req, res);
+      await authorize(api, req, res, operation);
+      const made = await act(await callOf(req, res));
       const shown = made.isShown ?? shownByReads(api, req, made);
       const isPending = shown !== true && !(await shown);
       if (isAnswered(res)) return;
@@ -212,17 +170,6 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
       context.releaseBody = await api.bodies.enter(context, context.deadline);
     return reader(req, res);
   };
-}
-
-/** @throws HttpError 404 for a parameter with a NUL character: nothing has such a name */
-function pathOf({ params, path }: Request): Call['path'] {
-  const of = (name: string): string => {
-    const value = params[name];
-    if (typeof value !== 'string') return '';
-    if (value.includes('\0')) throw notFound(`There is nothing at ${path}.`);
-    return value;
-  };
-  return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
 }
 
 /**
@@ -251,16 +198,28 @@ function shownByReads(api: Api, { context }: Request, reply: Reply): true | Prom
   return context.deadline.within(until(config.projectionWaitMs)).catch(() => false);
 }
 
-/** @param reply has the operation's status if it has none of its own */
+/** Whether the answer has begun, or was for a client that has left. */
+const isAnswered = (res: Response): boolean => res.headersSent || res.writableEnded;
+
+/**
+ * @param reply has the operation's status if it has none of its own
+ * @throws HttpError 429 for a read while the tenant's clients leave too many bytes untaken
+ */
 async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
   const { status = 200, headers, body } = reply;
+  const { tenantName, deadline } = req.context;
+  const countInFlight = (bytes: number): void => {
+    if (tenantName !== undefined) api.answers.add(tenantName, bytes, res);
+  };
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     // A write is always answered, however full memory is.
     if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
     sendBody(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
-    return countInFlight(api, req, res, res.writableLength);
+    return countInFlight(res.writableLength);
   }
-  tellStaleness(api, req, res);
+  // Reads may lag behind writes.
+  const staleness = tenantName === undefined ? 0 : (api.progress.staleness(tenantName) ?? 0);
+  if (staleness > 0) res.setHeader('Projection-Staleness', String(staleness));
   res.vary('Accept-Encoding');
   // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
@@ -271,32 +230,56 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const isCompressed = headers?.['Content-Type'] === 'application/zip';
   const encoding = isCompressed ? undefined : encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
-  requireRoom(api, req);
+  if (tenantName !== undefined && !api.answers.hasRoom(tenantName))
+    throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
   if (encoding === undefined) {
     sendBody(res, status, body, described);
-    return countInFlight(api, req, res, res.writableLength);
+    return countInFlight(res.writableLength);
   }
   // Counted before compression, which may wait for its turn.
-  countInFlight(api, req, res, Buffer.byteLength(body));
-  const { tenantName = '', deadline } = req.context;
+  countInFlight(Buffer.byteLength(body));
   const compressed =
-    reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
+    reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName ?? '')));
   if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': encoding });
 }
 
-/** Reads may lag behind writes. */
-function tellStaleness({ progress }: Api, { context }: Request, res: Response): void {
-  if (context.tenantName === undefined) return;
-  const seconds = progress.staleness(context.tenantName) ?? 0;
-  if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
+/** For methods without an operation. OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). */
+function methodNotAllowed(here: readonly Route[], all: readonly Route[]): RequestHandler {
+  return (req, res) => {
+    const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
+    const allow = allowOf(METHODS.filter((method) => offered.includes(method)));
+    if (req.method === 'OPTIONS') return tellMethods(res, allow);
+    const texts = [`${req.method} is not allowed here, which takes ${allow}.`, ...insteadOf(req, here, all)];
+    throw new HttpError(405, 'Method not allowed.', texts.join(' '), { Allow: allow });
+  };
 }
 
-/** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */
-function requireRoom({ answers }: Api, { context: { tenantName } }: Request): void {
-  if (tenantName === undefined || answers.hasRoom(tenantName)) return;
-  throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
+/** The path of the list that a path is an entry of. */
+const listOf = (path: string): string | undefined => /^(.*)\/:\w+$/.exec(path)?.[1];
+
+/** What the resource says, or where the path below or above it takes the method. */
+function insteadOf(req: Request, here: readonly Route[], all: readonly Route[]): readonly string[] {
+  const { method, params, context } = req;
+  for (const { resource } of here) {
+    const own = resource.instead?.[method];
+    const text = typeof own === 'function' ? own(knownAsset(req)) : own;
+    if (text !== undefined) return [text];
+  }
+  const [path = ''] = here.map((route) => route.path);
+  const isNear = (other: string): boolean => listOf(other) === path || listOf(path) === other;
+  const near = all.find((route) => route.method === method && isNear(route.path) && isHere(req, route.operation));
+  if (near === undefined) return [];
+  const shown = near.path.replace(/:(\w+)/g, (_, name: string) =>
+    name === 'table' ? String(params[name]) : `{${name}}`,
+  );
+  return [`${method} goes to ${context.mount}${shown}.`];
 }
 
-function countInFlight({ answers }: Api, { context: { tenantName } }: Request, res: Response, bytes: number): void {
-  if (tenantName !== undefined) answers.add(tenantName, bytes, res);
-}
+const allowOf = (methods: readonly Method[]): string =>
+  methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
+
+const tellMethods = (res: Response, allow: string): void => void res.setHeader('Allow', allow).status(204).end();
+
+/** `OPTIONS *` asks about the service as a whole (RFC 9110 §9.3.7). */
+export const optionsOfService: RequestHandler = (req, res, next) =>
+  req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();

@@ -1,4 +1,4 @@
-/** Scopes of tokens (spec §5), and roles of users. */
+/** Scopes of tokens (spec §5), roles of users, and the permissions that both give. */
 
 /** A client has them by default. */
 export const DATA_SCOPES = [
@@ -18,10 +18,40 @@ export const isScope = (text: string): text is Scope => (SCOPES as readonly stri
 export const scopeFor = (access: 'read' | 'write', supportingData: boolean): Scope =>
   `${access}:${supportingData ? 'reference_data' : 'order_data'}`;
 
-/** Whether a token with these scopes may do what needs this one: an auditor reads everything. */
-export const grants = (scopes: ReadonlySet<string>, scope: Scope): boolean =>
-  scopes.has(scope) || (scope.startsWith('read:') && scopes.has(AUDIT_SCOPE));
-
 /** admin: settings. validator: saves, approves and rejects orders. auditor: reads everything, changes nothing. */
 export const ROLES = ['admin', 'validator', 'auditor'] as const;
 export type Role = (typeof ROLES)[number];
+
+/** Permissions of people, each with the roles that have it. */
+export const ROLES_WITH = {
+  users: ['admin', 'validator', 'auditor'],
+  validators: ['admin', 'validator'],
+  admins: ['admin'],
+  adminsAndAuditors: ['admin', 'auditor'],
+} as const satisfies { readonly [permission: string]: readonly Role[] };
+export type PermissionOfPeople = keyof typeof ROLES_WITH;
+
+/** What an operation may need of its caller. `clients`: any API client of the tenant. */
+export type Permission = Scope | 'clients' | PermissionOfPeople | 'operators';
+
+const OF_PEOPLE = Object.keys(ROLES_WITH).filter(isOfPeople);
+
+export function isOfPeople(permission: string): permission is PermissionOfPeople {
+  return Object.hasOwn(ROLES_WITH, permission);
+}
+
+const permissionsOfRole = (role: Role): readonly PermissionOfPeople[] =>
+  OF_PEOPLE.filter((permission) => (ROLES_WITH[permission] as readonly Role[]).includes(role));
+
+export const permissionsOfRoles = (roles: readonly Role[]): ReadonlySet<Permission> =>
+  new Set(roles.flatMap(permissionsOfRole));
+
+/** Permissions of a token: one that audits reads what an auditor does. */
+export const permissionsOfScopes = (scopes: readonly Scope[]): ReadonlySet<Permission> =>
+  new Set([
+    'clients' as const,
+    ...scopes,
+    ...(scopes.includes(AUDIT_SCOPE)
+      ? [...SCOPES.filter((scope) => scope.startsWith('read:')), ...permissionsOfRole('auditor')]
+      : []),
+  ]);
