@@ -24,6 +24,13 @@ import { columns, readPassword, typed } from './terminal.js';
 
 const NAME = ['<name>', 'the tenant'] as const;
 
+const shownClient = (made: OpenedTenant['client']) =>
+  [
+    ['client id', made.client_id],
+    ['client secret', made.client_secret],
+    ['scopes', made.scopes.join(' ')],
+  ] as const;
+
 const create = command({
   name: 'tenant create',
   about: 'Make a tenant with a first admin user and an API client with all scopes.',
@@ -34,8 +41,8 @@ const create = command({
     displayName: text('<text>', 'display name (default: the name)'),
     adminEmail: text('<address>', 'of the first admin (default: admin@<name>.example)'),
   },
-  async run({ orderModel, displayName = '', adminEmail = '' }, name) {
-    const input = { orderModel, displayName: displayName || name, adminEmail: adminEmail || placeholderEmail(name) };
+  async run({ orderModel, displayName, adminEmail }, name) {
+    const input = { orderModel, displayName: displayName ?? name, adminEmail: adminEmail ?? placeholderEmail(name) };
     // Before the log is made.
     checkNewTenant(name, input);
     const made = await withFirstLog(({ commands }) => openTenant(commands, operator(name), input));
@@ -46,9 +53,7 @@ const create = command({
     ...columns([
       ['  admin e-mail', admin.email],
       ['  admin password', admin.password],
-      ['  client id', client.client_id],
-      ['  client secret', client.client_secret],
-      ['  scopes', client.scopes.join(' ')],
+      ...shownClient(client).map(([name, value]) => [`  ${name}`, value]),
     ]),
   ],
 });
@@ -178,12 +183,7 @@ const clientCreate = command({
     const made = await withTenant(tenant, ({ commands }) => createClient(commands, operator(tenant), body));
     return { client_id: made.clientId, client_secret: made.clientSecret, scopes: made.scopes };
   },
-  lines: (made) =>
-    columns([
-      ['client id', made.client_id],
-      ['client secret', made.client_secret],
-      ['scopes', made.scopes.join(' ')],
-    ]),
+  lines: (made) => columns(shownClient(made)),
 });
 
 const userCreate = command({
