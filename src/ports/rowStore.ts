@@ -160,7 +160,13 @@ export type RowWrite =
  * Consecutive events of one tenant as writes, in their order. `position`: of the last one. `drop`: the tenant was deleted: the
  * follower removes its rows in place of applying this one, and no slice follows.
  */
-export type Slice = { readonly writes: readonly RowWrite[]; readonly position: Position; readonly drop?: true };
+export type Slice = {
+  readonly writes: readonly RowWrite[];
+  readonly position: Position;
+  /** The progress that the writes were computed on. Default 0. */
+  readonly after?: Position;
+  readonly drop?: true;
+};
 
 /** How far the log was read for all tenants. */
 export type Checkpoint = EventPosition & { readonly log: string };
@@ -171,7 +177,8 @@ export interface RowWriter extends Pick<RowReads, 'rows' | 'spaces' | 'progress'
   tenants(): Promise<ReadonlyMap<string, TenantProgress>>;
   /**
    * Applies the slice and stores its position as the tenant's progress, in one commit; nothing where the progress covers it.
-   * @returns false if it is not done: call again with the same slice @throws RowRefusedError
+   * @returns false if it is not done: call again with the same slice @throws RowRefusedError; RowsLostError also where other
+   *   rows, which are behind `after`, have taken the place of the tenant's
    */
   apply(tenant: string, slice: Slice): Promise<boolean>;
   /** undefined: running. */

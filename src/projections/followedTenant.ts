@@ -120,10 +120,15 @@ export class FollowedTenant {
   /** Applies what waits for about 50 ms, or one slice. @throws what an engine throws */
   async turn(store: WrittenRows, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
     const until = performance.now() + TURN_MS;
+    const { begun } = this;
+    let after = 0;
     const apply = async (slice: Slice): Promise<boolean> => {
-      const isDone = await store.apply(this.name, slice);
+      if (this.begun !== begun) return false;
+      const isDone = await store.apply(this.name, { ...slice, after });
+      if (this.begun !== begun) return false;
       this.#unfinished = isDone ? undefined : slice;
       if (!isDone) return false;
+      after = slice.position;
       this.#moveTo(slice.position);
       onApplied(slice.position);
       return performance.now() < until;
@@ -131,6 +136,7 @@ export class FollowedTenant {
     this.isBusy = true;
     try {
       await this.find(store);
+      after = this.position;
       if (this.#unfinished !== undefined && !(await apply(this.#unfinished))) return 'applied';
       while (this.next !== undefined && performance.now() < until) {
         if (this.next.type === 'TenantDeleted') return 'deleted';
@@ -139,17 +145,20 @@ export class FollowedTenant {
           if (slice.drop) return 'deleted';
           if (!(await apply(slice))) return 'applied';
         }
+        if (this.begun !== begun) return 'applied';
         this.#moveTo(events.at(-1)?.position ?? 0);
       }
       return 'applied';
     } catch (error) {
+      // Other rows have taken the place of those that the turn began with: what it read of them says nothing.
+      if (this.begun !== begun || (await isBehind(store, this.name, after))) return 'applied';
       return this.#fail(error);
     } finally {
       this.isBusy = false;
     }
   }
 
-  /** After a crash the rows may be made further than the follower has kept. */
+  /** Rows may be made further than is known here: after a crash, or where a loss is told of that is over. */
   async find(store: Pick<WrittenRows, 'progress'>): Promise<void> {
     if (this.#isFound) return;
     const { position = 0 } = (await store.progress(this.name)) ?? {};
@@ -204,6 +213,7 @@ export class FollowedTenant {
     this.isApart = true;
     this.begun += 1;
     this.shownFrom = Number.POSITIVE_INFINITY;
+    this.#isFound = false;
     this.forgetWaiting();
   }
 
@@ -219,6 +229,10 @@ export class FollowedTenant {
     this.#since = undefined;
     this.#unfinished = undefined;
   }
+}
+
+async function isBehind(store: Pick<WrittenRows, 'progress'>, tenant: string, position: Position): Promise<boolean> {
+  return ((await store.progress(tenant))?.position ?? 0) < position;
 }
 
 /** Of ids that are packed into one text, and of long texts. */

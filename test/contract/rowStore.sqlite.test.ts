@@ -192,6 +192,9 @@ describe('a file that cannot be read', () => {
     expect(await another.lost()).toEqual([expect.any(RowsLostError)]);
     expect((await another.tenants()).get(acme.name)).toEqual({ position: 0, state: 'filling', rows: 0 });
     await expect(tenant.page({})).rejects.toThrow(RowsUnavailableError);
+    // What was computed on the rows that are gone.
+    const late = another.apply(acme.name, { writes: [], position: 99, after: 98 });
+    await expect(late).rejects.toThrow(RowsLostError);
     await tenant.apply({ kind: 'define', assetType: places });
     const [row] = await tenant.fill({ code: 'a' });
     await another.mark(acme.name, undefined);

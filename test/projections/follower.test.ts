@@ -275,6 +275,21 @@ test('a tenant whose rows are lost again while it is read by itself is read from
   expect(namesIn(rows, 'acme')).toHaveLength(21);
 });
 
+test('a loss that is told of when the rows are filled already parks nobody', async () => {
+  await log.create('acme');
+  await log.item('acme', 'First');
+  const following = follow();
+  const position = await log.item('acme', 'Last');
+  await following.until((news) => news.kind === 'applied' && news.position === position);
+  const losses = [new RowsLostError('acme', undefined, 'They were gone.')];
+  rows.lost = async () => losses.splice(0);
+  const told = await following.until((news) => news.kind === 'filling' && news.reason === 'They were gone.');
+  const since = () => following.news.slice(following.news.indexOf(told));
+  const ended = await following.until((news) => since().includes(news) && /running|parked/.test(news.kind));
+  expect(ended.kind).toBe('running');
+  expect(namesIn(rows, 'acme')).toEqual(['First', 'Last']);
+});
+
 test('rows of another log are refused, or made again', async () => {
   await log.create('acme');
   const first = follow();

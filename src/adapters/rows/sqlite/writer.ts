@@ -78,7 +78,7 @@ class SqliteRowWriter implements RowWriter {
   readonly #moved = new Set<string>();
   #keeping: Promise<unknown> = Promise.resolve();
   /** Losses that were found beside other work. */
-  readonly #found: RowsLostError[] = [];
+  #found: readonly RowsLostError[] = [];
 
   constructor(files: RowFiles) {
     this.#files = files;
@@ -126,7 +126,7 @@ class SqliteRowWriter implements RowWriter {
       return this.#on(tenant, (connection) => connection.progress());
     } catch (error) {
       if (!(error instanceof RowsLostError)) throw error;
-      this.#found.push(error);
+      this.#found = [...this.#found, error];
       return { position: 0, state: 'filling', rows: 0 };
     }
   }
@@ -188,6 +188,7 @@ class SqliteRowWriter implements RowWriter {
     this.#files.remove(tenant);
     this.#moved.delete(tenant);
     this.#forgetProgress(tenant);
+    this.#found = this.#found.filter((each) => each.tenant !== tenant);
   }
 
   #forgetProgress(tenant: string): void {
@@ -211,10 +212,12 @@ class SqliteRowWriter implements RowWriter {
         this.#on(tenant, ({ db }) => checkPages(db));
       } catch (error) {
         if (!(error instanceof RowsLostError)) throw error;
-        this.#found.push(error);
+        this.#found = [...this.#found, error];
       }
     }
-    return this.#found.splice(0);
+    const found = this.#found;
+    this.#found = [];
+    return found;
   }
 
   /** One after another, so that no older progress takes the place of a later one. */
@@ -312,7 +315,12 @@ function writing<Result>(connection: Connection, work: () => Result): Result | u
 }
 
 const applyTo = (connection: Connection, slice: Slice): boolean =>
-  writing(connection, () => connection.position() >= slice.position || applyAll(connection, slice)) ?? false;
+  writing(connection, () => {
+    const position = connection.position();
+    if (position >= slice.position) return true;
+    if (position < (slice.after ?? 0)) throw new UnusableRowsError('They were replaced while they were written.');
+    return applyAll(connection, slice);
+  }) ?? false;
 
 /** @returns false if a part of a clean-up is left */
 function applyAll(connection: Connection, { position, writes }: Slice): boolean {
