@@ -25,10 +25,11 @@ export type DirectorySaved = 'saved' | 'later' | 'superseded';
 /** Methods throw the engine's errors (full disk, damaged or locked file) and then change nothing. */
 export interface DirectoryStore {
   /** Undefined if nothing is stored. Tenants come in the order in which they were first stored. */
-  load(): Promise<{ readonly place: DirectoryPlace; readonly tenants: readonly StoredTenant[] } | undefined>;
-  /** Stores changed tenants and the new position, both or nothing. */
-  save(place: DirectoryPlace, changed: Iterable<StoredTenant>): Promise<DirectorySaved>;
-  /** Replaces all stored content. */
-  replace(place: DirectoryPlace, tenants: Iterable<StoredTenant>): Promise<Exclude<DirectorySaved, 'superseded'>>;
-  close(): Promise<void>;
+  load(): { readonly place: DirectoryPlace; readonly tenants: readonly StoredTenant[] } | undefined;
+  /**
+   * Stores tenants and the new position, both or nothing.
+   * @param isWhole they take the place of all that is stored, which may be of another build
+   */
+  save(place: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): DirectorySaved;
+  close(): void;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/damagedFiles.js';
-import { openDirectoryStore } from '../adapters/directory/store.js';
+import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
@@ -66,7 +66,7 @@ export async function openStoredLog(
 
 /** The store of the directory between starts. */
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
-  openDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
+  new SqliteDirectoryStore(join(DATA_DIR, 'directory.db'), String(TENANTS_VERSION));
 
 const LOG_REPLACED =
   'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts again on it';

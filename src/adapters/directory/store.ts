@@ -1,6 +1,5 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
-import { Pauses } from '../../supervision/waiting.js';
 import { isDamage } from '../damagedFiles.js';
 import { openDerived, removeDerived } from '../derivedSqlite.js';
 import { codeOf, type Database } from '../openSqlite.js';
@@ -33,110 +32,60 @@ const SCHEMA = `
 
 type PlaceRow = { shape: string; logId: string; build: string; position: number; eventId: string | null };
 
-/**
- * Opens the file at its first use; creates it if missing.
- * @param shape of the stored tenants: contents stored with another shape are ignored
- */
-export function openDirectoryStore(file: string, shape: string): DirectoryStore {
-  return new SqliteDirectoryStore(file, shape);
-}
-
-class SqliteDirectoryStore implements DirectoryStore {
+/** Opens the file at its first use; creates it if missing. Contents that were stored with another shape are ignored. */
+export class SqliteDirectoryStore implements DirectoryStore {
   readonly #file: string;
   readonly #shape: string;
   #opened: Statements | undefined;
 
+  /** @param shape of the stored tenants */
   constructor(file: string, shape: string) {
     this.#file = file;
     this.#shape = shape;
   }
 
-  get #statements(): Statements {
-    this.#opened ??= open(this.#file);
-    return this.#opened;
-  }
-
-  /** The next use creates a good file in place of a damaged one. */
-  #removeDamaged(error: unknown): void {
-    if (!isDamage(error)) return;
-    this.#opened?.db.close();
-    this.#opened = undefined;
-    removeDerived(this.#file);
-  }
-
-  async load(): ReturnType<DirectoryStore['load']> {
-    const { db, place, tenants } = this.#statements;
-    try {
-      return db.transaction(() => {
-        const row = place.get();
-        if (row === undefined || row.shape !== this.#shape) return undefined;
-        const { logId, build, position, eventId } = row;
-        return {
-          place: { logId, build, position, ...(eventId === null ? {} : { eventId }) },
-          tenants: tenants.all(),
-        };
-      })();
-    } catch (error) {
-      this.#removeDamaged(error);
-      throw error;
-    }
-  }
-
-  save(place: DirectoryPlace, changed: Iterable<StoredTenant>): Promise<DirectorySaved> {
-    return this.#inTransaction<DirectorySaved>(async (statements) => {
-      const stored = statements.place.get();
-      if (stored?.shape !== this.#shape || stored.build !== place.build) return 'superseded';
-      if (stored.position > place.position) return 'later';
-      await this.#write(statements, place, changed);
-      return 'saved';
+  load(): ReturnType<DirectoryStore['load']> {
+    return this.#transaction('deferred', ({ place, tenants }) => {
+      const row = place.get();
+      if (row === undefined || row.shape !== this.#shape) return undefined;
+      const { logId, build, position, eventId } = row;
+      return { place: { logId, build, position, eventId: eventId ?? undefined }, tenants: tenants.all() };
     });
   }
 
-  replace(place: DirectoryPlace, tenants: Iterable<StoredTenant>): ReturnType<DirectoryStore['replace']> {
-    return this.#inTransaction<'saved'>(async (statements) => {
-      statements.removeAll.run();
-      await this.#write(statements, place, tenants);
-      return 'saved';
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#opened?.db.close();
-    this.#opened = undefined;
-  }
-
-  async #write(
-    { put, putPlace }: Statements,
-    { logId, build, position, eventId }: DirectoryPlace,
-    tenants: Iterable<StoredTenant>,
-  ): Promise<void> {
-    const pauses = new Pauses();
-    for (const { name, json } of tenants) {
-      put.run(name, json);
-      if (pauses.isDue()) await pauses.take();
-    }
-    putPlace.run(this.#shape, logId, build, position, eventId ?? null);
-  }
-
-  /** Other work of this process runs meanwhile. Another process that wants to store is told `later`. */
-  async #inTransaction<T>(work: (statements: Statements) => Promise<T>): Promise<T | 'later'> {
-    const statements = this.#statements;
-    const { db } = statements;
+  save(at: DirectoryPlace, tenants: Iterable<StoredTenant>, isWhole: boolean): DirectorySaved {
     try {
-      db.exec('BEGIN IMMEDIATE');
+      return this.#transaction('immediate', ({ place, put, putPlace, removeAll }) => {
+        const stored = place.get();
+        if (isWhole) removeAll.run();
+        else if (stored?.shape !== this.#shape || stored.build !== at.build) return 'superseded';
+        else if (stored.position > at.position) return 'later';
+        for (const { name, json } of tenants) put.run(name, json);
+        putPlace.run(this.#shape, at.logId, at.build, at.position, at.eventId ?? null);
+        return 'saved';
+      });
     } catch (error) {
       if (codeOf(error) === 'SQLITE_BUSY') return 'later';
-      this.#removeDamaged(error);
       throw error;
     }
+  }
+
+  close(): void {
+    this.#opened?.db.close();
+    this.#opened = undefined;
+  }
+
+  /** After damage, the next use creates a good file in place of the damaged one. */
+  #transaction<T>(kind: 'deferred' | 'immediate', work: (statements: Statements) => T): T {
+    this.#opened ??= open(this.#file);
+    const opened = this.#opened;
     try {
-      const result = await work(statements);
-      db.exec('COMMIT');
-      return result;
+      return opened.db.transaction(() => work(opened))[kind]();
     } catch (error) {
-      // SQLite has already ended the transaction if the disk is full.
-      if (db.inTransaction) db.exec('ROLLBACK');
-      this.#removeDamaged(error);
+      if (isDamage(error)) {
+        this.close();
+        removeDerived(this.#file);
+      }
       throw error;
     }
   }

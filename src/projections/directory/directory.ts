@@ -153,7 +153,7 @@ export class Directory {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#stored?.close();
+    this.#stored?.close();
     this.#fail(new Error('The directory has been stopped.'));
   }
 
@@ -205,7 +205,7 @@ export class Directory {
         evolveTenantIn(tenants, event, writable);
         if (isCounted(event.stream)) ends.set(tenant, withEnd(ends.get(tenant), event));
       } catch (error) {
-        this.#park(tenant, event, before, error);
+        this.#park(tenant, event, error);
       }
     }
     this.#known = { tenants, ends, place: { position, eventId } };
@@ -213,17 +213,14 @@ export class Directory {
     this.#stored?.reached({ tenants, ends, place: this.#completeUntil ?? this.#known.place }, changed);
   }
 
-  #park(tenant: string, event: RecordedEvent, { position: checkpoint }: EventPosition, error: unknown): void {
+  #park(tenant: string, event: RecordedEvent, error: unknown): void {
     const parked = {
       tenant,
-      projection: 'directory',
-      checkpoint,
       position: event.position,
       eventId: event.id,
       eventType: event.type,
       error: error instanceof Error ? error.message : String(error),
       since: new Date().toISOString(),
-      retryAsked: false,
     };
     this.#parked.set(tenant, parked);
     this.#onParked(parked);

@@ -9,7 +9,6 @@ import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
 import type { EventPosition, EventStore } from '../../ports/eventStore.js';
-import { Pauses } from '../../supervision/waiting.js';
 
 /**
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
@@ -38,7 +37,7 @@ export class StoredDirectory {
   #build = '';
   #known = nothing();
   /** Names of tenants that changed since they were stored. */
-  #changed = new Set<string>();
+  readonly #changed = new Set<string>();
   /** Whether the store holds another log's or build's directory, which is to be replaced. */
   #isNew = true;
   #storedPosition = 0;
@@ -46,7 +45,6 @@ export class StoredDirectory {
   #hasFailed = false;
   #timer: NodeJS.Timeout | undefined;
   #timerEndsAt = Number.POSITIVE_INFINITY;
-  #saving: Promise<void> = Promise.resolve();
 
   /** @param onError called once for consecutive failures */
   constructor(store: DirectoryStore, onError: (error: unknown) => void) {
@@ -59,7 +57,7 @@ export class StoredDirectory {
    */
   async load(eventStore: Pick<EventStore, 'identity' | 'holds'>): Promise<KnownTenants> {
     this.#logId = await eventStore.identity();
-    const stored = await this.#loaded();
+    const stored = this.#loaded();
     if (stored === undefined || stored.place.logId !== this.#logId || !(await eventStore.holds(stored.place))) {
       return this.reset();
     }
@@ -93,11 +91,14 @@ export class StoredDirectory {
   }
 
   /** Stores the rest, and closes the store. */
-  async close(): Promise<void> {
+  close(): void {
     clearTimeout(this.#timer);
-    await this.#saving;
-    await this.#save();
-    await this.#store.close().catch(this.#onError);
+    this.#save();
+    try {
+      this.#store.close();
+    } catch (error) {
+      this.#onError(error);
+    }
   }
 
   #saveWithin(milliseconds: number): void {
@@ -105,56 +106,37 @@ export class StoredDirectory {
     if (this.#isSuperseded || endsAt >= this.#timerEndsAt) return;
     clearTimeout(this.#timer);
     this.#timerEndsAt = endsAt;
-    this.#timer = setTimeout(() => {
-      this.#saving = this.#saving.then(() => this.#save());
-    }, milliseconds).unref();
+    this.#timer = setTimeout(() => this.#save(), milliseconds).unref();
   }
 
-  /** Never rejects. */
-  async #save(): Promise<void> {
+  #save(): void {
     this.#timerEndsAt = Number.POSITIVE_INFINITY;
-    const build = this.#build;
-    const { position } = this.#known.place;
-    if (this.#isSuperseded || position <= this.#storedPosition) return;
-    const changed = this.#changed;
-    this.#changed = new Set();
+    const { tenants, ends, place } = this.#known;
+    if (this.#isSuperseded || place.position <= this.#storedPosition) return;
+    const changed = this.#isNew ? tenants.values() : [...this.#changed].flatMap((name) => tenants.get(name) ?? []);
+    const at = { ...place, logId: this.#logId, build: this.#build };
     let outcome: DirectorySaved | 'failed' = 'failed';
     try {
-      outcome = await this.#write(changed);
+      outcome = this.#store.save(at, storedTenants(changed, ends), this.#isNew);
       this.#hasFailed = false;
     } catch (error) {
       if (!this.#hasFailed) this.#onError(error);
       this.#hasFailed = true;
     }
-    if (build !== this.#build) return;
     if (outcome === 'saved') {
       this.#isNew = false;
-      this.#storedPosition = position;
+      this.#storedPosition = place.position;
+      this.#changed.clear();
       return;
     }
     this.#isSuperseded = outcome === 'superseded';
-    for (const name of changed) this.#changed.add(name);
     this.#saveWithin(PLACE_AFTER_MS);
   }
 
-  #write(changed: ReadonlySet<string>): Promise<DirectorySaved> {
-    const { tenants, ends, place } = this.#known;
-    const at: DirectoryPlace = { ...place, logId: this.#logId, build: this.#build };
-    // The states at this place: the directory goes on while they are stored.
-    if (this.#isNew) return this.#store.replace(at, storedTenants([...tenants.values()], ends));
-    return this.#store.save(
-      at,
-      storedTenants(
-        [...changed].flatMap((name) => tenants.get(name) ?? []),
-        ends,
-      ),
-    );
-  }
-
-  async #loaded(): Promise<(Omit<KnownTenants, 'place'> & { readonly place: DirectoryPlace }) | undefined> {
+  #loaded(): (Omit<KnownTenants, 'place'> & { readonly place: DirectoryPlace }) | undefined {
     try {
-      const stored = await this.#store.load();
-      return stored && { place: stored.place, ...(await tenantsFrom(stored.tenants)) };
+      const stored = this.#store.load();
+      return stored && { place: stored.place, ...tenantsFrom(stored.tenants) };
     } catch (error) {
       this.#onError(error);
       return undefined;
@@ -162,18 +144,16 @@ export class StoredDirectory {
   }
 }
 
-function* storedTenants(tenants: readonly Tenant[], ends: ReadonlyMap<string, StreamEnds>): Generator<StoredTenant> {
+function* storedTenants(tenants: Iterable<Tenant>, ends: ReadonlyMap<string, StreamEnds>): Generator<StoredTenant> {
   for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant, ends.get(tenant.name)) };
 }
 
-async function tenantsFrom(stored: readonly StoredTenant[]): Promise<Omit<KnownTenants, 'place'>> {
+function tenantsFrom(stored: readonly StoredTenant[]): Omit<KnownTenants, 'place'> {
   const { tenants, ends } = nothing();
-  const pauses = new Pauses();
   for (const { name, json } of stored) {
     const known = tenantFrom(json);
     tenants.set(name, known.tenant);
     ends.set(name, known.ends);
-    if (pauses.isDue()) await pauses.take();
   }
   return { tenants, ends };
 }
