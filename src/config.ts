@@ -227,7 +227,7 @@ export const settings = {
 } as const;
 
 /** Settings whose values are never shown. */
-export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
+const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
 
 /** What the README and the help show. `defaultText` is written as in the environment; '' if there is none. */
 export const settingRows = Object.entries(settings).map(([name, schema]) => ({

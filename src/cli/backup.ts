@@ -135,7 +135,7 @@ export async function copyPrivately(from: string, to: string): Promise<void> {
   await sync(to);
 }
 
-export async function writePrivately(file: string, text: string): Promise<void> {
+async function writePrivately(file: string, text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 });
   await sync(file);
 }

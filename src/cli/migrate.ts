@@ -265,7 +265,7 @@ async function prove(
 }
 
 /** The log, read without what is erased in it. Types of events that have erased values have one version alone. */
-export async function withErasedRemoved(log: EventStore): Promise<EventStore> {
+async function withErasedRemoved(log: EventStore): Promise<EventStore> {
   const { erasures } = await erasuresOf(log);
   const removed = (event: RecordedEvent): RecordedEvent => withoutErasedBytes(erasures, event);
   return {
@@ -277,10 +277,7 @@ export async function withErasedRemoved(log: EventStore): Promise<EventStore> {
 }
 
 /** @returns how many events of the log have lost values */
-export async function sealErased(
-  log: EventStore,
-  onProgress: (position: number, head: number) => void,
-): Promise<number> {
+async function sealErased(log: EventStore, onProgress: (position: number, head: number) => void): Promise<number> {
   const { erasures } = await erasuresOf(log);
   const erased = new ErasedEvents(erasures);
   const head = await log.head();

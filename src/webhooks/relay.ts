@@ -206,7 +206,7 @@ export async function publishWork(
  * event, first of all each attempt, is part of that span.
  * @param work is given a function that returns the `traceparent` of an event's span
  */
-export async function traceRelay<Result>(
+async function traceRelay<Result>(
   tracer: Tracer | undefined,
   requests: readonly DeliveryRequest[],
   work: (traceparent: (source: RecordedEvent) => string | undefined) => Promise<Result>,

@@ -12,7 +12,7 @@ import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 /** Why an address is refused on this port; undefined if it may be used. */
 export type AddressPolicy = (address: string, port: number) => string | undefined;
 
-export const HTTPS_PORT = 443;
+const HTTPS_PORT = 443;
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 

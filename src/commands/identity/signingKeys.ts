@@ -20,7 +20,7 @@ export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject;
 type SigningKeyCommands = LogAccess & { readonly secretBox: SecretBox };
 
 /** @returns undefined if the text is no P-256 private key */
-export function signingKeyFrom(pem: string): SigningKey | undefined {
+function signingKeyFrom(pem: string): SigningKey | undefined {
   const privateKey = privateKeyIn(pem);
   if (privateKey?.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined;
   const publicKey = createPublicKey(privateKey);
