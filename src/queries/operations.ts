@@ -105,20 +105,17 @@ export async function tableOperations(
   return { operations };
 }
 
-type DifferencesPage = {
-  readonly differences: readonly RecordDifference[];
-  /** The next page begins behind this place; undefined on the last. */
-  readonly next?: Place | undefined;
-};
-
-/** What an entry about a table did to its records. @throws the cancellation's reason */
+/**
+ * What an entry about a table did to its records.
+ * @returns `next`: the next page begins behind this place; undefined on the last @throws the cancellation's reason
+ */
 export async function tableDifferences(
   rows: RowReads,
   { tenant, table: space }: TableRef,
   entry: ActivityEntry,
   start: Place | undefined,
   cancellation: Cancellation | undefined,
-): Promise<DifferencesPage> {
+): Promise<{ readonly differences: readonly RecordDifference[]; readonly next?: Place }> {
   const differences: RecordDifference[] = [];
   let characters = 0;
   let last: Place | undefined;

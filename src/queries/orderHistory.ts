@@ -22,17 +22,6 @@ export type HistoryEntry = ToldOfOrder & {
   readonly causationId: string;
 };
 
-type HistoryPage = {
-  /** Oldest first; none on a page behind the last. */
-  readonly entries: readonly HistoryEntry[];
-  /** Number of entries on the pages before this one. */
-  readonly before: number;
-  /** Number of pages. */
-  readonly pages: number;
-  /** Number of entries on all pages. */
-  readonly total: number;
-};
-
 const EVENTS_AT_ONCE = 100;
 
 export class OrderHistoryQueries {
@@ -49,13 +38,14 @@ export class OrderHistoryQueries {
   /**
    * A page has at most `perPage` entries, fewer if they would have more than MAX_HISTORY_PAGE_BYTES together, and at least one.
    * Entries never change and new ones are the last, so a page that has a next one stays as it is. The first is 1.
+   * @returns entries, the oldest first; how many there are on the pages before, and on all; and how many pages
    */
   async page(
     tenant: string,
     orderId: string,
     { page, perPage }: { readonly page: number; readonly perPage: number },
     cancellation?: Cancellation,
-  ): Promise<HistoryPage> {
+  ) {
     let [total, pages, before, onPage, bytesOnPage] = [0, 0, 0, 0, 0];
     const entries: HistoryEntry[] = [];
     for await (const entry of this.#entries(tenant, orderId, cancellation)) {

@@ -98,19 +98,14 @@ export async function* transitionsIn(
 
 const compared = ([position, n]: Place, other: Place): number => position - other[0] || n - other[1];
 
-type AskedHistory = {
-  readonly id: string;
-  /** Exclusive. */
-  readonly until?: Position | undefined;
-  /** States that are read at once. */
-  readonly atOnce: number;
-};
-
-/** What happened to one row, the newest first; nothing if there never was such a row. @throws the cancellation's reason */
+/**
+ * What happened to one row before `until`, the newest first; nothing if there never was such a row.
+ * @param atOnce states that are read at once @throws the cancellation's reason
+ */
 export async function* historyOf(
   rows: RowReads,
   space: SpaceRef,
-  { id, until, atOnce }: AskedHistory,
+  { id, until, atOnce }: { readonly id: string; readonly until?: Position | undefined; readonly atOnce: number },
   cancellation: Cancellation | undefined,
 ): AsyncGenerator<Transition> {
   let after: Transition['after'];
@@ -230,20 +225,12 @@ function digestOf(state: StoredRow): number {
   return createHash('sha1').update(JSON.stringify(values)).digest().readUIntBE(0, 6);
 }
 
-type DeletedPage = {
-  /** As they were when they were deleted, in the order of their creation. */
-  readonly records: readonly StoredRecord[];
-  /** How many come after `after`, this page included. Only if asked for, since counting reads all of them. */
-  readonly total?: number | undefined;
-  /** `after` of the next page: the last id that was read; undefined at the end. */
-  readonly next?: string | undefined;
-};
-
 type AskedDeleted = { readonly after?: string | undefined; readonly limit: number; readonly isCounted?: boolean };
 
 /**
- * Records deleted by the clean-up at this position, except those whose id was deleted again later: at most `limit` after the
- * id `after`, and at most MAX_UNDONE_CHARACTERS of text.
+ * Records deleted by the clean-up at this position, as they were and in the order of their creation, except those whose id was
+ * deleted again later: at most `limit` after the id `after`, and at most MAX_UNDONE_CHARACTERS of text.
+ * @returns `total`: how many come after `after`, only if asked for, as all are read; `next`: the next page's `after`
  */
 export async function deletedRecords(
   rows: RowReads,
@@ -251,7 +238,7 @@ export async function deletedRecords(
   assetType: AssetType,
   cleanUp: Position,
   { after, limit, isCounted = false }: AskedDeleted,
-): Promise<DeletedPage> {
+): Promise<{ readonly records: readonly StoredRecord[]; readonly total?: number; readonly next?: string }> {
   const space = { tenant, space: assetType.name };
   const lastDeletion = async (id: string, behind?: Place) => {
     const asked = { id, how: 'deleted', direction: 'desc', behind, limit: 1, withTotal: false } as const;
