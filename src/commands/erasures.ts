@@ -9,7 +9,7 @@ import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
 import { MAX_ERASURES } from '../domain/limits.js';
-import type { Changes, OrderEvent } from '../domain/order/events.js';
+import type { OrderEvent } from '../domain/order/events.js';
 import { type Order, stay } from '../domain/order/order.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
@@ -17,8 +17,8 @@ import type { EventToAppend } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
 import { orderAfter } from './orders/loadOrder.js';
-import { eventAt, streamPages } from './streamPages.js';
-import { type DomainEvent, type Loaded, loadStream, NO_STREAM, type Written, writeStream } from './writeStream.js';
+import { streamPages } from './streamPages.js';
+import { type Loaded, loadStream, NO_STREAM, streamEnd, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
   readonly table: string;
@@ -51,7 +51,7 @@ export async function eraseRecord(
       : await eraseFromOrder(commands, caller, { table, id, fields, orderId: orderId ?? id });
   const names = Object.keys(fields);
   const about = assetType.role === 'reference' ? { table, id } : { table, id, orderId: orderId ?? id };
-  await noteErasure(commands, caller, { type: 'DataErased', data: { ...about, fields: names, reason } });
+  await sayErased(commands, caller, { type: 'DataErased', data: { ...about, fields: names, reason } });
   const erased = { tenant: caller.tenant, table, id, stream, until, fields };
   // Last: an interrupted run is repeated as a whole.
   await recordErasure(commands, caller, erased);
@@ -68,20 +68,18 @@ export async function eraseUser(
   { userId, reason }: { readonly userId: number; readonly reason: string },
 ): Promise<void> {
   await requireRoom(commands);
-  const state = { isKnown: false, isThere: false };
+  let last: UserEvent['type'] | undefined;
   for await (const page of streamPages(commands.eventStore, usersStream(caller.tenant)))
     for (const { type, data } of page) {
       const event = { type, data } as UserEvent;
-      if (event.data.id !== userId) continue;
-      state.isKnown = true;
-      state.isThere = event.type !== 'UserRemoved';
+      if (event.data.id === userId) last = event.type;
     }
-  if (!state.isKnown) throw new NotFoundError(`There never was a user ${userId}.`);
-  if (state.isThere)
+  if (last === undefined) throw new NotFoundError(`There never was a user ${userId}.`);
+  if (last !== 'UserRemoved')
     throw new ConflictError(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
-  await noteErasure(commands, caller, { type: 'DataErased', data: { userId, fields: USER_FIELDS, reason } });
+  await sayErased(commands, caller, { type: 'DataErased', data: { userId, fields: USER_FIELDS, reason } });
   await recordErasure(commands, caller, { tenant: caller.tenant, userId });
 }
 
@@ -105,33 +103,23 @@ async function requireRoom({ eventStore }: Pick<DirectoryCommands, 'eventStore'>
     throw new ConflictError(`The log has ${MAX_ERASURES} erasures, and each process knows all of them: no more fit.`);
 }
 
-type Wanted = { readonly table: string; readonly id: string; readonly fields: Fields };
+type Erased = { readonly table: string; readonly id: string; readonly fields: Fields };
 type Covered = Pick<ErasedRecord, 'stream' | 'until'>;
 
 /** What the stream of a table says of one record. */
 type Trace = { readonly isKnown: boolean; readonly fields?: Fields | undefined; readonly batchId?: string | null };
 
-async function eraseFromTable(
-  commands: DirectoryCommands,
-  caller: Caller,
-  { table, id, fields }: Wanted,
-): Promise<Covered> {
-  const stream = tableStream(caller.tenant, table);
-  const evolve = (trace: Trace | undefined, { type, data }: EventToAppend): Trace =>
+function eraseFromTable(commands: DirectoryCommands, caller: Caller, { table, id, fields }: Erased): Promise<Covered> {
+  const evolve = (trace: Trace, { type, data }: EventToAppend): Trace =>
     tableEffects({ type, data } as ReferenceTableEvent, table).reduce(
       (before, effect) => traced(before, effect, id),
-      trace ?? { isKnown: false },
+      trace,
     );
-  const decide = (trace: Trace): readonly RecordChanged[] => {
+  return eraseFrom(commands, caller, tableStream(caller.tenant, table), table, evolve, { isKnown: false }, (trace) => {
     if (!trace.isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
-    const set = trace.fields === undefined ? {} : filledOf(trace.fields, fields);
+    const set = filledOf(trace.fields, fields);
     return Object.keys(set).length === 0 ? [] : [{ type: 'RecordChanged', data: { id, set } }];
-  };
-  const load = readingOn<Trace>(commands, stream, evolve, { isKnown: false });
-  return coveredBy(
-    stream,
-    await writeStream<Trace, RecordChanged>(commands, caller, { stream, name: table, load, decide }),
-  );
+  });
 }
 
 function traced(trace: Trace, effect: RowEffect, id: string): Trace {
@@ -155,7 +143,7 @@ function traced(trace: Trace, effect: RowEffect, id: string): Trace {
 }
 
 /** The erased fields that have another value now, with what comes into its place. */
-const filledOf = (now: Fields, erased: Fields): Fields =>
+const filledOf = (now: Fields = {}, erased: Fields): Fields =>
   Object.fromEntries(
     Object.entries(erased).filter(([name, instead]) => {
       const value = ownValue(now, name) ?? null;
@@ -166,65 +154,57 @@ const filledOf = (now: Fields, erased: Fields): Fields =>
 /** `isKnown`: whether the order has, or once had, the part. */
 type OrderTrace = { readonly order?: Order | undefined; readonly isKnown: boolean };
 
-async function eraseFromOrder(
+function eraseFromOrder(
   commands: DirectoryCommands,
   caller: Caller,
-  { table, id, fields, orderId }: Wanted & { readonly orderId: string },
+  { table, id, fields, orderId }: Erased & { readonly orderId: string },
 ): Promise<Covered> {
-  const stream = orderStream(caller.tenant, orderId);
-  const evolve = (trace: OrderTrace | undefined, event: EventToAppend): OrderTrace => {
-    const order = orderAfter(trace?.order, [event]);
-    return { order, isKnown: trace?.isKnown === true || order?.parts.has(id) === true };
+  const isOrder = id === orderId;
+  const evolve = (trace: OrderTrace, event: EventToAppend): OrderTrace => {
+    const order = orderAfter(trace.order, [event]);
+    return { order, isKnown: trace.isKnown || (isOrder ? order?.table === table : order?.parts.has(id) === true) };
   };
-  const decide = ({ order, isKnown }: OrderTrace): readonly OrderEvent[] => {
-    const isOrder = id === orderId;
-    if (order === undefined || (isOrder ? order.table !== table : !isKnown))
+  const stream = orderStream(caller.tenant, orderId);
+  return eraseFrom(commands, caller, stream, table, evolve, { isKnown: false }, ({ order, isKnown }) => {
+    if (order === undefined || !isKnown)
       throw new NotFoundError(
         `There never was a record ${id} in ${table}${isOrder ? '' : ` of the order ${orderId}`}.`,
       );
-    const now = isOrder ? order.fields : order.parts.get(id)?.fields;
-    const changes = now === undefined ? {} : changesTo(filledOf(now, fields));
-    if (Object.keys(changes).length === 0) return [];
-    return isOrder
-      ? [{ type: 'OrderChanged', data: { status: stay(order), changes } }]
-      : [{ type: 'OrderPartChanged', data: { status: stay(order), table, id, changes } }];
-  };
-  const load = readingOn<OrderTrace>(commands, stream, evolve, { isKnown: false });
-  return coveredBy(
-    stream,
-    await writeStream<OrderTrace, OrderEvent>(commands, caller, { stream, name: table, load, decide }),
-  );
+    const set = filledOf(isOrder ? order.fields : order.parts.get(id)?.fields, fields);
+    const named = Object.entries(set).map(([name, to]) => [name, { from: null, to }] as const);
+    if (named.length === 0) return [];
+    // Without the values before.
+    const data = { status: stay(order), changes: Object.fromEntries(named) };
+    return [isOrder ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } }];
+  });
 }
 
-/** Without the values before. */
-const changesTo = (set: Fields): Changes =>
-  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: null, to }]));
-
-/** A long stream is read once: after a conflict, only what is new. */
-function readingOn<State>(
-  { eventStore }: Pick<DirectoryCommands, 'eventStore'>,
+/**
+ * Decides on all of a stream. After a conflict only what is new is read, as it may be long.
+ * @returns what the erasure covers: everything before its own events
+ */
+async function eraseFrom<State>(
+  commands: DirectoryCommands,
+  caller: Caller,
   stream: string,
-  evolve: (state: State | undefined, event: EventToAppend) => State,
+  name: string,
+  evolve: (state: State, event: EventToAppend) => State,
   first: State,
-): () => Promise<Loaded<State>> {
+  decide: (state: State) => readonly (RecordChanged | OrderEvent)[],
+): Promise<Covered> {
   let known: Loaded<State> = { ...NO_STREAM, state: first };
-  return async () => {
-    const next = await loadStream(eventStore, stream, evolve, known.state, { from: known.revision + 1 });
+  const load = async () => {
+    const evolveFrom = (state: State | undefined, event: EventToAppend) => evolve(state ?? first, event);
+    const from = known.revision + 1;
+    const next = await loadStream(commands.eventStore, stream, evolveFrom, known.state, { from });
     if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? first };
     return known;
   };
+  const { revision, events } = await writeStream(commands, caller, { stream, name, load, decide });
+  return { stream, until: revision - events.length };
 }
 
-/** Everything before the events of the erasure itself. */
-const coveredBy = (
-  stream: string,
-  { revision, events }: Pick<Written<unknown, DomainEvent>, 'revision' | 'events'>,
-): Covered => ({
-  stream,
-  until: revision - events.length,
-});
-
-const noteErasure = (
+const sayErased = (
   commands: DirectoryCommands,
   caller: Caller,
   event: Extract<DirectoryEvent, { type: 'DataErased' }>,
@@ -234,11 +214,6 @@ const recordErasure = (commands: DirectoryCommands, caller: Caller, data: Erasur
   writeStream<undefined, ErasureRecorded>(commands, caller, {
     stream: ERASURES_STREAM,
     name: 'The list of erasures',
-    load: async () => {
-      const last = await commands.eventStore.lastAppend(ERASURES_STREAM);
-      if (last === undefined) return { ...NO_STREAM, state: undefined };
-      const event = await eventAt(commands.eventStore, ERASURES_STREAM, last.revision);
-      return { revision: last.revision, lastEventAt: event?.metadata.occurredAt ?? '', state: undefined };
-    },
+    load: () => streamEnd(commands.eventStore, ERASURES_STREAM),
     decide: () => [{ type: 'ErasureRecorded', data }],
   });

@@ -1,10 +1,10 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then dispatches by the kind of table. */
 
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
-import { ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { addPart, removePart as decideRemoval, unknownParent, updatePart } from '../domain/order/decide.js';
-import type { Order } from '../domain/order/order.js';
+import type { Order, OrderDecision } from '../domain/order/order.js';
 import {
   type Decision,
   createRecord as decideCreation,
@@ -19,7 +19,7 @@ import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once, recordAt, refuseChosenId } from './idempotency.js';
 import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
-import { orderView, writeOrder } from './orders/orderWriter.js';
+import { orderView, type WrittenOrder, writeOrder } from './orders/orderWriter.js';
 import { takePartIds } from './orders/sentParts.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
@@ -82,12 +82,7 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const id = input.id ?? commands.newId();
-  const orderId = await orderOfParent(
-    commands,
-    caller.tenant,
-    assetType,
-    ownValue(input.fields, assetType.parent?.field ?? ''),
-  );
+  const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields);
   try {
     if (orderId === undefined) throw unknownParentOf(assetType);
     const { position, order } = await writeOrder(commands, caller, orderId, async (current) => {
@@ -104,13 +99,8 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
 };
 
 const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
-  const orderId =
-    (await orderInBody(commands, caller, assetType, id, input)) ??
-    (await orderOfPart(commands, caller.tenant, assetType, id));
-  if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-  const { position, order } = await writeOrder(commands, caller, orderId, (current) => {
-    // It was removed, and the read models, or another request, do not know yet.
-    if (!current.parts.has(id)) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+  const named = await orderInBody(commands, caller, assetType, id, input);
+  const { position, order } = await writePart(commands, caller, assetType, id, named, (current) => {
     requireTag(precondition, assetType, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
   });
@@ -125,18 +115,31 @@ export async function removePart(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
-  givenId: string,
+  anyCaseId: string,
 ): Promise<Position> {
-  const id = recordId(assetType.name, givenId);
+  const id = recordId(assetType.name, anyCaseId);
   const { assetTypes } = tenantOf(commands, caller.tenant);
+  const decide = (order: Order) => decideRemoval(order, id, assetTypes);
+  return (await writePart(commands, caller, assetType, id, undefined, decide)).position;
+}
+
+/** @param named the part's order, if the body names it @throws NotFoundError */
+async function writePart(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  named: string | undefined,
+  decide: (order: Order) => OrderDecision,
+): Promise<WrittenOrder> {
   const unknown = () => new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-  const orderId = await orderOfPart(commands, caller.tenant, assetType, id);
+  const orderId = named ?? (await orderOf(commands, caller.tenant, assetType, id));
   if (orderId === undefined) throw unknown();
-  const { position } = await writeOrder(commands, caller, orderId, (order) => {
+  return writeOrder(commands, caller, orderId, (order) => {
+    // It was removed, and the read models, or another request, do not know yet.
     if (!order.parts.has(id)) throw unknown();
-    return decideRemoval(order, id, assetTypes);
+    return decide(order);
   });
-  return position;
 }
 
 /** The order that the body names, if the part belongs to it. Then the read models, which may be away, are not needed. */
@@ -153,31 +156,28 @@ async function orderInBody(
   return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
 }
 
-async function orderOfPart(
+/** The id of the order that a part, or a part of one, belongs to, by the rows; undefined for a dead end. */
+async function orderOf(
   commands: Application,
   tenant: string,
   assetType: AssetType,
   id: string,
 ): Promise<string | undefined> {
-  const known = await commands.queries.records.get({ tenant, table: assetType.name }, id);
-  const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
-  return orderOfParent(commands, tenant, assetType, parent);
+  if (assetType.role === 'order') return id;
+  const record = await commands.queries.records.get({ tenant, table: assetType.name }, id);
+  return record === undefined ? undefined : orderOfParent(commands, tenant, assetType, JSON.parse(record));
 }
 
-/** The id of the order that a part's parent field leads to, directly or through another part; undefined for a dead end. */
+/** The same by the fields of a part. */
 async function orderOfParent(
   commands: Application,
   tenant: string,
-  assetType: AssetType,
-  value: unknown,
+  { parent }: AssetType,
+  fields: Fields,
 ): Promise<string | undefined> {
-  const parent = assetType.parent;
+  const value = ownValue(fields, parent?.field ?? '');
   if (parent === undefined || typeof value !== 'string') return undefined;
-  const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
-  if (parentType.role === 'order') return value;
-  const record = await commands.queries.records.get({ tenant, table: parent.table }, value);
-  if (record === undefined) return undefined;
-  return orderOfParent(commands, tenant, parentType, JSON.parse(record)[parentType.parent?.field ?? '']);
+  return orderOf(commands, tenant, assetTypeOf(tenantOf(commands, tenant), parent.table), value);
 }
 
 const unknownParentOf = ({ parent }: AssetType): ValidationError =>

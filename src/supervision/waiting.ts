@@ -46,27 +46,6 @@ export class Pauses {
   }
 }
 
-/** Runs work without holding the event loop. It yields wherever it may pause. @returns what the work returns */
-export async function inPieces<Result>(work: Generator<void, Result>): Promise<Result> {
-  const pauses = new Pauses();
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) return step.value;
-    if (pauses.isDue()) await pauses.take();
-  }
-}
-
-/** Maps large data without holding the event loop. */
-export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value: T) => Result): Promise<Result[]> {
-  const mapped: Result[] = [];
-  const pauses = new Pauses();
-  for (const value of values) {
-    mapped.push(map(value));
-    if (pauses.isDue()) await pauses.take();
-  }
-  return mapped;
-}
-
 /** An answer did not come in time. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
