@@ -242,24 +242,21 @@ export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T |
   deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
 
 /**
- * Appends to a stream that still ends there; returns undefined when another writer was first.
+ * Begins a stream; returns undefined when it has begun already.
  * @throws DeadlineError; what the log throws
  */
-export async function appendIfUnchanged<Event extends DomainEvent>(
+export async function beginStream<Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
   stream: string,
-  end: StreamEnd,
   events: readonly Event[],
 ): Promise<Appended<Event> | undefined> {
   // After its deadline no append is started: what was not written by then never will be.
   caller.deadline?.throwIfCancelled();
-  const at = notBefore(log.now(), end.lastEventAt);
+  const at = log.now();
   const identified = toAppend(log, caller, at, events);
-  const appended = await withDeadline(
-    caller,
-    append(log, stream, end, [{ caller, events: identified }], leftMs(caller)),
-  );
+  const parts = [{ caller, events: identified }];
+  const appended = await withDeadline(caller, append(log, stream, NO_STREAM, parts, leftMs(caller)));
   return appended === undefined ? undefined : { ...appended, at, events: identified };
 }
 

@@ -14,7 +14,7 @@ import { type Caller, ConflictError, NotFoundError, ValidationError } from '../c
 import { orderIdOf } from '../idempotency.js';
 import { eventAt } from '../streamPages.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
-import { type Appended, appendIfUnchanged, NO_STREAM, withDeadline, writeStream } from '../writeStream.js';
+import { type Appended, beginStream, withDeadline, writeStream } from '../writeStream.js';
 import { orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
@@ -60,7 +60,7 @@ export async function writeNewOrder(
   decision: OrderDecision,
 ): Promise<WrittenOrder> {
   const stream = orderStream(caller.tenant, orderId);
-  const appended = await appendIfUnchanged(commands, caller, stream, NO_STREAM, acceptedEvents(decision));
+  const appended = await beginStream(commands, caller, stream, acceptedEvents(decision));
   if (appended === undefined) await newOrderId(commands, caller);
   if (appended === undefined) throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
   return orderWith(appended, undefined);

@@ -7,7 +7,7 @@ import { partIdStream } from '../../domain/streams.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
 import { eventAt } from '../streamPages.js';
 import { isUuid } from '../tables.js';
-import { appendIfUnchanged, NO_STREAM, withDeadline } from '../writeStream.js';
+import { beginStream, withDeadline } from '../writeStream.js';
 
 type Body = { readonly [field: string]: unknown };
 
@@ -120,7 +120,7 @@ async function takesId(
 ): Promise<boolean> {
   const stream = partIdStream(caller.tenant, id);
   const event: PartIdTaken = { type: 'PartIdTaken', data: { table, orderId } };
-  if (!isShown && (await appendIfUnchanged(commands, caller, stream, NO_STREAM, [event])) !== undefined) return true;
+  if (!isShown && (await beginStream(commands, caller, stream, [event])) !== undefined) return true;
   const first = await withDeadline(caller, eventAt(commands.eventStore, stream, 0));
   const taken = first?.data as PartIdTaken['data'] | undefined;
   return taken?.orderId === orderId && taken.table === table;

@@ -5,7 +5,7 @@ import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events
 import type { AppendResult, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
-import { appendIfUnchanged, type LogAccess, NO_STREAM, type StreamEnd, writeStream } from '../writeStream.js';
+import { beginStream, type LogAccess, type StreamEnd, writeStream } from '../writeStream.js';
 
 export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
 
@@ -38,7 +38,7 @@ export async function requestDelivery(
 ): Promise<LoadedDelivery | undefined> {
   const { tenant } = caller;
   const event = { type: 'DeliveryRequested', data: subject } as const;
-  const appended = await appendIfUnchanged(log, caller, deliveryStream(tenant, deliveryId), NO_STREAM, [event]);
+  const appended = await beginStream(log, caller, deliveryStream(tenant, deliveryId), [event]);
   if (appended === undefined) return undefined;
   const { events, revision, position } = appended;
   return deliveryOf(

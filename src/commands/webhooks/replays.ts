@@ -80,21 +80,32 @@ export async function resendFailed(
   }
   const sequence = new Map<string, string>();
   const arrived = new LaterDeliveries(queries.deliveries, caller.tenant);
-  let count = 0;
   const { from: since, to: until } = range;
-  let query: DeliveryQuery = { webhookId, state: 'failed', since, until, order: 'oldest', limit: PAGE };
-  for (;;) {
-    const page = await queries.deliveries.page(caller.tenant, query);
-    const last = page.at(-1);
-    if (last === undefined) return { count };
+  const query = { webhookId, state: 'failed', since, until, order: 'oldest' } as const;
+  let count = 0;
+  for await (const page of pagesOf(queries.deliveries, caller.tenant, query)) {
     const failed = page.filter(({ purpose, position }) => purpose !== 'test' && position <= head);
     const areOver = await Promise.all(failed.map((entry) => arrived.supersede(entry)));
     const due = failed.filter((_, index) => !areOver[index]);
     const resend = (entry: DeliveryLogEntry) =>
       isDryRun ? isNotResent(commands, caller, entry) : resendEntry(commands, caller, entry, sequence);
     count += (await Promise.all(due.map(resend))).filter(Boolean).length;
-    if (last.position > head) return { count };
-    query = { ...query, after: last.position };
+    if (page.some(({ position }) => position > head)) break;
+  }
+  return { count };
+}
+
+/** Pages of at least one delivery. */
+async function* pagesOf(
+  log: Queries['deliveries'],
+  tenant: string,
+  query: Omit<DeliveryQuery, 'limit'>,
+): AsyncGenerator<readonly DeliveryLogEntry[], void, void> {
+  for (let after = query.after; ; ) {
+    const page = await log.page(tenant, { ...query, limit: PAGE, ...(after !== undefined && { after }) });
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.position;
   }
 }
 
@@ -114,18 +125,12 @@ class LaterDeliveries {
   async supersede(failed: DeliveryLogEntry): Promise<boolean> {
     const { webhookId, orderId, kind, messageId, sequence } = failed;
     if (orderId === undefined) return (await this.#messages(failed)).has(messageId);
-    let query: DeliveryQuery = { webhookId, orderId, kind, limit: PAGE };
-    for (;;) {
-      const page = await this.#log.page(this.#tenant, query);
-      const isOver = page.some(
-        (each) =>
-          (each.state === 'succeeded' && each.messageId === messageId) ||
-          (kind === 'order.approved' && each.sequence > sequence),
-      );
-      const last = page.at(-1);
-      if (isOver || last === undefined || page.length < PAGE) return isOver;
-      query = { ...query, after: last.position };
-    }
+    const isOver = (each: DeliveryLogEntry): boolean =>
+      (each.state === 'succeeded' && each.messageId === messageId) ||
+      (kind === 'order.approved' && each.sequence > sequence);
+    for await (const page of pagesOf(this.#log, this.#tenant, { webhookId, orderId, kind }))
+      if (page.some(isOver)) return true;
+    return false;
   }
 
   /** @param first the oldest of its kind that is asked about */
@@ -135,16 +140,12 @@ class LaterDeliveries {
     return known;
   }
 
-  async #messagesAfter({ webhookId, kind, position }: DeliveryLogEntry): Promise<ReadonlySet<string>> {
+  async #messagesAfter({ webhookId, kind, position: after }: DeliveryLogEntry): Promise<ReadonlySet<string>> {
     const arrived = new Set<string>();
-    let query: DeliveryQuery = { webhookId, kind, state: 'succeeded', order: 'oldest', after: position, limit: PAGE };
-    for (;;) {
-      const page = await this.#log.page(this.#tenant, query);
+    const query = { webhookId, kind, state: 'succeeded', order: 'oldest', after } as const;
+    for await (const page of pagesOf(this.#log, this.#tenant, query))
       for (const { purpose, messageId } of page) if (purpose !== undefined) arrived.add(messageId);
-      const last = page.at(-1);
-      if (last === undefined) return arrived;
-      query = { ...query, after: last.position };
-    }
+    return arrived;
   }
 }
 
