@@ -21,8 +21,11 @@ import { type Loaded, type LogAccess, NO_STREAM, type Written, withDeadline, wri
 
 type Log = Pick<LogAccess, 'eventStore'>;
 
-export async function loadSync({ eventStore }: Log, tenant: string, table: string): Promise<Loaded<Sync | undefined>> {
-  const stream = syncStream(tenant, table);
+/** @throws DeadlineError */
+export const loadSync = async ({ eventStore }: Log, caller: Caller, table: string): Promise<Loaded<Sync | undefined>> =>
+  withDeadline(caller, newestSync(eventStore, syncStream(caller.tenant, table)));
+
+async function newestSync(eventStore: Log['eventStore'], stream: string): Promise<Loaded<Sync | undefined>> {
   const end = await eventStore.lastAppend(stream);
   if (end === undefined) return { ...NO_STREAM, state: undefined };
   let ofSync: readonly RecordedEvent[] = [];
@@ -45,7 +48,7 @@ export function changeSync(
   decide: (newest: Sync | undefined) => readonly SyncEvent[] | Promise<readonly SyncEvent[]>,
 ): Promise<Written<Sync | undefined, SyncEvent>> {
   const stream = syncStream(caller.tenant, table);
-  const load = () => loadSync(log, caller.tenant, table);
+  const load = () => loadSync(log, caller, table);
   return writeStream(log, caller, { stream, name: `The syncs of ${table}`, load, decide });
 }
 
@@ -56,7 +59,7 @@ export async function refuseUnlessOpen(
   table: string,
   id: string,
 ): Promise<void> {
-  const { state } = await withDeadline(caller, loadSync(log, caller.tenant, table));
+  const { state } = await loadSync(log, caller, table);
   requireOpen(state, id, log.now());
 }
 
@@ -105,10 +108,10 @@ export async function unsentOf(
 ): Promise<Unsent | undefined> {
   if (sync?.refused === undefined) return undefined;
   const { id, refused } = sync;
-  const asked = [...refused.keys];
+  const unsent = [...refused.keys];
   const keys: string[] = [];
-  for (let from = 0; from < asked.length; from += KEYS_AT_ONCE) {
-    const some = asked.slice(from, from + KEYS_AT_ONCE);
+  for (let from = 0; from < unsent.length; from += KEYS_AT_ONCE) {
+    const some = unsent.slice(from, from + KEYS_AT_ONCE);
     const { records } = await queries.records.snapshot({ tenant, table: assetType.name }, { keys: some, ids: [] });
     for (const { batchId, fields } of records) {
       const key = uniqueKeyOf(assetType, fields);

@@ -16,6 +16,7 @@ import {
 } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { TableRef } from '../../queries/records.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { tenantEnd, untilTableIsShown } from '../catchUp.js';
@@ -81,84 +82,83 @@ export async function commitSync(
   if (records === undefined && options.dryRun !== true) {
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
   }
-  const check: Check = ({ deleted, kept }, unsent) => {
-    if (records !== undefined && records !== kept) {
-      throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
-    }
-    if (!cleansUp) return;
-    if (confirm !== deleted) requireSent(assetType, id, unsent);
-    const guard = options.dryRun === true ? undefined : options.guard;
-    const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
-    if (refusal !== undefined) throw new ValidationError(refusal);
+  const commit: Commit = {
+    commands,
+    caller,
+    assetType,
+    id,
+    check({ deleted, kept }, unsent) {
+      if (records !== undefined && records !== kept) {
+        throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
+      }
+      if (!cleansUp) return;
+      if (confirm !== deleted) requireSent(assetType, id, unsent);
+      const guard = options.dryRun === true ? undefined : options.guard;
+      const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
+      if (refusal !== undefined) throw new ValidationError(refusal);
+    },
   };
-  const { state: newest } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
-  if (options.dryRun === true) return dryRunOf(commands, caller, assetType, id, check);
+  if (options.dryRun === true) return dryRunOf(commit);
+  const { state: newest } = await loadSync(commands, caller, assetType.name);
   if (newest?.id === id && newest.committed !== undefined) {
     const { deleted, operationId } = newest.committed;
     if (cleansUp && operationId === undefined) throw new ConflictError(`${id} was committed without a clean-up.`);
-    return { deleted, operationId, position: await endOf(commands, caller), differences: [] };
+    return { deleted, operationId, position: await endOf(commit), differences: [] };
   }
-  if (!cleansUp || newest?.id !== id || newest.closed === undefined)
-    await checkUnlessClosed(commands, caller, assetType, id, check);
-  const expiresAt = await close(commands, caller, assetType, id, { cleansUp, isConfirmed: confirm !== undefined });
-  if (!cleansUp) return { deleted: 0, position: await endOf(commands, caller), differences: [] };
-  const { position, ...done } = await cleanUpOnce(commands, caller, assetType, id, expiresAt, check);
+  if (!cleansUp || newest?.id !== id || newest.closed === undefined) await checkUnlessClosed(commit);
+  const expiresAt = await close(commit, cleansUp, confirm !== undefined);
+  if (!cleansUp) return { deleted: 0, position: await endOf(commit), differences: [] };
+  const { position, ...done } = await cleanUpOnce(commit, expiresAt);
   const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...done } };
-  const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
+  const ending = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
   // The clean-up stands in any case: without this event, a repetition finds it in the table's stream.
-  await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
-  return { ...done, position: position || (await endOf(commands, caller)), differences: [] };
+  await changeSync(commands, caller, assetType.name, ending).catch(() => undefined);
+  return { ...done, position: position || (await endOf(commit)), differences: [] };
 }
 
-/** Throws what speaks against the commit. */
-type Check = (counts: CleanUpCounts, unsent?: Unsent) => void;
+/** The commit of one session. */
+type Commit = {
+  readonly commands: Application;
+  readonly caller: Caller;
+  readonly assetType: AssetType;
+  readonly id: string;
+  /** Throws what speaks against it. */
+  readonly check: (counts: CleanUpCounts, unsent?: Unsent) => void;
+};
 
 /** For answers that show what any request has written. */
-const endOf = async (commands: Application, caller: Caller): Promise<Position> =>
+const endOf = async ({ commands, caller }: Commit): Promise<Position> =>
   withDeadline(caller, tenantEnd(commands, caller.tenant));
 
+const tableOf = ({ caller, assetType }: Commit): TableRef => ({ tenant: caller.tenant, table: assetType.name });
+
 /** @returns what the commit of the open session would delete and keep */
-async function checkCommit(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  check: Check,
-): Promise<CleanUpCounts> {
-  const { state: sync } = await loadSync(commands, caller.tenant, assetType.name);
+async function checkCommit(commit: Commit): Promise<CleanUpCounts> {
+  const { commands, caller, assetType, id, check } = commit;
+  const { state: sync } = await loadSync(commands, caller, assetType.name);
   requireOpen(sync, id, commands.now());
   await untilTableIsShown(commands, caller, assetType.name);
-  const { state: counts } = await countCleanUp(commands, { tenant: caller.tenant, table: assetType.name }, id);
+  const { state: counts } = await countCleanUp(commands, tableOf(commit), id);
   check(counts, await unsentOf(commands, caller, assetType, sync));
   return counts;
 }
 
-async function dryRunOf(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  check: Check,
-): Promise<CommitResult> {
-  const { deleted, kept } = await withDeadline(caller, checkCommit(commands, caller, assetType, id, check));
-  const table = { tenant: caller.tenant, table: assetType.name };
-  const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, id, MAX_DIFFERENCES));
+async function dryRunOf(commit: Commit): Promise<CommitResult> {
+  const { commands, caller, assetType, id } = commit;
+  const { deleted, kept } = await withDeadline(caller, checkCommit(commit));
+  const { records } = commands.queries;
+  const some = await withDeadline(caller, records.someOutsideBatch(tableOf(commit), id, MAX_DIFFERENCES));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
   return { position: 0, deleted, carried: kept, differences };
 }
 
 /** If another request closes the session meanwhile, its clean-up is the answer to this one, too, whatever the check says. */
-async function checkUnlessClosed(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  check: Check,
-): Promise<void> {
+async function checkUnlessClosed(commit: Commit): Promise<void> {
+  const { commands, caller, assetType, id } = commit;
   try {
-    await withDeadline(caller, checkCommit(commands, caller, assetType, id, check));
+    await withDeadline(caller, checkCommit(commit));
   } catch (error) {
-    const { state } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
+    const { state } = await loadSync(commands, caller, assetType.name);
     if (state?.id !== id || state.closed === undefined) throw error;
   }
 }
@@ -170,21 +170,18 @@ async function checkUnlessClosed(
  * @returns when it expires
  */
 async function close(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  { cleansUp, isConfirmed }: { readonly cleansUp: boolean; readonly isConfirmed: boolean },
+  { commands, caller, assetType, id }: Commit,
+  cleansUp: boolean,
+  isConfirmed: boolean,
 ): Promise<string> {
   const { name } = assetType;
-  const stream = tableStream(caller.tenant, name);
   const { state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && (cleansUp ? sync.closed : sync.committed) !== undefined) return [];
     // Decided on the loaded state: if another request has closed it since, this append conflicts.
     requireOpen(sync, id, commands.now());
     // A batch may have been refused since the check.
     if (cleansUp && !isConfirmed) requireSent(assetType, id, await unsentOf(commands, caller, assetType, sync));
-    const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
+    const after = (await commands.eventStore.lastAppend(tableStream(caller.tenant, name)))?.revision ?? -1;
     const closed: SyncEvent = { type: 'SyncClosed', data: { id, after } };
     return cleansUp ? [closed] : [closed, { type: 'SyncCommitted', data: { id, deleted: 0 } }];
   });
@@ -195,17 +192,10 @@ async function close(
 type CleanedUp = { readonly deleted: number; readonly operationId: string };
 
 /** Cleans up once, however often it is called: the rows say whether it was done. */
-async function cleanUpOnce(
-  commands: Application,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  expiresAt: string,
-  check: Check,
-): Promise<CleanedUp & { readonly position: Position }> {
-  const table = { tenant: caller.tenant, table: assetType.name };
+async function cleanUpOnce(commit: Commit, expiresAt: string): Promise<CleanedUp & { readonly position: Position }> {
+  const { commands, caller, assetType, id, check } = commit;
   const read = async () => {
-    const { state: counts, ...end } = await countCleanUp(commands, table, id);
+    const { state: counts, ...end } = await countCleanUp(commands, tableOf(commit), id);
     const use = await useOfKey(commands, caller.tenant, uuidOfSync(id));
     const before = use && { deleted: Number(use.counts.deleted), operationId: String(use.revision) };
     return { ...end, state: { counts, before } };
