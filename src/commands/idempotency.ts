@@ -40,6 +40,7 @@ class KeyUsedError extends Error {
   }
 }
 
+/** `isReplayed`: an earlier request with the same key has done it. */
 export type Once<Answer> = Answer & { readonly isReplayed?: boolean };
 
 /**

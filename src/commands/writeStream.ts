@@ -6,15 +6,12 @@ import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import type { EventKey } from '../domain/keyUse.js';
 import {
   type AppendResult,
-  AppendTooLargeError,
   type EventToAppend,
-  EventTooLargeError,
   type Position,
   type RecordedEvent,
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
-import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { requireUnused } from './idempotency.js';
@@ -166,29 +163,12 @@ export function writeStream<State, Event extends DomainEvent>(
   return log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run();
 }
 
-/** A group of changes may be too large where none of them is. */
-const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];
-
-/** Never rejects: each change is written, or refused with the error. A refused one does not affect the others. */
+/**
+ * Each change is decided on the state after the ones before it, and all share one append. Each is written or refused by
+ * itself, unless this throws.
+ * @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw
+ */
 export async function writeTogether<State, Event extends DomainEvent>(
-  log: LogAccess,
-  target: Target<State, Event>,
-  changes: readonly Change<State, Event>[],
-): Promise<void> {
-  try {
-    await tryToWrite(log, target, changes);
-  } catch (error) {
-    if (TOO_LARGE.some((each) => error instanceof each) && changes.length > 1) {
-      // Nothing was stored. One by one, only those that are too large themselves fail.
-      for (const change of changes) await writeTogether(log, target, [change]);
-    } else {
-      for (const change of changes) change.refuse(error);
-    }
-  }
-}
-
-/** @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw */
-async function tryToWrite<State, Event extends DomainEvent>(
   log: LogAccess,
   target: Target<State, Event>,
   changes: readonly Change<State, Event>[],

@@ -1,7 +1,7 @@
 /** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
 import { z } from 'zod';
 import { type Caller, NotSupportedError } from '../../commands/context.js';
-import { once } from '../../commands/idempotency.js';
+import { type Once, once } from '../../commands/idempotency.js';
 import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
 import {
@@ -133,7 +133,7 @@ const undoSchemas: json.Schemas = {
 
 export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
 
-function undoReply(undone: UndoResult, dryRun: boolean): Reply {
+function undoReply(undone: Once<UndoResult>, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
   const { next = null, isReplayed } = undone;
   const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;

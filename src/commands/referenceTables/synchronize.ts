@@ -31,7 +31,7 @@ import type { TableRef } from '../../queries/records.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
-import { once } from '../idempotency.js';
+import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
 import { type DomainEvent, type Loaded, withDeadline } from '../writeStream.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
@@ -44,8 +44,6 @@ export type BatchResult = {
   /** Names the operation; undefined when nothing was written. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
-  /** Whether an earlier request with the same key has done it. */
-  readonly isReplayed?: boolean;
 };
 
 /**
@@ -59,7 +57,7 @@ export async function upsertBatch(
   assetType: AssetType,
   body: unknown,
   { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
-): Promise<BatchResult> {
+): Promise<Once<BatchResult>> {
   refuseMasterData(assetType, 'written by batch');
   const items = itemsOf(body);
   const write = async (own: Caller): Promise<BatchResult> => {
@@ -142,8 +140,6 @@ export type CleanUpResult = {
   /** Names the operation, for its undo; undefined when nothing was deleted. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
-  /** Whether an earlier request with the same key has done it. */
-  readonly isReplayed?: boolean;
 };
 
 type CleanUpOptions = {
@@ -164,7 +160,7 @@ export async function cleanUpTable(
   assetType: AssetType,
   body: unknown,
   options: CleanUpOptions = {},
-): Promise<CleanUpResult> {
+): Promise<Once<CleanUpResult>> {
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   if (isSyncId(batchId)) throw new ValidationError({ batch_id: [`${batchId} is a sync: commit it instead.`] });

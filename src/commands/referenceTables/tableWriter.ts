@@ -7,6 +7,8 @@ import { tableEffects } from '../../domain/effects.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
+import { AppendTooLargeError, EventTooLargeError } from '../../ports/eventStore.js';
+import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { FairQueue } from '../../supervision/fairQueue.js';
 import { untilTableIsShown } from '../catchUp.js';
@@ -150,7 +152,8 @@ export class RecordWriter {
     return change.outcome;
   }
 
-  #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
+  /** Never rejects: each change is written, or refused with the error. */
+  async #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
     const { name } = assetType;
     const wanted = {
       keys: changes.flatMap(({ wanted: { keys } }) => keys),
@@ -162,9 +165,21 @@ export class RecordWriter {
     };
     const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
       state.after(events, at);
-    return writeTogether(this.#ports, { stream, name, load, after }, changes);
+    try {
+      await writeTogether(this.#ports, { stream, name, load, after }, changes);
+    } catch (error) {
+      if (changes.length > 1 && TOO_LARGE.some((each) => error instanceof each)) {
+        // Nothing was stored. One by one, only those that are too large themselves fail.
+        for (const change of changes) await this.#writeAll(stream, assetType, [change]);
+      } else {
+        for (const change of changes) change.refuse(error);
+      }
+    }
   }
 }
+
+/** A group of changes may be too large where none of them is. */
+const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];
 
 /** A repetition with a key is answered with the record as the append left it, so that append is its own. */
 const sharing = (change: RecordChange, waiting: ReadonlySet<RecordChange>): readonly RecordChange[] =>

@@ -70,8 +70,6 @@ export type UndoResult = Counts & {
   readonly remaining?: number | undefined;
   /** Where the next request continues; undefined at the end. */
   readonly next?: string | undefined;
-  /** Whether an earlier request with the same key has done it. */
-  readonly isReplayed?: boolean;
 };
 
 export type UndoOptions = {

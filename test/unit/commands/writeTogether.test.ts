@@ -10,6 +10,7 @@ import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
+import { AnswerTooLargeError } from '#app/queries/rowText.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
@@ -30,6 +31,8 @@ function openTable() {
   const waitedFor: number[] = [];
   let revision = -1;
   let ids = 0;
+  /** Of one snapshot. */
+  const mostRecords = { value: Number.POSITIVE_INFINITY };
   let mayAppend = Promise.resolve();
   let rows = new DecisionRecords(item, [], new Map());
   const commands = {
@@ -49,6 +52,7 @@ function openTable() {
     queries: {
       records: {
         snapshot: async (_table: unknown, { keys, ids }: Wanted) => {
+          if (ids.length > mostRecords.value) throw new AnswerTooLargeError('The records are too large together.');
           const found = [...keys.map((key) => rows.byKey(key)), ...ids.map((id) => rows.byId(id))].filter(
             (each) => each !== undefined,
           );
@@ -97,7 +101,7 @@ function openTable() {
     await nextTurn();
     return { first, release };
   };
-  return { create, rename, appended, failures, waitedFor, appending, writer };
+  return { create, rename, appended, failures, waitedFor, appending, writer, mostRecords };
 }
 
 test('those that come while one is appended are appended together, each with its own answer', async () => {
@@ -149,6 +153,16 @@ test('what another process wrote first makes all of them be decided again', asyn
   failures.push(new WrongExpectedRevisionError('t', 0, 1));
   await Promise.all([create(1, 'A'), create(2, 'B'), create(3, 'C')]);
   expect(appended.flat()).toHaveLength(3);
+});
+
+test('those that are too large together are written one by one', async () => {
+  const { create, appended, appending, mostRecords } = openTable();
+  const { first, release } = await appending();
+  const rest = [create(2, 'B'), create(3, 'C')];
+  mostRecords.value = 1;
+  release();
+  await Promise.all([first, ...rest]);
+  expect(appended.map((events) => events.length)).toEqual([1, 1, 1]);
 });
 
 test('a failed append is the answer of all, also of those that it would have refused', async () => {
