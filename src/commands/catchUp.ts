@@ -2,12 +2,16 @@
 import { tableStream } from '../domain/streams.js';
 import { tenantOf } from '../domain/tenantOf.js';
 import type { Position } from '../ports/eventStore.js';
+import { RowsUnavailableError } from '../ports/rowStore.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
 /** How long to wait for the rows, in milliseconds. */
 export const CATCH_UP_MS = 30_000;
 
-/** Waits until they show the event at the position. @throws TryAgainError with this reason when that takes too long */
+/**
+ * Waits until they show the event at the position.
+ * @throws RowsUnavailableError while they are not shown at all; TryAgainError with this reason when it takes too long
+ */
 export async function untilShown(
   { progress }: Pick<Commands, 'progress'>,
   caller: Caller,
@@ -15,10 +19,11 @@ export async function untilShown(
   reason: string,
 ): Promise<void> {
   if (await progress.waitFor(caller.tenant, position, patience(caller, CATCH_UP_MS))) return;
-  throw new TryAgainError(reason);
+  const refusal = progress.refusal(caller.tenant);
+  throw refusal === undefined ? new TryAgainError(reason) : new RowsUnavailableError(refusal);
 }
 
-/** Waits until they show everything of the tenant that was written so far, by any process. @throws TryAgainError */
+/** Waits until they show everything of the tenant that was written so far, by any process. @throws as `untilShown` */
 export async function untilTenantIsShown(
   commands: Pick<Commands, 'eventStore' | 'progress'>,
   caller: Caller,
@@ -27,7 +32,7 @@ export async function untilTenantIsShown(
   await untilShown(commands, caller, end, `The rows of ${caller.tenant} have not caught up yet.`);
 }
 
-/** Waits until they show everything written to the table so far, by any process. @throws TryAgainError */
+/** Waits until they show everything written to the table so far, by any process. @throws as `untilShown` */
 export async function untilTableIsShown(
   commands: Pick<Commands, 'eventStore' | 'progress'>,
   caller: Caller,

@@ -58,7 +58,7 @@ export class UnopenableSecretError extends Error {
 export type Commands = {
   readonly eventStore: EventStore;
   readonly queries: Queries;
-  readonly progress: Pick<RowProgress, 'waitFor' | 'isTold'>;
+  readonly progress: Pick<RowProgress, 'waitFor' | 'isTold' | 'refusal'>;
   readonly rows: RowReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;

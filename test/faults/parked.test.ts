@@ -83,10 +83,20 @@ test('one tenant is parked, and is told so; all others are served, also after a 
     await acme().postBatch('dyn_party', { items: [{ external_id: 'new', name: 'New', _batch_id: 'b' }] }),
     await acme().postCleanUp('dyn_party', { batch_id: 'b' }),
   ])
-    expect(refused).toMatchObject({ status: 503, body: { error: expect.stringMatching(/ Nothing was written\.$/) } });
+    expect(refused).toMatchObject({
+      status: 503,
+      body: { error: expect.stringMatching(/ RecordCreated at position .* Nothing was written\.$/) },
+    });
   expect(await service.logHead()).toBe(head);
-  const order = await acme().postRecord('dyn_stock_order', { notes: 'while parked' });
+  const headers = { 'Idempotency-Key': 'while parked' };
+  const create = () => acme().postRecord('dyn_stock_order', { notes: 'while parked' }, { headers });
+  const order = await create();
   expect(order).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
+  expect(await create()).toMatchObject({
+    status: 201,
+    headers: { 'idempotency-replayed': 'true' },
+    body: expect.objectContaining(Object(order.body)),
+  });
   expect(performance.now() - startedAt).toBeLessThan(4 * FAST_MS);
 
   const made = await other().postRecord('dyn_item', { external_id: 'beside', name: 'Tea' });
