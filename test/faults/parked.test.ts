@@ -88,7 +88,7 @@ test('one tenant is parked, and is told so; all others are served, also after a 
       body: { error: expect.stringMatching(/ RecordCreated at position .* Nothing was written\.$/) },
     });
   expect(await service.logHead()).toBe(head);
-  const headers = { 'Idempotency-Key': 'while parked' };
+  const headers = { 'Idempotency-Key': 'while-parked' };
   const create = () => acme().postRecord('dyn_stock_order', { notes: 'while parked' }, { headers });
   const order = await create();
   expect(order).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
