@@ -10,7 +10,7 @@ import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
 import { EventStoreUnavailableError, type EventToAppend, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
-import { AnswerTooLargeError } from '#app/queries/rowText.js';
+import { AnswerTooLargeError } from '#app/queries/storedRecord.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
