@@ -17,7 +17,7 @@ import { cursorLike } from './assets/listQuery.js';
 import { inListTurn, linkedReply } from './assets/pages.js';
 import type { Api } from './deps.js';
 import * as json from './openapi/schema.js';
-import { type PathParameter, pathText, type Reply, type UserCall } from './routes/operation.js';
+import { type Call, type PathParameter, pathText, type Reply } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
 
 export const ENTRY_ID: PathParameter = {
@@ -58,7 +58,7 @@ export const activityDifferences = {
 /** @throws NotFoundError */
 export async function differencesReply(
   api: Api,
-  { req, tenant, query: parameters, path }: Pick<UserCall, 'req' | 'tenant' | 'query' | 'path'>,
+  { req, tenant, query: parameters, path }: Pick<Call, 'req' | 'tenant' | 'query' | 'path'>,
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
   const page = await inListTurn(api, req, 'Ask again.', async (cancellation) => {

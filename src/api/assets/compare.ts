@@ -9,7 +9,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Reply, Resource, TableCall } from '../routes/operation.js';
+import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { momentIn, type Past, pastOf, pastTypeOf, recordsAt } from './moments.js';
@@ -46,7 +46,7 @@ async function pastAt(api: Api, req: Request, name: string, query: URLSearchPara
 }
 
 /** @throws HttpError 400, 404 */
-async function compareReply(api: Api, { req, assetType: { name }, query }: TableCall): Promise<Reply> {
+async function compareReply(api: Api, { req, assetType: { name }, query }: Call): Promise<Reply> {
   const { cursor } = parseQuery(compareQuery, query);
   const from = await pastAt(api, req, 'from', query);
   const to = await pastAt(api, req, 'to', query);

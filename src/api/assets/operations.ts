@@ -18,14 +18,7 @@ import { actorsShown, namedActor, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import {
-  dataReply,
-  isReferenceData,
-  pathText,
-  type Reply,
-  type Resource,
-  type TableCall,
-} from '../routes/operation.js';
+import { type Call, dataReply, isReferenceData, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, period, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
@@ -157,7 +150,7 @@ export const undoing = (undo: typeof undoOperation, schema: z.ZodType, after: st
     errors: [409],
     allow: 'write:reference_data',
     isOffered: isReferenceData,
-    async handle({ commands }: Api, { req, caller, assetType, path, query, body }: TableCall): Promise<Reply> {
+    async handle({ commands }: Api, { req, caller, assetType, path, query, body }: Call): Promise<Reply> {
       const dryRun = isDryRun(query);
       const key = keyOfChange(req, dryRun);
       let isGone = false;
@@ -172,7 +165,7 @@ export const undoing = (undo: typeof undoOperation, schema: z.ZodType, after: st
   }) as const;
 
 /** @throws HttpError 400; NotSupportedError */
-async function operationsReply(api: Api, { req, caller, assetType, query }: TableCall): Promise<Reply> {
+async function operationsReply(api: Api, { req, caller, assetType, query }: Call): Promise<Reply> {
   const { commands, rows } = api;
   const { name: table, supportingData } = assetType;
   if (!supportingData) {

@@ -6,7 +6,7 @@ import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { CREATES, dataReply, isReferenceData, type Reply, type Resource, type TableCall } from '../routes/operation.js';
+import { type Call, CREATES, dataReply, isReferenceData, type Reply, type Resource } from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -55,7 +55,7 @@ export const batchOf = (items: json.JsonSchema): json.JsonSchema => ({
   additionalProperties: false,
 });
 
-export const deletedMessage = (done: string, { query }: TableCall, deleted: number): string =>
+export const deletedMessage = (done: string, { query }: Call, deleted: number): string =>
   isDryRun(query)
     ? `Dry run: ${deleted} records would be deleted; nothing was.`
     : `${done}: ${deleted} records were deleted.`;
@@ -67,7 +67,7 @@ type Synchronized = Pick<Awaited<ReturnType<typeof upsertBatch>>, 'position' | '
 /** The answer to a change of many records, or to a dry run of it. */
 export function synchronizedReply(
   { metrics }: Api,
-  { caller, query }: TableCall,
+  { caller, query }: Call,
   { position, operationId, differences, isReplayed }: Synchronized,
   counts: { readonly [name: string]: unknown },
 ): Reply {

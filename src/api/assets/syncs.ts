@@ -15,7 +15,7 @@ import { actorsShown, type ShowActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, isReferenceData, pathText, type Resource, type TableCall } from '../routes/operation.js';
+import { type Call, dataReply, isReferenceData, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { LIST_ANSWERS, revisionCursor } from './listQuery.js';
@@ -84,10 +84,10 @@ const syncsQuery = z.strictObject({ cursor: revisionCursor });
 /** The first session of a table is the moment to offer it. */
 const NO_GUARD = `This tenant has no guard on clean-ups: the commit deletes every record that the batches did not carry. Recommended: PUT /api/v1/platform/tenant/clean-up-guard {"max_percent": ${RECOMMENDED_GUARD.maxPercent}, "min_records": ${RECOMMENDED_GUARD.minRecords}} by an admin.`;
 
-const inTurn = <Result>(api: Api, { req }: TableCall, find: (cancellation: Cancellation) => Promise<Result>) =>
+const inTurn = <Result>(api: Api, { req }: Call, find: (cancellation: Cancellation) => Promise<Result>) =>
   inListTurn(api, req, "Ask for the table's operations, by time.", find);
 
-async function shown(api: Api, call: TableCall, found: readonly Found[]): Promise<readonly unknown[]> {
+async function shown(api: Api, call: Call, found: readonly Found[]): Promise<readonly unknown[]> {
   const tenant = tenantOf(api.commands, call.caller.tenant);
   const actors = found.map(({ actor }) => actor);
   const showActor = await actorsShown(api.commands, tenant, actors, call.req.context.deadline);

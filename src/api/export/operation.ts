@@ -10,7 +10,7 @@ import { replaySource } from '../assets/replay.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import type { Reply, UserCall } from '../routes/operation.js';
+import type { Call, Reply } from '../routes/operation.js';
 import { ArchiveTooLargeError, type ExportSource, orderExport } from './orderExport.js';
 
 const ZIP_TYPE = 'application/zip';
@@ -37,7 +37,7 @@ export const exportOfOrder = {
 const notReady = () => unavailable('The tree over the log is not made yet.');
 
 /** The export is noted when it is made, before anything of it is sent; one that cannot be noted is refused. */
-export async function exportReply(api: Api, { req, caller, tenant, path }: UserCall): Promise<Reply> {
+export async function exportReply(api: Api, { req, caller, tenant, path }: Call): Promise<Reply> {
   const { commands, exportParts } = api;
   const orderId = recordId(tenant.orderModel, path.id);
   const cancellation = req.context.deadline;

@@ -146,23 +146,25 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
   );
 
 function schemasOfTable(assetType: AssetType): TableSchemas {
-  const ofKinds = kindsOf(assetType).map(([kind, schema]) => named(tableSchemaName[kind](assetType.name), schema()));
-  const schemas: Schemas = Object.assign({}, ...ofKinds);
+  const { name, description, role, supportingData } = assetType;
+  const schemas: Schemas = {
+    ...named(tableSchemaName.record(name), {
+      ...recordOutputSchema(assetType),
+      description,
+      examples: [recordExample(assetType)],
+    }),
+    ...named(tableSchemaName.create(name), {
+      ...recordInputSchema(assetType, 'create'),
+      examples: [createExample(assetType)],
+    }),
+    ...named(tableSchemaName.update(name), {
+      ...recordInputSchema(assetType, 'update'),
+      examples: [updateExample(assetType)],
+    }),
+    ...(role === 'order' ? named(tableSchemaName.whole(name), withPartsOutputSchema(assetType)) : {}),
+    ...(supportingData ? named(tableSchemaName.batchItem(name), recordInputSchema(assetType, 'batchItem')) : {}),
+  };
   return { schemas, bytes: JSON.stringify(schemas).length };
-}
-
-type TableSchema = readonly [kind: keyof typeof tableSchemaName, schema: () => JsonSchema];
-
-function kindsOf(assetType: AssetType): readonly TableSchema[] {
-  const { description, role, supportingData } = assetType;
-  const record = { ...recordOutputSchema(assetType), description };
-  return [
-    ['record', () => ({ ...record, examples: [recordExample(assetType)] })],
-    ['create', () => ({ ...recordInputSchema(assetType, 'create'), examples: [createExample(assetType)] })],
-    ['update', () => ({ ...recordInputSchema(assetType, 'update'), examples: [updateExample(assetType)] })],
-    ...(role === 'order' ? ([['whole', () => withPartsOutputSchema(assetType)]] as const) : []),
-    ...(supportingData ? ([['batchItem', () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
-  ];
 }
 
 /** Those schemas that a text refers to, or one of them. */

@@ -189,10 +189,7 @@ function operationObject(
     ...[...new Set(query)].flatMap((parameter) => queryObjects(parameter, subject.tables)),
   ];
   const typeName = id.charAt(0).toUpperCase() + id.slice(1);
-  const texts = [
-    ...(description === undefined ? [] : [ofOne(description)]),
-    ...honours.map((name) => HEADER_TEXTS[name]),
-  ];
+  const texts = [...(description === undefined ? [] : [description]), ...honours.map((name) => HEADER_TEXTS[name])];
   const responses: Responses = {
     [status]: withHeaders(
       withNames(answerOf(routes, ofOne), `${typeName}Answer`, schemas),
@@ -212,7 +209,7 @@ function operationObject(
   };
   return {
     operationId: id,
-    summary: ofOne(summary),
+    summary,
     ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
     tags: [resource.tag],
     security: securityOf(operation, offered),

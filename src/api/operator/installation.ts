@@ -24,10 +24,7 @@ const machineView = json.view<MachineView & { readonly api: Api }>({
   disk_bytes: [json.count, ({ size }) => size],
   reserve_bytes: [{ ...json.count, description: 'DISK_RESERVE.' }, ({ api }) => api.disk.reserve],
   log_bytes: [{ type: ['integer', 'null'], description: 'null: the log is on its own server.' }, ({ log }) => log],
-  last_backup_at: [
-    { type: ['string', 'null'], format: 'date-time', description: 'With this DATA_DIR; null: never.' },
-    ({ lastBackupAt }) => lastBackupAt,
-  ],
+  last_backup_at: { type: ['string', 'null'], format: 'date-time', description: 'With this DATA_DIR; null: never.' },
   signing_keys: [json.listOf(json.ref('SigningKeyAge')), ({ api }) => api.operator.signingKeys().map(keyShown)],
 });
 
@@ -39,16 +36,16 @@ const keyShown = ({ kid, addedAt, retiredAt, revoked }: StoredSigningKey) => ({
 });
 
 const settingView = json.view<SettingView>({
-  name: [json.text, ({ name }) => name],
-  value: [{ ...json.text, description: 'Without keys and passwords.' }, ({ value }) => value],
-  source: [json.oneOf(['default', 'environment']), ({ source }) => source],
+  name: json.text,
+  value: { ...json.text, description: 'Without keys and passwords.' },
+  source: json.oneOf(['default', 'environment']),
   default: [json.text, (setting) => setting.default],
-  meaning: [json.text, ({ meaning }) => meaning],
+  meaning: json.text,
 });
 
 const checkView = json.view<CheckView>({
-  check: [json.text, ({ check }) => check],
-  detail: [json.text, ({ detail }) => detail],
+  check: json.text,
+  detail: json.text,
   findings: [
     json.listOf(json.closedObject({ problem: json.text, remedy: json.text })),
     ({ findings }) => findings.map(({ problem, remedy }) => ({ problem, remedy })),

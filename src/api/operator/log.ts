@@ -51,11 +51,11 @@ const placeQuery = z.strictObject({
 });
 
 const eventFields = {
-  position: [json.count, ({ position }: RecordedEvent) => position],
-  id: [json.uuid, ({ id }: RecordedEvent) => id],
-  stream: [json.text, ({ stream }: RecordedEvent) => stream],
-  revision: [json.count, ({ revision }: RecordedEvent) => revision],
-  type: [json.text, ({ type }: RecordedEvent) => type],
+  position: json.count,
+  id: json.uuid,
+  stream: json.text,
+  revision: json.count,
+  type: json.text,
   tenant: [json.nullableText, ({ metadata }: RecordedEvent) => metadata.tenant || null],
   occurred_at: [json.timestamp, ({ metadata }: RecordedEvent) => metadata.occurredAt],
   actor: [
@@ -71,7 +71,7 @@ const eventFields = {
 const entryView = json.view<RecordedEvent>(eventFields);
 const eventView = json.view<RecordedEvent>({
   ...eventFields,
-  metadata: [{ type: 'object', additionalProperties: true }, ({ metadata }) => metadata],
+  metadata: { type: 'object', additionalProperties: true },
   data: [
     { description: 'Without what was erased, and without hashes of passwords and sealed secrets.' },
     ({ stream, data }) => (isProvable(stream) ? data : withoutSecrets(data)),

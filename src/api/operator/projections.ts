@@ -13,51 +13,36 @@ import { pageAfter, pageQuery, pageReply } from './pages.js';
 import type { ParkedView, ProjectionView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
-  tenant: [json.text, ({ tenant }) => tenant],
-  what: [
-    { ...json.oneOf(['rows', 'directory']), description: 'directory: nothing of the tenant is served.' },
-    ({ what }) => what,
-  ],
-  since: [json.timestamp, ({ since }) => since],
-  position: [{ ...json.count, description: 'Of the event that could not be applied.' }, ({ position }) => position],
-  event_id: [json.uuid, ({ eventId }) => eventId],
-  event_type: [json.text, ({ eventType }) => eventType],
-  error: [json.text, ({ error }) => error],
+  tenant: json.text,
+  what: { ...json.oneOf(['rows', 'directory']), description: 'directory: nothing of the tenant is served.' },
+  since: json.timestamp,
+  position: { ...json.count, description: 'Of the event that could not be applied.' },
+  event_id: json.uuid,
+  event_type: json.text,
+  error: json.text,
 });
 
 const projectionView = json.view<ProjectionView>({
-  head: [{ ...json.count, description: 'Position of the last event in the log.' }, ({ head }) => head],
-  position: [
-    { ...json.count, description: 'The rows of all tenants are made up to here, but for those below.' },
-    ({ position }) => position,
-  ],
+  head: { ...json.count, description: 'Position of the last event in the log.' },
+  position: { ...json.count, description: 'The rows of all tenants are made up to here, but for those below.' },
   behind: [{ ...json.count, description: 'Positions.' }, ({ head, position }) => Math.max(0, head - position)],
-  rate: [
-    { type: ['number', 'null'], description: 'Positions a second since an earlier request; null: none yet.' },
-    ({ rate }) => rate,
-  ],
+  rate: { type: ['number', 'null'], description: 'Positions a second since an earlier request; null: none yet.' },
   seconds: [
     { ...json.count, description: 'Age of the oldest event that the rows of a tenant lack.' },
     ({ tenantsBehind: [first] }) => first?.seconds ?? 0,
   ],
-  tenants_behind: [
-    json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
-    ({ tenantsBehind }) => tenantsBehind,
-  ],
-  filling: [
-    { ...json.count, description: 'Tenants whose rows are made from the beginning, and not shown.' },
-    ({ filling }) => filling,
-  ],
+  tenants_behind: json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
+  filling: { ...json.count, description: 'Tenants whose rows are made from the beginning, and not shown.' },
 });
 
 const jobView = json.view<RowJob>({
-  id: [json.uuid, ({ id }) => id],
-  kind: [json.oneOf(JOB_KINDS), ({ kind }) => kind],
-  tenant: [{ ...json.nullableText, description: 'null: all.' }, ({ tenant }) => tenant ?? null],
-  operator: [json.text, ({ operator }) => operator],
-  state: [json.oneOf(JOB_STATES), ({ state }) => state],
-  started_at: [json.timestamp, ({ startedAt }) => startedAt],
-  ended_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ endedAt }) => endedAt ?? null],
+  id: json.uuid,
+  kind: json.oneOf(JOB_KINDS),
+  tenant: { ...json.nullableText, description: 'null: all.' },
+  operator: json.text,
+  state: json.oneOf(JOB_STATES),
+  started_at: json.timestamp,
+  ended_at: { type: ['string', 'null'], format: 'date-time' },
   progress: [
     json.orNull(json.ref('JobProgress')),
     ({ progress }) =>
@@ -65,13 +50,13 @@ const jobView = json.view<RowJob>({
         ? null
         : { tenant: progress.tenant, tenants: progress.tenants, done: progress.done, of: progress.of },
   ],
-  tenants_done: [json.count, ({ tenantsDone }) => tenantsDone],
-  rows: [json.count, ({ rows }) => rows],
+  tenants_done: json.count,
+  rows: json.count,
   reports: [
     { ...json.listOf(json.ref('JobReport')), description: 'What is not good comes first; the others may be left out.' },
     ({ reports }) => reports.map((each) => ({ error: null, ...each })),
   ],
-  error: [{ ...json.nullableText, description: 'Why it failed.' }, ({ error }) => error ?? null],
+  error: { ...json.nullableText, description: 'Why it failed.' },
 });
 
 const jobSchemas: json.Schemas = {

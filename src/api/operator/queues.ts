@@ -10,11 +10,11 @@ import { dataReply, type Resource } from '../routes/operation.js';
 import type { QueueView } from './parts.js';
 
 const queueView = json.view<QueueView>({
-  name: [json.text, ({ name }) => name],
-  ready: [json.count, ({ ready }) => ready],
-  delayed: [json.count, ({ delayed }) => delayed],
-  in_flight: [{ ...json.count, description: 'With RabbitMQ, of this process alone.' }, ({ inFlight }) => inFlight],
-  dead: [json.count, ({ dead }) => dead],
+  name: json.text,
+  ready: json.count,
+  delayed: json.count,
+  in_flight: { ...json.count, description: 'With RabbitMQ, of this process alone.' },
+  dead: json.count,
   oldest_ready_seconds: [{ type: 'number' }, ({ oldestReadyMs }) => oldestReadyMs / 1000],
   dead_letters: [
     {
@@ -35,7 +35,7 @@ type Receiver = {
 };
 
 const receiverView = json.view<Receiver>({
-  tenant: [json.text, ({ tenant }) => tenant],
+  tenant: json.text,
   webhook_id: [json.text, ({ webhook }) => webhook.id],
   name: [json.text, ({ webhook }) => webhook.name],
   host: [{ ...json.text, description: 'Of its URL, whose path may have a secret.' }, ({ webhook }) => hostOf(webhook)],
@@ -43,10 +43,7 @@ const receiverView = json.view<Receiver>({
     { ...json.nullableText, description: 'Why nothing is sent to it; null: it is not disabled.' },
     ({ webhook }) => webhook.disabled?.cause ?? null,
   ],
-  circuit_open: [
-    { ...json.truth, description: 'Whether this process sends it nothing but a probe now and then.' },
-    ({ circuitOpen }) => circuitOpen,
-  ],
+  circuit_open: { ...json.truth, description: 'Whether this process sends it nothing but a probe now and then.' },
   open: [{ ...json.count, description: 'Deliveries neither made nor given up.' }, ({ backlog }) => backlog?.open ?? 0],
   oldest_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ backlog }) => backlog?.oldestRequestedAt ?? null],
   failing_since: [{ type: ['string', 'null'], format: 'date-time' }, ({ health }) => health.failingSince ?? null],

@@ -55,10 +55,7 @@ const properties = {
   ],
   log_bytes: [json.count, ({ inLog }: Seen) => inLog.bytes],
   events: [json.count, ({ inLog }: Seen) => inLog.events],
-  records: [
-    { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
-    ({ records }: Seen) => records ?? null,
-  ],
+  records: { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
   requests: [
     {
       ...json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
@@ -66,7 +63,7 @@ const properties = {
     },
     ({ recent: { requests, refused, failed } }: Seen) => ({ all: requests, refused, failed }),
   ],
-  quotas: [json.listOf(json.ref('TenantQuota')), ({ quotas }: Seen) => quotas],
+  quotas: json.listOf(json.ref('TenantQuota')),
 } as const;
 
 const tenantView = json.view<Seen>(properties);

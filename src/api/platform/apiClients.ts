@@ -12,13 +12,13 @@ import { SCOPES } from '../../domain/identity/scopes.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
+  type Call,
   dataReply,
   listReply,
   noContent,
   pathText,
   type Reply,
   type Resource,
-  type UserCall,
 } from '../routes/operation.js';
 
 /** A client asks for a token every hour, so the day is enough to see whether a secret is in use. */
@@ -80,7 +80,7 @@ export const apiClients: Resource = {
       id: 'platformRemoveApiClient',
       summary: 'Remove an API client, and its tokens with it',
       allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: UserCall) => removeClient(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }: Call) => removeClient(commands, caller, path.id)),
     },
     'POST /api-clients/:id/secret': {
       id: 'platformRegenerateApiClientSecret',
@@ -116,7 +116,7 @@ export const apiClients: Resource = {
       summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
       allow: 'admins',
       errors: [409],
-      ...noContent(({ commands }, { caller, path }: UserCall) =>
+      ...noContent(({ commands }, { caller, path }: Call) =>
         endClientRotation(commands, caller, path.id, 'ApiClientSecretUnstaged'),
       ),
     },

@@ -1,5 +1,5 @@
 /** Sign-in and sign-out: `/api/v1/platform/session`. */
-import type { Request } from 'express';
+import type { CookieOptions, Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ValidationError } from '../../commands/context.js';
@@ -14,14 +14,14 @@ import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
-import { openSession, principalOf, sessionTokenIn, unauthenticated } from '../auth/principal.js';
+import { openSession, principalOf, SESSION_COOKIE, sessionTokenIn, unauthenticated } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { HttpError, known, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
 import { addressOfRequest, networkOfRequest } from '../senderAddress.js';
-import { clearSessionCookie, setSessionCookie } from './signedIn.js';
+import { isLoopbackHost, requestHost } from '../tenantHost.js';
 import { userView } from './users.js';
 
 const signInBody = z.strictObject({
@@ -120,6 +120,22 @@ function openedSession(api: Api, call: Call, user: User): { readonly id: string;
   const { token, expiresIn, id } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
   setSessionCookie(api, call, token, expiresIn);
   return { id, reply: dataReply({ token, expires_in: expiresIn, user: userView.show(user) }) };
+}
+
+/** Secure except on this machine: behind a proxy, TLS is not always visible here. */
+const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
+  httpOnly: true,
+  sameSite: 'strict',
+  path: '/',
+  secure: req.secure || !isLoopbackHost(requestHost(req, config)),
+});
+
+function setSessionCookie({ config }: Api, { req, res }: Call, token: string, expiresInSeconds: number): void {
+  res.cookie(SESSION_COOKIE, token, { ...cookieOptions(req, config), maxAge: expiresInSeconds * 1000 });
+}
+
+function clearSessionCookie({ config }: Api, { req, res }: Call): void {
+  res.clearCookie(SESSION_COOKIE, cookieOptions(req, config));
 }
 
 const NOTED_WITHIN_MS = 2_000;

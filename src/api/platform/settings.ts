@@ -16,13 +16,13 @@ import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import {
+  type Call,
   dataReply,
   listReply,
   noContent,
   pathText,
   type Reply,
   type Resource,
-  type UserCall,
 } from '../routes/operation.js';
 
 const integer = (least: number, most: number) =>
@@ -148,7 +148,7 @@ export const settings: Resource = {
       id: 'platformRemoveRateLimit',
       summary: "The operator's limit counts again",
       allow: 'admins',
-      ...noContent(({ commands }, { caller }: UserCall) => removeRateLimit(commands, caller)),
+      ...noContent(({ commands }, { caller }: Call) => removeRateLimit(commands, caller)),
     },
     'PUT /tenant/rate-limit': {
       id: 'platformChangeRateLimit',

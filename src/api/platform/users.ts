@@ -12,7 +12,7 @@ import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, listReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
+import { type Call, dataReply, listReply, noContent, type Resource } from '../routes/operation.js';
 
 /** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
@@ -113,7 +113,7 @@ export const users: Resource = {
       summary: 'Remove a user, with all sessions',
       allow: 'admins',
       errors: [409],
-      ...noContent(({ commands }, { caller, path }: UserCall) => removeUser(commands, caller, userId(path.id))),
+      ...noContent(({ commands }, { caller, path }: Call) => removeUser(commands, caller, userId(path.id))),
     },
   },
 };

@@ -26,13 +26,13 @@ import { known } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import {
+  type Call,
   dataReply,
   listReply,
   noContent,
   pathText,
   type Reply,
   type Resource,
-  type UserCall,
 } from '../routes/operation.js';
 
 const TAG = 'platform: webhooks';
@@ -123,7 +123,7 @@ function changedReply({ tenant, secret }: DirectoryChange & Partial<NewSecret>, 
 /** A command on the path's webhook, which changes nothing else. */
 const changedBy = (change: (...asked: [Api['commands'], Caller, string]) => Promise<DirectoryChange>) => ({
   allow: 'admins' as const,
-  handle: async ({ commands }: Api, { caller, path: { id } }: UserCall): Promise<Reply> =>
+  handle: async ({ commands }: Api, { caller, path: { id } }: Call): Promise<Reply> =>
     changedReply(await change(commands, caller, id), id),
 });
 
@@ -187,7 +187,7 @@ export const webhooks: Resource = {
       id: 'platformRemoveWebhook',
       summary: 'Remove a webhook',
       allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: UserCall) => removeWebhook(commands, caller, path.id)),
+      ...noContent(({ commands }, { caller, path }: Call) => removeWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/enable': {
       id: 'platformEnableWebhook',
@@ -232,7 +232,7 @@ export const webhooks: Resource = {
       summary: 'End a rotation: the old secret is the only one',
       allow: 'admins',
       errors: [409],
-      ...noContent(({ commands }, { caller, path }: UserCall) =>
+      ...noContent(({ commands }, { caller, path }: Call) =>
         endWebhookRotation(commands, caller, path.id, 'WebhookSecretUnstaged'),
       ),
     },

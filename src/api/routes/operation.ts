@@ -103,8 +103,8 @@ export type Operation = {
   readonly withFirstPassword?: true;
   /** Operation id. */
   readonly id: string;
-  readonly summary: PerTable<string>;
-  readonly description?: PerTable<string>;
+  readonly summary: string;
+  readonly description?: string;
   /** Any other parameter is refused, and one that occurs twice; 'any' allows all. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
   /** Header fields that the operation honours; one that it does not is refused. None by default. */
@@ -126,7 +126,7 @@ export type Operation = {
   readonly handle: Handler;
 };
 
-export type Handler<Given = Call> = (api: Api, call: Given) => Reply | Promise<Reply>;
+export type Handler = (api: Api, call: Call) => Reply | Promise<Reply>;
 
 /** The asset type of `:table`. @throws NotFoundError if the tenant has none of this name */
 export const knownAsset = ({ params, context }: Request): AssetType =>
@@ -209,9 +209,6 @@ export class Call {
     return this.#api.directory.tenant(this.tenant.name)?.assetTypes.get(known.name) ?? known;
   }
 }
-
-export type TableCall = Call;
-export type UserCall = Call;
 
 /** A handler's answer. */
 export type Reply = {

@@ -3,7 +3,7 @@ import type { Api } from '#app/api/deps.js';
 import { apiClients } from '#app/api/platform/apiClients.js';
 import { users } from '#app/api/platform/users.js';
 import { webhooks } from '#app/api/platform/webhooks.js';
-import type { Resource, UserCall } from '#app/api/routes/operation.js';
+import type { Call, Resource } from '#app/api/routes/operation.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from '../commands/logInMemory.js';
@@ -19,8 +19,8 @@ const api = { commands, checkWebhookTarget } as unknown as Api;
 
 /** @returns the data of the answer */
 async function ask({ operations }: Resource, operation: `POST /${string}`, body: unknown, id?: unknown) {
-  const handle = operations[operation]?.handle as (api: Api, call: UserCall) => Promise<{ readonly body: string }>;
-  const { body: text } = await handle(api, { caller, body, path: { id: String(id) } } as unknown as UserCall);
+  const handle = operations[operation]?.handle as (api: Api, call: Call) => Promise<{ readonly body: string }>;
+  const { body: text } = await handle(api, { caller, body, path: { id: String(id) } } as unknown as Call);
   return JSON.parse(text).data;
 }
 
