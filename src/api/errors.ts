@@ -87,7 +87,7 @@ const invalid = (message: string, errors: ValidationError['errors']): Answer => 
   body: { message, errors },
 });
 
-export const TOOK_TOO_LONG = 'The request took too long.';
+const TOOK_TOO_LONG = 'The request took too long.';
 
 /** Adds to a 503 whether the write may have happened, which the client must know before it retries. */
 function withOutcome({ status, body, headers }: Answer, req: Request): Answer {

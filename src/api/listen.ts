@@ -96,6 +96,7 @@ export async function startHttpServer(
   };
 }
 
+/** Status line, and why. */
 type Refusal = readonly [status: string, reason: string];
 
 const refused = (socket: Duplex, [status, reason]: Refusal): RefusedRequest => ({
@@ -149,9 +150,6 @@ async function stopServer(server: Server, graceMs: number): Promise<void> {
   }
 }
 
-/** Why a target is refused: status line and error. */
-type TargetRefusal = readonly [status: string, error: string];
-
 const ABSOLUTE = /^([a-z][a-z\d+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i;
 
 /** Escapes of unreserved characters; a path means the same without them (RFC 3986 §6.2.2.2). */
@@ -161,7 +159,7 @@ const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi;
  * Changes `url` and `headers.host`. An absolute target overrides the Host field (RFC 9112 §3.2.2); `OPTIONS *` stays.
  * @param isBehindProxy whether a trusted proxy may terminate TLS: only then can a target be `https`
  */
-function normalizeTarget(req: IncomingMessage, isBehindProxy: boolean): TargetRefusal | undefined {
+function normalizeTarget(req: IncomingMessage, isBehindProxy: boolean): Refusal | undefined {
   const { url = '', method, headers } = req;
   if (url.startsWith('/')) {
     if (url.includes('%')) req.url = withoutNeedlessEscapes(url);

@@ -19,7 +19,7 @@ const QUOTA_CONFIRMED_WITHIN_MS = 100;
 /** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
 const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
 
-export type UsageSource = {
+type UsageSource = {
   /** Of this process's log. */
   readonly log: { readonly tally: LogTally };
   readonly queries: {
