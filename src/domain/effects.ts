@@ -74,6 +74,9 @@ export type RowEffect =
   /** The tenant and all its rows are gone for good. */
   | { readonly kind: 'drop' };
 
+/** What happens to one row. */
+export type RecordEffect = Extract<RowEffect, { readonly kind: 'create' | 'patch' | 'delete' }>;
+
 export type Effects = {
   /** In the order in which they happened. */
   readonly rows: readonly RowEffect[];
@@ -164,7 +167,7 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 
-const created = (space: string, { id, fields }: NewRecord, batch: string | null = null): RowEffect => ({
+const created = (space: string, { id, fields }: NewRecord, batch: string | null = null): RecordEffect => ({
   kind: 'create',
   space,
   id: id.toLowerCase(),
@@ -177,7 +180,7 @@ function replaced(space: string, { id, set, was }: ReplacedRecord, moved: { batc
   return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set, ...before };
 }
 
-const deleted = (space: string, id: string): RowEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
+const deleted = (space: string, id: string): RecordEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
 
 /** How many rows are created and so on. */
 export function countsOf(rows: readonly RowEffect[]): Counts {
@@ -234,7 +237,7 @@ function touched(
 }
 
 /** What an event of an order did to the order and its parts. */
-export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RowEffect[] {
+export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;
     const order = created(table, { id, fields: { ...fields, processing_status: status } });
@@ -242,7 +245,7 @@ export function orderEffects(event: OrderEvent, id: string, orderModel: string):
   }
   if (event.type === 'OrderExportHeld') return [];
   const { status } = event.data;
-  const order = (set: Fields): RowEffect => {
+  const order = (set: Fields): RecordEffect => {
     return { kind: 'patch', space: orderModel, id, set: { ...set, processing_status: status.to } };
   };
   const moved = status.from === status.to ? [] : [order({})];
@@ -270,13 +273,13 @@ export function orderEffects(event: OrderEvent, id: string, orderModel: string):
   }
 }
 
-const partEffects = ({ added = [], changed = [], removed = [] }: Partial<PartsChange>): readonly RowEffect[] => [
+const partEffects = ({ added = [], changed = [], removed = [] }: Partial<PartsChange>): readonly RecordEffect[] => [
   ...removed.map(({ table, id, fields }) => ({ ...deleted(table, id), was: fields })),
   ...changed.map(({ table, id, changes }) => changedFields(table, id, changes)),
   ...added.map((part) => created(part.table, part)),
 ];
 
-function changedFields(space: string, id: string, changes: Changes): RowEffect {
+function changedFields(space: string, id: string, changes: Changes): RecordEffect {
   const values = (side: 'from' | 'to'): Fields =>
     Object.fromEntries(Object.entries(changes).map(([field, change]) => [field, change[side]]));
   return { kind: 'patch', space, id: id.toLowerCase(), set: values('to'), was: values('from') };

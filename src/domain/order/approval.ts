@@ -3,7 +3,7 @@ import { type Webhook, wantedAfter } from '../identity/directory.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
 import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
 import type { Approver } from './exportDocument.js';
-import { accept, move, type Order, type OrderDecision, refuse, stay } from './order.js';
+import { accept, conflict, move, type Order, type OrderDecision, refuse, stay } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
 import type { ExportSnapshot } from './snapshot.js';
 import { ACTIONS, mayBe } from './status.js';
@@ -30,24 +30,20 @@ export function approveOrder(
     readonly warnings?: readonly ExportWarning[];
   },
 ): OrderDecision {
-  if (!mayBe('approve', order.status)) {
-    const message = `An order can be approved when it is ${ACTIONS.approve.join(' or ')}; this one is ${order.status}.`;
-    return { kind: 'conflict', message };
-  }
-  if (problems.length > 0 && reason === undefined) {
+  if (!mayBe('approve', order.status))
+    return conflict(
+      `An order can be approved when it is ${ACTIONS.approve.join(' or ')}; this one is ${order.status}.`,
+    );
+  if (problems.length > 0 && reason === undefined)
     return { kind: 'invalid', errors: errorsOf(problems), advice: TO_OVERRIDE };
-  }
-  const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
-  const repeated = repeats.length === 0 ? {} : { repeats };
-  const warned = warnings.length === 0 ? {} : { warnings };
   const data = {
     status: move(order, 'submitted'),
     approvedAt,
     approver,
     snapshot,
-    ...override,
-    ...repeated,
-    ...warned,
+    ...(problems.length > 0 && reason !== undefined && { override: { reason, problems } }),
+    ...(repeats.length > 0 && { repeats }),
+    ...(warnings.length > 0 && { warnings }),
   };
   return accept({ type: 'OrderApproved', data });
 }
@@ -56,9 +52,7 @@ const TO_OVERRIDE =
   'To approve the order in spite of its problems, send {"override": true, "reason": "…"} to its /approve.';
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
-  if (!mayBe('reject', order.status)) {
-    return { kind: 'conflict', message: `An order that is ${order.status} cannot be rejected.` };
-  }
+  if (!mayBe('reject', order.status)) return conflict(`An order that is ${order.status} cannot be rejected.`);
   if (reasons.length === 0)
     return refuse('reasons', 'The reasons field must say at least one: a rejection is explained.');
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
@@ -76,15 +70,9 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
   const undelivered = undeliveredOf(order, approvalEventId);
   if (undelivered === undefined || undelivered.includes(webhookId)) return accept();
   const before = undelivered.length === 0 ? [] : errorReasonsOf(order);
-  return accept({
-    type: 'OrderExportFailed',
-    data: {
-      status: move(order, 'failed'),
-      reasons: [...before, ...reasons].slice(0, MAX_LIST_ENTRIES),
-      webhookId,
-      deliveryId,
-    },
-  });
+  const all = [...before, ...reasons].slice(0, MAX_LIST_ENTRIES);
+  const data = { status: move(order, 'failed'), reasons: all, webhookId, deliveryId };
+  return accept({ type: 'OrderExportFailed', data });
 }
 
 /** A disabled webhook that the export of an approval waits for. */
@@ -114,10 +102,8 @@ export function deliverExport(order: Order, delivery: LateDelivery): OrderDecisi
   if (!undelivered.includes(delivery.webhookId)) return accept();
   const isLast = undelivered.length === 1;
   const status = move(order, isLast ? 'submitted' : order.status);
-  return accept({
-    type: 'OrderExportDelivered',
-    data: { ...delivery, status, reasons: isLast ? [] : errorReasonsOf(order) },
-  });
+  const data = { ...delivery, status, reasons: isLast ? [] : errorReasonsOf(order) };
+  return accept({ type: 'OrderExportDelivered', data });
 }
 
 /** Webhooks to which the export of the approval has failed; undefined when the order's status has changed since. */

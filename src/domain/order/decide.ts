@@ -6,7 +6,7 @@ import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
-import { accept, move, type Order, type OrderDecision, refuse, stay, toChanges } from './order.js';
+import { accept, conflict, move, type Order, type OrderDecision, refuse, stay, toChanges } from './order.js';
 import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
 import type { OrderStatus } from './status.js';
 
@@ -29,8 +29,9 @@ export function createOrder(
 /** A submitted or completed order changes only together with its status. */
 function refuseClosed(order: Order): OrderDecision | undefined {
   if (order.status !== 'submitted' && order.status !== 'completed') return undefined;
-  const message = `An order that is ${order.status} is changed only together with its processing_status: send one with the order.`;
-  return { kind: 'conflict', message };
+  return conflict(
+    `An order that is ${order.status} is changed only together with its processing_status: send one with the order.`,
+  );
 }
 
 /**

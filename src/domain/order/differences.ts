@@ -1,6 +1,6 @@
 /** What an event of an order tells: the status before and after, reasons, warnings, and the changed fields. Pure. */
 import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
-import { orderEffects, type RowEffect } from '../effects.js';
+import { orderEffects } from '../effects.js';
 import type { RecordDifference } from '../referenceTable/differences.js';
 import { warningText } from './approval.js';
 import type { ExportWarning, OrderEvent, Repeat } from './events.js';
@@ -69,28 +69,15 @@ type OrderDifference = RecordDifference & { readonly table: string };
 /** What the event did to the fields of the order and of its parts, each by itself. The order's status is told apart. */
 export function orderDifferences(event: OrderEvent, orderModel: string, orderId: string): readonly OrderDifference[] {
   return orderEffects(event, orderId, orderModel).flatMap((effect) => {
-    const values = valuesOf(effect);
-    if (values === undefined) return [];
-    const { id, space: table, kind, was, set } = values;
+    const { id, space: table, kind } = effect;
+    const was = kind === 'create' ? {} : effect.was;
+    // An event is not about the values where it does not have those before, such as a patch that only tells the status.
+    if (was === undefined) return [];
+    const set = kind === 'create' ? effect.fields : kind === 'patch' ? effect.set : {};
     const names = Object.keys({ ...was, ...set }).filter((name) => id !== orderId || name !== 'processing_status');
     const fields = Object.fromEntries(
       names.map((name) => [name, { from: ownValue(was, name) ?? null, to: ownValue(set, name) ?? null }]),
     );
-    const change = kind === 'patch' ? 'update' : kind;
-    return names.length === 0 ? [] : [{ change, table, id, fields }];
+    return names.length === 0 ? [] : [{ change: kind === 'patch' ? 'update' : kind, table, id, fields }];
   });
-}
-
-/** The values before and after; undefined where the event is not about them, such as a patch that only tells the status. */
-function valuesOf(effect: RowEffect) {
-  switch (effect.kind) {
-    case 'create':
-      return { ...effect, was: {}, set: effect.fields };
-    case 'patch':
-      return effect.was && { ...effect, was: effect.was };
-    case 'delete':
-      return effect.was && { ...effect, was: effect.was, set: {} };
-    default:
-      return undefined;
-  }
 }

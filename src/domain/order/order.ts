@@ -1,8 +1,9 @@
 /** The state of one order, evolved from its events, and the form of decisions on it. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
+import { orderEffects, type RecordEffect } from '../effects.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat, StatusChange } from './events.js';
+import type { Changes, ExportWarning, OrderEvent, Repeat, StatusChange } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -37,13 +38,8 @@ export type Order = Times & {
 export const toChanges = (current: Fields, set: Fields): Changes =>
   Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
 
-const applied = (fields: Fields, changes: Changes): Fields => ({
-  ...fields,
-  ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
-});
-
 /**
- * The state after one more event.
+ * The state after one more event: its fields and parts are what the event did to their rows.
  * @param id of the event, by which approvals are told apart
  * @param at its time
  * @param position in the log, if it is there
@@ -55,79 +51,66 @@ export function evolve(
   writable: Writable = copied,
 ): Order {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
-    const { table, fields, status } = event.data;
-    const parts =
-      event.type === 'OrderCreated' ? [] : event.data.parts.map((part) => [part.id, newPart(part, at)] as const);
-    return { table, fields, status, parts: new Map(parts), createdAt: at, updatedAt: at };
+    const { table, status } = event.data;
+    const empty = { table, status, fields: {}, parts: new Map(), createdAt: at, updatedAt: at };
+    return withRows(empty, orderEffects(event, '', table), at, writable);
   }
   if (order === undefined) throw new Error(`${event.type} before OrderCreated.`);
   const { from, to } = event.data.status;
-  const moved = from === to ? order : withoutApproval({ ...order, status: to, updatedAt: at });
+  const moved = from === to ? order : withoutApproval({ ...order, status: to });
+  const next = withRows(moved, orderEffects(event, '', order.table), at, writable);
   switch (event.type) {
-    case 'OrderChanged':
-      return { ...moved, fields: applied(order.fields, event.data.changes), updatedAt: at };
-    case 'OrderPartAdded':
-      return { ...moved, parts: writable(order.parts).set(event.data.id, newPart(event.data, at)) };
-    case 'OrderPartChanged':
-      return { ...moved, parts: writable(order.parts).set(event.data.id, changedPart(order, event.data, at)) };
-    case 'OrderPartsChanged': {
-      const parts = writable(order.parts);
-      for (const { id: partId } of event.data.removed) parts.delete(partId);
-      for (const part of event.data.changed) parts.set(part.id, changedPart(order, part, at));
-      for (const part of event.data.added) parts.set(part.id, newPart(part, at));
-      return { ...moved, parts, updatedAt: at };
-    }
     case 'OrderApproved': {
-      const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };
       const { repeats = [], warnings = [] } = event.data;
       const placed = position === undefined ? {} : { position };
-      const lastApproval = { id, at, ...placed, repeats, warnings, held: [] };
-      return { ...moved, fields: { ...order.fields, ...set }, approval: id, lastApproval, updatedAt: at };
+      return { ...next, approval: id, lastApproval: { id, at, ...placed, repeats, warnings, held: [] } };
     }
-    case 'OrderStatusChanged':
-      return { ...moved, fields: { ...order.fields, error_reason: event.data.errorReason }, updatedAt: at };
-    case 'OrderRejected':
-      return { ...moved, ...withReasons(order, event.data.reasons), updatedAt: at };
     case 'OrderExportFailed': {
       const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
-      const failed =
-        approvalEventId === undefined
-          ? {}
-          : { failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
-      return { ...moved, ...failed, ...withReasons(order, event.data.reasons), updatedAt: at };
+      if (approvalEventId === undefined) return next;
+      return { ...next, failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
     }
     case 'OrderExportHeld': {
       const { lastApproval } = order;
       const { webhookId, since } = event.data.warning;
-      const held = [...(lastApproval?.held ?? []), { webhookId, since }];
-      return lastApproval === undefined ? order : { ...order, lastApproval: { ...lastApproval, held } };
+      if (lastApproval === undefined) return order;
+      return { ...order, lastApproval: { ...lastApproval, held: [...lastApproval.held, { webhookId, since }] } };
     }
     case 'OrderExportDelivered': {
-      const { approvalEventId, webhookId, reasons } = event.data;
+      const { approvalEventId, webhookId } = event.data;
       const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];
-      const export_ = to === 'submitted' ? { approval: approvalEventId } : { failed: { approvalEventId, webhookIds } };
-      return { ...moved, ...export_, ...withReasons(order, reasons), updatedAt: at };
+      return {
+        ...next,
+        ...(to === 'submitted' ? { approval: approvalEventId } : { failed: { approvalEventId, webhookIds } }),
+      };
     }
+    default:
+      return next;
   }
 }
 
-const newPart = ({ table, id, fields }: PartFields, at: string): OrderPart => ({
-  table,
-  id,
-  fields,
-  createdAt: at,
-  updatedAt: at,
-});
-
-function changedPart({ parts }: Order, { id, changes }: PartChanges, at: string): OrderPart {
-  const part = parts.get(id);
-  if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
-  return { ...part, fields: applied(part.fields, changes), updatedAt: at };
+function withRows(order: Order, rows: readonly RecordEffect[], at: string, writable: Writable): Order {
+  const ofParts = rows.filter(({ space }) => space !== order.table);
+  const parts = ofParts.length === 0 ? undefined : writable(order.parts);
+  for (const row of ofParts) {
+    if (row.kind === 'delete') parts?.delete(row.id);
+    else parts?.set(row.id, partAfter(parts.get(row.id), row, at));
+  }
+  // An event has one effect on the order itself, at most.
+  const own = rows.find(({ space }) => space === order.table);
+  if (own === undefined) return parts === undefined ? order : { ...order, parts };
+  const { processing_status: _, ...fields } = { ...order.fields, ...setBy(own) };
+  return { ...order, fields, parts: parts ?? order.parts, updatedAt: at };
 }
 
-const withReasons = ({ fields }: Order, reasons: readonly string[]): Pick<Order, 'fields'> => ({
-  fields: { ...fields, error_reason: reasons.length > 0 ? reasons : null },
-});
+const setBy = (row: RecordEffect): Fields => (row.kind === 'create' ? row.fields : row.kind === 'patch' ? row.set : {});
+
+function partAfter(part: OrderPart | undefined, row: RecordEffect, at: string): OrderPart {
+  const { space: table, id } = row;
+  if (row.kind === 'create') return { table, id, fields: row.fields, createdAt: at, updatedAt: at };
+  if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
+  return { ...part, fields: { ...part.fields, ...setBy(row) }, updatedAt: at };
+}
 
 const withoutApproval = ({ approval: _, failed: __, ...order }: Order): Order => order;
 
@@ -141,6 +124,7 @@ export const refuse = (field: string, message: string): OrderDecision => ({
   kind: 'invalid',
   errors: { [field]: [message] },
 });
+export const conflict = (message: string): OrderDecision => ({ kind: 'conflict', message });
 export const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
 
 export const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });

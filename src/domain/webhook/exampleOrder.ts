@@ -41,7 +41,6 @@ const bakery: ExampleRow = {
 const mill: ExampleRow = {
   id: id('4'),
   external_id: 'C-1002',
-  account_id: 'C-1002',
   name: 'Korenmolen De Ster',
   street_name: 'Molenpad',
   address_number: '3',
