@@ -136,7 +136,9 @@ const TEXT = {
   sortsAs: 'text',
   isRanged: false,
   isPlain: isPlainText,
-} as const satisfies Partial<FieldRules>;
+} as const;
+const NUMBER = { erased: 0, sortsAs: 'number', isRanged: true } as const;
+const TIME = { erased: null, sortsAs: 'text', isRanged: true, isPlain: () => false } as const;
 const SAFE_INTEGER: JsonSchema = {
   type: 'integer',
   minimum: Number.MIN_SAFE_INTEGER,
@@ -148,42 +150,24 @@ export const FIELD_RULES = {
   String: { ...TEXT, example: 'text', maxLength: MAX_STRING_LENGTH },
   LongText: { ...TEXT, example: 'A longer text.', maxLength: MAX_LONG_TEXT_LENGTH },
   Integer: {
+    ...NUMBER,
     output: SAFE_INTEGER,
     input: SAFE_INTEGER,
     example: 12,
-    erased: 0,
-    sortsAs: 'number',
-    isRanged: true,
     isPlain: (value) => Number.isSafeInteger(value) && !Object.is(value, -0),
   },
   Decimal: {
+    ...NUMBER,
     output: { type: 'number' },
     input: {
       description: `A number, or a text that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
       pattern: DECIMAL_TEXT.source,
     },
     example: 12.5,
-    erased: 0,
-    sortsAs: 'number',
-    isRanged: true,
     isPlain: (value) => typeof value === 'number' && isShortDecimal(value),
   },
-  Date: {
-    output: { type: 'string', format: 'date' },
-    example: '2026-11-21',
-    erased: null,
-    sortsAs: 'text',
-    isRanged: true,
-    isPlain: () => false,
-  },
-  DateTime: {
-    output: { type: 'string', format: 'date-time' },
-    example: EXAMPLE_TIME,
-    erased: null,
-    sortsAs: 'text',
-    isRanged: true,
-    isPlain: () => false,
-  },
+  Date: { ...TIME, output: { type: 'string', format: 'date' }, example: '2026-11-21' },
+  DateTime: { ...TIME, output: { type: 'string', format: 'date-time' }, example: EXAMPLE_TIME },
   Boolean: {
     output: { type: 'boolean' },
     example: true,

@@ -154,11 +154,11 @@ export function evolveTenant(
         ...tenant,
         clients: withChanged(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at)),
       };
-    case 'WebhookCreated':
-      return {
-        ...tenant,
-        webhooks: withEntry(tenant.webhooks, event.data.id, newWebhook(event.data, at, position)),
-      };
+    case 'WebhookCreated': {
+      const placed = position === undefined ? {} : { createdPosition: position };
+      const webhook = { ...event.data, createdAt: at, startedAt: at, ...placed };
+      return { ...tenant, webhooks: withEntry<string, Webhook>(tenant.webhooks, webhook.id, webhook) };
+    }
     default: {
       const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at, position);
       return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
@@ -215,17 +215,6 @@ function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): Api
 }
 
 const withoutUse = ({ lastUsed: _, ...client }: ApiClient): ApiClient => client;
-
-const newWebhook = (
-  data: WebhookSettings & Pick<Webhook, 'id' | 'sealedSecret'>,
-  at: string,
-  position: number | undefined,
-): Webhook => ({
-  ...data,
-  createdAt: at,
-  startedAt: at,
-  ...(position === undefined ? {} : { createdPosition: position }),
-});
 
 /** undefined when it was removed. */
 function evolveWebhook(
