@@ -100,11 +100,12 @@ test('a kind of webhook event: one entry, and it is caused, described and shown'
   });
 });
 
-test('a role: its name makes it one that the domain knows', () => {
+test('a role: its name and its permissions', () => {
   diffsOf('a role').forEach(apply);
   expect(compiled()).toBe('');
   const program = `
-    import { ROLES } from './dist/domain/identity/scopes.js';
-    console.log(JSON.stringify(ROLES));`;
-  expect(run(program)).toEqual(['admin', 'validator', 'auditor', 'editor']);
+    import { permissionsOfRoles, ROLES } from './dist/domain/identity/scopes.js';
+    console.log(JSON.stringify([ROLES, [...permissionsOfRoles(['editor'])]]));`;
+  const roles = ['admin', 'validator', 'auditor', 'editor'];
+  expect(run(program)).toEqual([roles, ['users', 'validators']]);
 });
