@@ -3,12 +3,12 @@ import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
-import type { Api, ApiConfig } from '../deps.js';
+import type { ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
-import { AT, momentIn, pastOf, pastTypeOf } from './moments.js';
+import { AT, readAt } from './moments.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
@@ -90,17 +90,6 @@ export const describeAsset = (assetType: AssetType): object => ({
   ...assetTypeView.show(assetType),
 });
 
-/** The table as it was at the moment of the query, or as it is now. @throws HttpError 400, 404 */
-export async function assetTypeThen(
-  api: Api,
-  req: Request,
-  assetType: AssetType,
-  query: URLSearchParams,
-): Promise<AssetType> {
-  const moment = momentIn(query);
-  return moment === undefined ? assetType : pastTypeOf(await pastOf(api, req, moment), assetType.name);
-}
-
 const linksOf = (req: Request, config: ApiConfig, { name }: AssetType) => {
   const asset = `${requestOrigin(req, config)}${ASSETS_PATH}/${name}`;
   return { info: `${asset}/info`, assets: `${asset}/assets` };
@@ -151,7 +140,8 @@ export const assetInfo: Resource = {
       answer: json.one('AssetInfo', 'The schema of the asset.'),
       async handle(api, { req, assetType, query }) {
         const links = linksOf(req, api.config, assetType);
-        return dataReply({ ...describeAsset(await assetTypeThen(api, req, assetType, query)), links });
+        const { table } = await readAt(api, req, assetType, query);
+        return dataReply({ ...describeAsset(table), links });
       },
     },
   },

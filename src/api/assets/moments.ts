@@ -107,3 +107,14 @@ export const recordsAt = ({ rows }: Api, { tenant, position }: Past): RecordQuer
 
 /** Answers of a moment name its position, so that further requests can name it. */
 export const atPosition = (position: Position): NonNullable<Reply['headers']> => ({ 'At-Position': String(position) });
+
+/** The table and its records now, or at the moment that the query names. */
+export type Read = { readonly table: AssetType; readonly reads: RecordQueries; readonly position?: Position };
+
+/** @throws HttpError 400, 404 */
+export async function readAt(api: Api, req: Request, assetType: AssetType, query: URLSearchParams): Promise<Read> {
+  const moment = momentIn(query);
+  if (moment === undefined) return { table: assetType, reads: api.queries.records };
+  const past = await pastOf(api, req, moment);
+  return { table: pastTypeOf(past, assetType.name), reads: recordsAt(api, past), position: past.position };
+}

@@ -4,8 +4,6 @@ import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Position } from '../../ports/eventStore.js';
-import type { RecordQueries } from '../../queries/records.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
@@ -17,7 +15,7 @@ import { requestUrl } from '../tenantHost.js';
 import { FILTERS_TEXT, filterSchemas } from './filters.js';
 import { ASSETS_PATH } from './info.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseTableQuery } from './listQuery.js';
-import { AT, atPosition, momentIn, pastOf, pastTypeOf, recordsAt } from './moments.js';
+import { AT, atPosition, type Read, readAt } from './moments.js';
 import {
   CURSOR,
   collectionEnvelope,
@@ -39,17 +37,6 @@ const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
 
 export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, { isReplayed, written: position });
-
-/** The table and its records now, or at the moment that the query names. */
-type Read = { readonly table: AssetType; readonly reads: RecordQueries; readonly position?: Position };
-
-/** @throws HttpError 400, 404 */
-async function readOf(api: Api, req: Request, assetType: AssetType, query: URLSearchParams): Promise<Read> {
-  const moment = momentIn(query);
-  if (moment === undefined) return { table: assetType, reads: api.queries.records };
-  const past = await pastOf(api, req, moment);
-  return { table: pastTypeOf(past, assetType.name), reads: recordsAt(api, past), position: past.position };
-}
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 async function pageReply(
@@ -134,7 +121,7 @@ export const records: Resource = {
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
       answers: LIST_ANSWERS,
       handle: async (api, { req, assetType, query }) =>
-        pageReply(api, req, await readOf(api, req, assetType, query), query),
+        pageReply(api, req, await readAt(api, req, assetType, query), query),
     },
     'POST /:table/assets': {
       id: 'createRecord',
@@ -159,7 +146,7 @@ export const records: Resource = {
       query: [AT],
       answer: recordAnswer('The record.'),
       handle: async (api, { req, caller, assetType, path, query }) =>
-        recordReply(api, caller.tenant, await readOf(api, req, assetType, query), path.id),
+        recordReply(api, caller.tenant, await readAt(api, req, assetType, query), path.id),
     },
     'PUT /:table/assets/:id': {
       id: 'updateRecord',

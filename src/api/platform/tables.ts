@@ -6,15 +6,16 @@ import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { TableFigures } from '../../queries/records.js';
 import { compare } from '../assets/compare.js';
-import { assetTypeThen, describeAsset } from '../assets/info.js';
-import { ANY_LIST_PARAMETERS, LIST_ANSWERS, SEARCH } from '../assets/listQuery.js';
-import { AT } from '../assets/moments.js';
+import { describeAsset } from '../assets/info.js';
+import { ANY_LIST_PARAMETERS, LIST_ANSWERS, narrowing, parseTableQuery, SEARCH } from '../assets/listQuery.js';
+import { AT, readAt } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
+import { behindPage, CURSOR, csvAnswer, csvReply, inListTurn, parseCursor, recordsIn } from '../assets/pages.js';
 import { recordHistories } from '../assets/recordHistory.js';
 import { records } from '../assets/records.js';
-import { recordsCsv, recordsCsvReply } from '../assets/recordsCsv.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
 import { syncs } from '../assets/syncs.js';
+import { cellOf, csvLine, csvPage } from '../csv.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,
@@ -25,6 +26,7 @@ import {
   pathText,
   type Resource,
 } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
 
 const TAG = 'platform: tables';
 
@@ -89,6 +91,8 @@ const tableSummary = json.view<Summarized>({
   ],
 });
 
+const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTime' }));
+
 const ofPeople: Resource = {
   tag: TAG,
   schemas: { TableSummary: tableSummary.schema },
@@ -114,14 +118,37 @@ const ofPeople: Resource = {
       query: [AT],
       answer: json.one('AssetType'),
       async handle(api, call) {
-        return dataReply(describeAsset(await assetTypeThen(api, call.req, call.assetType, call.query)));
+        const { table } = await readAt(api, call.req, call.assetType, call.query);
+        return dataReply(describeAsset(table));
       },
     },
     'GET /tables/:table/assets.csv': {
       id: 'platformExportRecords',
-      ...recordsCsv,
+      work: 'costly',
+      summary: 'Records of a table as CSV',
+      description:
+        'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields, and the first page begins with a byte order mark (UTF-8). An empty cell is null. A text has an apostrophe in front that is not part of it if a spreadsheet would run it (`=1+1`, `-x`, `@x`) or change it (`00123`, `1-2`, `MAR1`, `true`, 12 digits or more), and if it is empty, with any apostrophes of its own behind it.',
+      query: [SEARCH, ...ANY_LIST_PARAMETERS.filter(({ name }) => name !== 'page'), CURSOR],
+      answer: csvAnswer('The records, one in each line.', 'The next records, with rel="next".'),
+      answers: LIST_ANSWERS,
       allow: 'users',
-      handle: (api, call) => recordsCsvReply(api, call.req, call.tenant.name, call.assetType, call.query),
+      async handle(api, call) {
+        const { req, query, assetType } = call;
+        const list = parseTableQuery(assetType, query);
+        const table = { tenant: call.tenant.name, table: assetType.name };
+        const { behind, mark } = parseCursor(table, list, query);
+        const advice = () => narrowing(list.query);
+        const found = await inListTurn(api, req, advice, (cancellation) =>
+          api.queries.records.listBehind(table, behind, cancellation),
+        );
+        const columns = [...assetType.fields, ...TIMES];
+        const lines = recordsIn(found.records).map((record) =>
+          csvLine(columns.map(({ name, type }) => cellOf(record[name], type))),
+        );
+        const { link } = behindPage(found, mark, { ...list, url: requestUrl(req, api.config) });
+        const names = columns.map(({ name }) => name);
+        return csvReply(assetType.name, csvPage(query.get('cursor'), names, lines), link);
+      },
     },
   },
 };
