@@ -16,7 +16,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     rabbitMq = await anyRabbitMq();
   });
 
-  describeMessageBroker('rabbitmq', () => openRabbitMqBroker({ url: rabbitMq.url, onHandlerError: () => undefined }));
+  describeMessageBroker('rabbitmq', () => openRabbitMqBroker({ url: rabbitMq.url }));
 
   test('a checkpoint that another process holds is waited for, and not taken for none', async () => {
     const broker = await openRabbitMqBroker({ url: rabbitMq.url });

@@ -10,9 +10,7 @@ import { RecordingConsumer } from './recordingConsumer.js';
 const directory = mkdtempSync(join(tmpdir(), 'broker-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-describeMessageBroker('sqlite', () =>
-  openSqliteBroker({ file: join(directory, 'broker.db'), onHandlerError: () => undefined }),
-);
+describeMessageBroker('sqlite', () => openSqliteBroker({ file: join(directory, 'broker.db') }));
 
 describe('what only the sqlite broker promises', () => {
   const file = join(directory, 'promises.db');

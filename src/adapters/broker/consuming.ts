@@ -1,9 +1,7 @@
 /** Shared by both brokers: running a handler, and the set of running consumers. */
-import type { ConsumeOptions, Message, MessageBroker, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
+import type { ConsumeOptions, MessageBroker, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
 
 export type Handler = Parameters<MessageBroker['consume']>[2];
-/** Called with each error that a handler throws. */
-export type OnHandlerError = (error: unknown, message: Message) => void;
 
 /** Redelivery delay after a handler threw. */
 const RETRY_AFTER_THROW_MS = 1000;
@@ -11,16 +9,12 @@ const RETRY_AFTER_THROW_MS = 1000;
 export const warn = (thrown: unknown): void =>
   process.emitWarning(thrown instanceof Error ? thrown : new Error(String(thrown)));
 
-/** Never rejects: if the handler throws, the message is retried. */
-export async function runHandler(
-  handle: Handler,
-  message: ReceivedMessage,
-  onHandlerError: OnHandlerError,
-): Promise<Outcome> {
+/** Never rejects: if the handler throws, that is a process warning, and the message is retried. */
+export async function runHandler(handle: Handler, message: ReceivedMessage): Promise<Outcome> {
   try {
     return await handle(message);
   } catch (error) {
-    onHandlerError(error, message);
+    warn(error);
     return { kind: 'retry', delayMs: RETRY_AFTER_THROW_MS };
   }
 }

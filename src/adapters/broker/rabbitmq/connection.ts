@@ -4,6 +4,8 @@ import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
 import { withTimeout } from '../../../supervision/waiting.js';
 import { Session } from './session.js';
 
+/** Limit for one piece of work. */
+const TIMEOUT_MS = 10_000;
 const RECONNECT_AFTER_MS = 500;
 const CLOSE_MS = 6_000;
 
@@ -12,8 +14,6 @@ export type ConnectionOptions = {
   readonly urls: readonly string[];
   /** The connection's name in the server's lists. */
   readonly name: string;
-  /** Limit for one piece of work. */
-  readonly timeoutMs: number;
   /** Called when the server is lost or cannot be reached, once per outage. */
   readonly onLost: (error: BrokerUnavailableError) => void;
 };
@@ -31,7 +31,7 @@ export class Connection {
   }
 
   /** @throws BrokerUnavailableError if there is no connection, or the work failed on it or took too long */
-  async use<T>(work: (session: Session) => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {
+  async use<T>(work: (session: Session) => Promise<T>, timeoutMs = TIMEOUT_MS): Promise<T> {
     let session: Session | undefined;
     try {
       return await limited(timeoutMs, async () => {

@@ -9,7 +9,7 @@ import { HELD_PER_MESSAGE_IN_FLIGHT } from '../../../domain/limits.js';
 import type { ConsumeOptions, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
+import { type Handler, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
 import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing, readyAt, restMs } from './messages.js';
 
@@ -28,7 +28,6 @@ export type ConsumerOptions = ConsumeOptions & {
   readonly handle: Handler;
   /** Stores messages durably; rejects if that cannot be confirmed. */
   readonly send: (messages: readonly Outgoing[]) => Promise<void>;
-  readonly onHandlerError: OnHandlerError;
   readonly onTrouble: (error: Error) => void;
 };
 
@@ -158,8 +157,7 @@ export class Consumer {
     } catch (error) {
       return { kind: 'dead', reason: `The message is not JSON: ${error instanceof Error ? error.message : error}` };
     }
-    const { handle, onHandlerError } = this.#options;
-    return runHandler(handle, { id: idOf(message), body, redeliveries }, onHandlerError);
+    return runHandler(this.#options.handle, { id: idOf(message), body, redeliveries });
   }
 
   /** Stores the message that comes in its place, then acknowledges it: a crash in between leaves both. */

@@ -2,16 +2,19 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import type { ConsumeOptions } from '../../../ports/messageBroker.js';
 import { WakeUp } from '../../../supervision/waiting.js';
-import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
+import { type Handler, runHandler } from '../consuming.js';
 import type { JobOutcome, JobStore, TakenJob } from './jobStore.js';
+
+/**
+ * How often to look for jobs that another process published, in milliseconds, or that come back as a dead process's leases
+ * end. Publishing wakes the consumers of the same process.
+ */
+const POLL_MS = 2_500;
 
 export type ConsumerOptions = ConsumeOptions & {
   readonly queue: string;
   readonly leaseMs: number;
-  /** How often to look for jobs that another process published. */
-  readonly pollMs: number;
   readonly handle: Handler;
-  readonly onHandlerError: OnHandlerError;
 };
 
 export class Consumer {
@@ -63,7 +66,7 @@ export class Consumer {
   /** Stores outcomes and takes jobs. Returns how long to sleep (ms) unless woken; undefined for "until woken". */
   #turn(): number | undefined {
     if (this.#failure !== undefined) throw this.#failure.error;
-    const { queue, concurrency, signal, leaseMs, pollMs } = this.#options;
+    const { queue, concurrency, signal, leaseMs } = this.#options;
     // After a stall (a suspended machine) our own leases must not look expired to us.
     if (Date.now() - this.#renewedAt > leaseMs / 2) this.#renew();
     const free = signal.aborted ? 0 : concurrency - this.#inFlight.size;
@@ -79,7 +82,7 @@ export class Consumer {
     }
     if (signal.aborted && this.#inFlight.size === 0) return 0;
     if (signal.aborted || this.#inFlight.size >= concurrency) return undefined;
-    return Math.min(pollMs, Math.max(0, this.#dueInMs()));
+    return Math.min(POLL_MS, Math.max(0, this.#dueInMs()));
   }
 
   #dueInMs(): number {
@@ -93,7 +96,7 @@ export class Consumer {
 
   async #run(job: TakenJob): Promise<void> {
     this.#inFlight.add(job);
-    const outcome = await runHandler(this.#options.handle, job.message, this.#options.onHandlerError);
+    const outcome = await runHandler(this.#options.handle, job.message);
     this.#inFlight.delete(job);
     this.#outcomes.push({ job, outcome });
     this.wake();
