@@ -63,14 +63,12 @@ export type RecordedEvent = EventToAppend & AppendResult & { readonly stream: st
 /** No call to the log begins after this time (milliseconds since 1970), retries included. */
 export type AppendOptions = { readonly until?: number };
 
-/** How far a subscription has read, including events that the filter left out. */
-type Reached = EventPosition & {
+/** A run of events in log order, and how far it goes, with those that a filter left out. Never ends inside an append. */
+export type EventSlice = EventPosition & {
+  readonly events: readonly RecordedEvent[];
   /** Whether this was the head of the log at the time of reading. After the first such slice, best effort. */
   readonly caughtUp: boolean;
 };
-
-/** A run of events in log order. An append is read as a whole or not at all. */
-export type EventSlice = Reached & { readonly events: readonly RecordedEvent[] };
 
 export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
   /** Of its data and metadata as stored; of EventStoreDB roughly, their characters. */
@@ -78,8 +76,8 @@ export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
   readonly occurredAt: string;
 };
 
-/** Sizes of events in log order. */
-export type SizeSlice = Reached & { readonly sizes: readonly EventSize[] };
+/** Sizes of events in log order; may end inside an append. */
+export type SizeSlice = Omit<EventSlice, 'events'> & { readonly sizes: readonly EventSize[] };
 
 export type SubscribeOptions = {
   /** Exclusive: events with a higher position are delivered. 0 for everything. */
@@ -138,7 +136,7 @@ export interface EventStore {
   lastAppend(stream: string): Promise<AppendResult | undefined>;
   /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
-  /** The sizes of all events after a position, of new ones within a second. A slice may end inside an append. */
+  /** The sizes of all events after a position, of new ones within a second. */
   sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncIterable<SizeSlice>;
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;

@@ -22,7 +22,7 @@ import { CALL_BACKOFF, OF_LEADER, type Server } from './server.js';
 /** A random constant that names the ids of the list's events (RFC 9562 §5.5). */
 const NAMESPACE = '0f6f4c1e-7a0b-4d6e-9c55-3b1d2a8f9e47';
 
-/** The last event's revision and position. */
+/** The answer to an append that was stored before may lack the position. */
 type Appended = { readonly revision: Revision; readonly position: Position | undefined };
 
 export class Appender {
@@ -63,7 +63,6 @@ export class Appender {
     }
     const { revision, position } = appended;
     if (position !== undefined) return { revision, position };
-    // The answer to an append that was already stored may lack the position.
     const [last] = await this.#reader.storedIn(stream, revision, 1).catch((error: unknown) => {
       throw toPortError(error, true);
     });
