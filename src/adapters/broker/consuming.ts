@@ -7,7 +7,7 @@ export type Handler = Parameters<MessageBroker['consume']>[2];
 const RETRY_AFTER_THROW_MS = 1000;
 
 export const warn = (thrown: unknown): void =>
-  process.emitWarning(thrown instanceof Error ? thrown : new Error(String(thrown)));
+  process.emitWarning(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
 
 /** Never rejects: if the handler throws, that is a process warning, and the message is retried. */
 export async function runHandler(handle: Handler, message: ReceivedMessage): Promise<Outcome> {
