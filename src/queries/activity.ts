@@ -5,7 +5,7 @@ import type { Erasures } from '../domain/erasure.js';
 import { ACTIVITY_KINDS, type ActivityKind } from '../domain/eventTypes.js';
 import { MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
 import { ACTIVITY } from '../domain/spaces.js';
-import type { EventMetadata, EventStore, Position, Revision } from '../ports/eventStore.js';
+import type { EventMetadata, Position, Revision } from '../ports/eventStore.js';
 import type { Condition, PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { ALL_ROWS, NEWEST_FIRST, rowsOf, told, where } from './asking.js';
@@ -170,19 +170,8 @@ function alternatives(
   return [ofSubject, [...where({ ...named, position: changes }), namesNone]];
 }
 
-/** Position of the tenant's last event that is not after this time (ISO 8601, UTC, six digits); 0 if there is none. */
-export async function positionAt(
-  rows: RowReads,
-  log: Pick<EventStore, 'positionAt'>,
-  tenant: string,
-  time: string,
-  cancellation: Cancellation | undefined,
-): Promise<Position> {
-  if (log.positionAt !== undefined) return log.positionAt(time);
-  return (await newestEntry(rows, tenant, where({ created_at: { lte: time } }), cancellation))?.position ?? 0;
-}
-
-const OF_ORDERS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('order.'));
+/** Kinds of events in the stream of an order. Exports of it by people are in another stream. */
+const OF_ORDERS = ACTIVITY_KINDS.filter((kind) => kind.startsWith('order.') && kind !== 'order.exported');
 
 /** Revision of the order's last event up to a position; undefined before its first. */
 export async function orderRevisionAt(

@@ -10,7 +10,8 @@ import { tenantStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { Position } from '../../ports/eventStore.js';
 import { evolveTenantIn } from '../../projections/directory/evolveTenant.js';
-import { positionAt } from '../../queries/activity.js';
+import { newestEntry } from '../../queries/activity.js';
+import { where } from '../../queries/asking.js';
 import { RecordQueries } from '../../queries/records.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
@@ -56,10 +57,11 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
     const { deadline, tenant: asked } = req.context;
     const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();
     if (isFuture) throw badRequest(`${name} is in the future.`);
-    const position =
-      'position' in moment
-        ? moment.position
-        : await positionAt(api.rows, eventStore, asked.name, moment.time, deadline);
+    const lastUntil = async (time: string): Promise<Position> =>
+      eventStore.positionAt?.(time) ??
+      (await newestEntry(api.rows, asked.name, where({ created_at: { lte: time } }), deadline))?.position ??
+      0;
+    const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
     const tenant = await tenantAt(api, req, position);
     if (tenant === undefined) throw badRequest(`${name} is before this tenant was made.`);
     if (!(await api.progress.waitFor(tenant.name, position, SHOWN_WITHIN_MS))) {

@@ -1,6 +1,6 @@
 import { packIds } from '#app/domain/referenceTable/events.js';
-import { orderStream, tableStream, usersStream } from '#app/domain/streams.js';
-import type { ActivityQuery } from '#app/queries/activity.js';
+import { accessStream, orderStream, tableStream, usersStream } from '#app/domain/streams.js';
+import { type ActivityQuery, orderRevisionAt } from '#app/queries/activity.js';
 import { LoggedTenant, minute } from '../../support/loggedTenant.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -82,6 +82,19 @@ describe('the activity of a tenant', () => {
     expect(await by({ subject: { kind: 'user', id: '7' } })).toEqual(['2.0 user.added']);
     expect(await by({ actor: '7', table: 'dyn_item' })).toEqual(['3.0 record.created']);
     expect(await by({ actor: '7', kind: 'order.rejected' })).toEqual([]);
+  });
+
+  test('the last event of an order up to a position is one of its stream: an export is noted in another', async () => {
+    const status = { from: 'draft', to: 'draft' };
+    const created = { type: 'OrderCreated', data: { table: 'dyn_stock_order', fields: {}, status: 'draft' } };
+    const rejected = { type: 'OrderRejected', data: { status, reasons: [] } };
+    await acme.append(orderStream('acme', id(9)), { events: [created] });
+    await acme.append(orderStream('acme', id(9)), { events: [rejected] });
+    const exported = await acme.append(accessStream('acme'), {
+      events: [{ type: 'OrderExported', data: { orderId: id(9) } }],
+    });
+    const at = (position: number) => orderRevisionAt(acme.rows.reads, 'acme', id(9), position, undefined);
+    expect(await Promise.all([1, 2, 3, exported].map(at))).toEqual([undefined, 0, 1, 1]);
   });
 
   test('what changed a record is found by its id, also where a batch or a clean-up names no single records', async () => {
