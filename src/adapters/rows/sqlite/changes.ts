@@ -2,11 +2,10 @@
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { keyOf, type Row, sortValue } from '../../../domain/row.js';
-import { RowRefusedError, type RowWrite } from '../../../ports/rowStore.js';
-import { baseOf, columnOf, idCell, type Space, slotCells, slotsOf } from './cells.js';
+import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
 import type { Connection } from './connection.js';
 import { dropIndexes, TextChanges } from './indexes.js';
-import { COLUMNS, SLOTS } from './layout.js';
+import { baseOf, COLUMNS, columnOf, idCell, SLOTS, type Space, slotCells, slotsOf } from './layout.js';
 
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
 const SET = [...SLOTS, 'data'].map((column) => `${column} = ?`).join(', ');
@@ -15,6 +14,8 @@ const UPDATE = `UPDATE rows SET key = ?, from_pos = ?, created = ?, updated = ?,
 const TO_PAST = `INSERT INTO past (to_pos, how, batch, ${COLUMNS})
   SELECT ?, ?, (SELECT batch FROM seen WHERE seen.row = rows.row), ${COLUMNS} FROM rows WHERE row = ? AND from_pos <> ?`;
 
+/** What a long clean-up may take at a time, in ms. */
+const PIECE_MS = 50;
 /** Between two looks at the clock: rows that are deleted, and rows that are looked at. */
 const ROWS_OF_PIECE = 250;
 const ROWS_LOOKED_AT = 20_000;
@@ -22,15 +23,19 @@ const ROWS_LOOKED_AT = 20_000;
 const LARGE_CLEAN_UP = 10_000;
 
 /** What changed of a space in this transaction. */
-type Changed = {
-  readonly space: Space;
-  readonly texts: TextChanges;
-  rows: number;
-  next: number;
-};
+type Changed = { space: Space; readonly texts: TextChanges; rows: number; next: number };
+
+/** @returns false if a part of a clean-up is left */
+export function applySlice(connection: Connection, { position, writes }: Slice): boolean {
+  const changes = new Changes(connection);
+  const isWhole = writes.every((write) => changes.apply(write));
+  changes.finish(position);
+  if (isWhole) connection.run('UPDATE tenant SET position = ?', position);
+  return isWhole;
+}
 
 /** The changes of one transaction. */
-export class Changes {
+class Changes {
   readonly #connection: Connection;
   readonly #spaces = new Map<string, Changed>();
 
@@ -38,51 +43,26 @@ export class Changes {
     this.#connection = connection;
   }
 
-  apply(write: Exclude<RowWrite, { kind: 'cleanUp' }>): void {
+  /** @returns false if a part of it is left */
+  apply(write: RowWrite): boolean {
     if (write.kind === 'define') this.#define(write.assetType);
-    else if (write.kind === 'end') this.#end(write);
+    else if (write.kind === 'end')
+      this.#connection.run(
+        'UPDATE spaces SET revision = ?, last_event_at = ? WHERE name = ?',
+        write.revision,
+        write.at,
+        write.space,
+      );
     else {
       const changed = this.#changed(write.space);
       if (write.kind === 'put') this.#put(changed, write.row, write.was);
       else if (write.kind === 'delete') this.#remove(changed, this.#knownRow(changed, write.was.id), write.to);
       else if (write.kind === 'touch') for (const id of write.ids) this.#see(this.#knownRow(changed, id), write.batch);
       else if (write.kind === 'redact') this.#redact(changed, write.id, write.fields);
-      else this.#forget(changed, write.field, write.before);
+      else if (write.kind === 'forget') this.#forget(changed, write.field, write.before);
+      else return this.#cleanUp(changed, write.batch, write.to);
     }
-  }
-
-  /**
-   * Deletes rows without this batch id, in their order, until the time is over.
-   * @returns whether all are gone
-   */
-  cleanUp(name: string, batch: string, to: number, until: number): boolean {
-    const changed = this.#changed(name);
-    const base = baseOf(changed.space);
-    const end = base + changed.next;
-    const read = this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0;
-    if (read === 0) {
-      const kept = this.#connection.column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?');
-      const left = changed.rows - (kept.get(base, end, batch) ?? 0);
-      // They make each deletion several times as slow; later lists have them made again.
-      if (left > Math.max(LARGE_CLEAN_UP, changed.rows / 10)) {
-        dropIndexes(this.#connection, changed.space);
-        this.#spaces.delete(name);
-      }
-    }
-    const outside = this.#connection.column<number>(
-      `SELECT rows.row FROM rows LEFT JOIN seen ON seen.row = rows.row
-       WHERE rows.row > ? AND rows.row < ? AND seen.batch IS NOT ? LIMIT ${ROWS_OF_PIECE}`,
-    );
-    for (let last = base + read; ; ) {
-      const next = Math.min(last + ROWS_LOOKED_AT, end);
-      const rows = outside.all(last, next, batch);
-      for (const row of rows) this.#remove(this.#changed(name), row, to);
-      last = (rows.length === ROWS_OF_PIECE && rows.at(-1)) || next - 1;
-      const isDone = last === end - 1;
-      if (!isDone && performance.now() < until) continue;
-      this.#connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
-      return isDone;
-    }
+    return true;
   }
 
   /** Writes what is kept of each space. @param position of the event that changed them */
@@ -107,50 +87,41 @@ export class Changes {
 
   #define(assetType: AssetType): void {
     const { name } = assetType;
-    const before = this.#connection.spaceNow(name);
     this.#connection.run(
       `INSERT INTO spaces (name, rows, next, changed, revision, last_event_at, shape, asset_type, slots)
        VALUES (?, 0, 1, 0, -1, '', 0, ?, ?)
        ON CONFLICT (name) DO UPDATE SET asset_type = excluded.asset_type, slots = excluded.slots, shape = shape + 1`,
       name,
       JSON.stringify(assetType),
-      JSON.stringify(slotsOf(assetType, before?.space)),
+      JSON.stringify(slotsOf(assetType, this.#connection.spaceNow(name)?.space)),
     );
     // Rows that follow have the new columns.
     const changed = this.#spaces.get(name);
     const now = this.#connection.spaceNow(name);
-    if (changed !== undefined && now !== undefined) this.#spaces.set(name, { ...changed, space: now.space });
+    if (changed !== undefined && now !== undefined) changed.space = now.space;
   }
 
-  #end({ space, revision, at }: Extract<RowWrite, { kind: 'end' }>): void {
-    this.#connection.run('UPDATE spaces SET revision = ?, last_event_at = ? WHERE name = ?', revision, at, space);
-  }
-
-  #put(changed: Changed, next: Row, was: Row | undefined): void {
+  #put(changed: Changed, { id, key, batch, fields, from, created, updated }: Row, was: Row | undefined): void {
     const { space } = changed;
-    const slots = slotCells(space, next.fields);
-    const times = [next.from, next.created, next.updated];
-    const data = JSON.stringify(next.fields);
-    let row = was === undefined ? this.#rowOf(space, next.id) : this.#knownRow(changed, next.id);
-    if (row === undefined) {
-      row = baseOf(space) + changed.next;
+    const slots = slotCells(space, fields);
+    const known = was === undefined ? this.#rowOf(space, id) : this.#knownRow(changed, id);
+    const row = known ?? baseOf(space) + changed.next;
+    if (was !== undefined) this.#connection.run(TO_PAST, from, 'changed', row, from);
+    changed.texts.note(row);
+    const values = [from, created, updated, ...slots, JSON.stringify(fields)];
+    if (known !== undefined) this.#connection.run(UPDATE, key, ...values, row);
+    else {
       changed.next += 1;
       changed.rows += 1;
-      changed.texts.note(row, slots);
-      this.#connection.run(INSERT, row, space.number, next.key, idCell(next.id), ...times, ...slots, data);
-      if (next.batch !== null) this.#see(row, next.batch);
-      return;
+      this.#connection.run(INSERT, row, space.number, key, idCell(id), ...values);
     }
-    if (was !== undefined) this.#connection.run(TO_PAST, next.from, 'changed', row, next.from);
-    changed.texts.note(row, slots);
-    this.#connection.run(UPDATE, next.key, ...times, ...slots, data, row);
-    this.#see(row, next.batch);
+    if (known !== undefined || batch !== null) this.#see(row, batch);
   }
 
   /** @param to absent: no version is kept */
   #remove(changed: Changed, row: number, to?: number): void {
     if (to !== undefined) this.#connection.run(TO_PAST, to, 'deleted', row, to);
-    changed.texts.note(row, []);
+    changed.texts.note(row);
     this.#connection.run('DELETE FROM rows WHERE row = ?', row);
     this.#see(row, null);
     changed.rows -= 1;
@@ -161,17 +132,46 @@ export class Changes {
     else this.#connection.run('INSERT OR REPLACE INTO seen VALUES (?, ?)', row, batch);
   }
 
+  /** Deletes rows without this batch id, in their order, until the time is over. It is the first write of its slice. */
+  #cleanUp(changed: Changed, batch: string, to: number): boolean {
+    const until = performance.now() + PIECE_MS;
+    const { space } = changed;
+    const [base, end] = [baseOf(space), baseOf(space) + changed.next];
+    const cleaned = this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0;
+    if (cleaned === 0) {
+      const kept = this.#connection.column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?');
+      const left = changed.rows - (kept.get(base, end, batch) ?? 0);
+      // They make each deletion several times as slow; later lists have them made again.
+      if (left > Math.max(LARGE_CLEAN_UP, changed.rows / 10)) {
+        const names = this.#connection.column<string>('SELECT name FROM indexes WHERE space = ?').all(space.number);
+        dropIndexes(this.#connection, names);
+        this.#spaces.delete(space.name);
+      }
+    }
+    const outside = this.#connection.column<number>(
+      `SELECT rows.row FROM rows LEFT JOIN seen ON seen.row = rows.row
+       WHERE rows.row > ? AND rows.row < ? AND seen.batch IS NOT ? LIMIT ${ROWS_OF_PIECE}`,
+    );
+    let last = base + cleaned;
+    do {
+      const next = Math.min(last + ROWS_LOOKED_AT, end);
+      const rows = outside.all(last, next, batch);
+      for (const row of rows) this.#remove(this.#changed(space.name), row, to);
+      last = (rows.length === ROWS_OF_PIECE && rows.at(-1)) || next - 1;
+    } while (last < end - 1 && performance.now() < until);
+    const isDone = last === end - 1;
+    this.#connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
+    return isDone;
+  }
+
   #redact({ space }: Changed, id: string, fields: Fields): void {
     const versions = this.#connection
       .query<{ n: number; data: string }>('SELECT n, data FROM past INDEXED BY past_id WHERE space = ? AND id = ?')
       .all(space.number, idCell(id));
     for (const { n, data } of versions) {
       const before: Fields = JSON.parse(data);
-      const entries = Object.entries(before).map(([name, value]) => {
-        const instead = ownValue(fields, name);
-        return [name, instead === undefined ? value : instead];
-      });
-      const after: Fields = Object.fromEntries(entries.filter(([, value]) => value !== null));
+      const entries = Object.entries(before).map(([name, value]) => [name, ownValue(fields, name) ?? value] as const);
+      const after: Fields = Object.fromEntries(entries.filter(([name]) => ownValue(fields, name) !== null));
       const cells = [keyOf(space.assetType, after), ...slotCells(space, after), JSON.stringify(after)];
       this.#connection.run(`UPDATE past SET key = ?, ${SET} WHERE n = ?`, ...cells, n);
     }

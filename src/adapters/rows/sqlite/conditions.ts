@@ -1,11 +1,18 @@
 /** Conditions and sorts as SQL over a row's columns; where a field has none, over its `data`. */
 import { sortValue } from '../../../domain/row.js';
 import type { Condition, FieldCondition, Sort } from '../../../ports/rowStore.js';
-import { type Cell, columnOf, idCell, isText, type Space } from './cells.js';
+import { type Cell, columnOf, idCell, isText, type Space } from './layout.js';
 
+/** `text`: an expression that is 1, or 0 or NULL. */
 export type Sql = { readonly text: string; readonly cells: readonly Cell[] };
 
-/** @returns an expression that is 1, or 0 or NULL. All must hold */
+const joined = (all: readonly Sql[], by: ' AND ' | ' OR ', none: '1' | '0'): Sql => ({
+  text: all.map(({ text }) => `(${text})`).join(by) || none,
+  cells: all.flatMap(({ cells }) => cells),
+});
+const anyOf = (all: readonly Sql[]): Sql => joined(all, ' OR ', '0');
+
+/** All must hold. */
 export const sqlOf = (conditions: readonly Condition[], space: Space, from: 'rows' | 'past' = 'rows'): Sql =>
   joined(
     conditions.map((condition) => sqlOfOne(condition, space, from)),
@@ -28,19 +35,13 @@ function sqlOfOne(condition: Condition, space: Space, from: 'rows' | 'past'): Sq
   }
 }
 
-function joined(all: readonly Sql[], by: ' AND ' | ' OR ', none: '1' | '0'): Sql {
-  const texts = all.map(({ text }) => `(${text})`);
-  return { text: texts.join(by) || none, cells: all.flatMap(({ cells }) => cells) };
-}
-const anyOf = (all: readonly Sql[]): Sql => joined(all, ' OR ', '0');
-
 /** What a field is compared and sorted by: its column, or what `data` says. */
-const valueSql = (space: Space, field: string): string => columnOf(space, field) ?? `sort_of('${field}', data)`;
+export const valueSql = (space: Space, field: string): string => columnOf(space, field) ?? `sort_of('${field}', data)`;
 
-export const sortedBy = ({ field }: Sort, space: Space): string => (field === 'n' ? 'row' : valueSql(space, field));
+export const orderSql = (sort: readonly Sort[], space: Space): string =>
+  sort.map(({ field, direction }) => `${valueSql(space, field)} ${direction}`).join(', ');
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
-const marks = ({ length }: readonly unknown[]): string => Array.from({ length }, () => '?').join(', ');
 
 function sqlOfField(condition: Exclude<FieldCondition, { kind: 'ids' }>, space: Space): Sql {
   const value = valueSql(space, condition.field);
@@ -49,12 +50,11 @@ function sqlOfField(condition: Exclude<FieldCondition, { kind: 'ids' }>, space: 
   switch (condition.kind) {
     case 'null':
       return { text: `${value} IS ${condition.isNull ? '' : 'NOT '}NULL`, cells: [] };
-    case 'compares':
+    case 'compares': {
       // Times of creation and change are stored as they are.
-      return {
-        text: `${value} ${OPERATORS[condition.is]} ?`,
-        cells: [field === undefined ? condition.value : sortValue(condition.value)],
-      };
+      const cell = field === undefined ? condition.value : sortValue(condition.value);
+      return { text: `${value} ${OPERATORS[condition.is]} ?`, cells: [cell] };
+    }
     case 'differs': {
       const { text, cells } = sqlOfField({ ...condition, kind: 'equals' }, space);
       return { text: `(${text}) IS NOT 1`, cells };
@@ -66,12 +66,11 @@ function sqlOfField(condition: Exclude<FieldCondition, { kind: 'ids' }>, space: 
     case 'equals': {
       const values = condition.anyOf.filter((each) => each !== null);
       const isNull = values.length < condition.anyOf.length ? [{ text: `${value} IS NULL`, cells: [] }] : [];
-      if (field === undefined)
-        return anyOf([{ text: `${value} IN (${marks(values)})`, cells: values.map(String) }, ...isNull]);
+      const list = `IN (${values.map(() => '?').join(', ')})`;
+      if (field === undefined) return anyOf([{ text: `${value} ${list}`, cells: values.map(String) }, ...isNull]);
       // The value as it is, too: folding makes some alike, and truth values are numbers there.
-      const text = `${value} IN (${marks(values)}) AND ${json} IN (${marks(values)})`;
       const cells = [...values.map(sortValue), ...values.map((each) => JSON.stringify(each))];
-      return anyOf([{ text, cells }, ...isNull]);
+      return anyOf([{ text: `${value} ${list} AND ${json} ${list}`, cells }, ...isNull]);
     }
   }
 }

@@ -13,14 +13,14 @@ import type {
   VersionQuery,
 } from '../../../ports/rowStore.js';
 import type { Database, Statement } from '../../openSqlite.js';
-import { baseOf, type Cell, idCell, idText, numberOf, type Space } from './cells.js';
+import { baseOf, type Cell, idCell, idText, numberOf, type Space } from './layout.js';
 
 /** An index on demand: of columns in an order, or of the trigrams of one column. */
 export type Index = {
   readonly name: string;
   /** `s3, id DESC`, or `text s3`. */
   readonly spec: string;
-  /** Rows up to this n are in it; null: all. */
+  /** Of trigrams: rows up to this n are in it. */
   readonly upto: number | null;
 };
 
@@ -47,13 +47,14 @@ type State = Omit<StoredVersion, 'n' | 'id' | 'to'> & {
   readonly id: Buffer | string;
   readonly to: number | null;
 };
-const PRESENT = `SELECT row, key, id, from_pos AS "from", created, updated,
-  (SELECT batch FROM seen WHERE seen.row = rows.row) AS batch, data, NULL AS "to", 'present' AS how FROM rows`;
-const PAST =
-  'SELECT row, key, id, from_pos AS "from", created, updated, batch, data, to_pos AS "to", how AS how FROM past';
+const STATE = {
+  rows: `row, key, id, from_pos AS "from", created, updated, (SELECT batch FROM seen WHERE seen.row = rows.row) AS batch,
+    data, NULL AS "to", 'present' AS how`,
+  past: 'row, key, id, from_pos AS "from", created, updated, batch, data, to_pos AS "to", how',
+} as const;
 
 /** A position that no event has: where what is present ends. */
-const NEVER = Number.MAX_SAFE_INTEGER;
+const NEVER = String(Number.MAX_SAFE_INTEGER);
 const MAX_STATEMENTS = 300;
 const LINES_AT_A_TIME = 1_000;
 
@@ -65,37 +66,26 @@ export class Connection {
 
   /** Prepared once. Only the caller knows the type of its rows, which follows from the text. */
   query<Row>(sql: string): Statement<Cell[], Row> {
-    return this.#prepare(sql, () => undefined);
+    return this.#prepared(sql, false) as Statement<Cell[], Row>;
   }
 
   /** Prepared once. Its rows are their first column. */
   column<Value>(sql: string): Statement<Cell[], Value> {
-    return this.#prepare(`${sql} `, (statement) => statement.pluck());
+    return this.#prepared(`${sql} `, true) as Statement<Cell[], Value>;
   }
 
-  run(sql: string, ...cells: Cell[]): number {
-    return this.query(sql).run(...cells).changes;
+  run(sql: string, ...cells: Cell[]): void {
+    this.query(sql).run(...cells);
   }
 
-  #prepare<Row>(sql: string, shape: (statement: Statement<Cell[], unknown>) => void): Statement<Cell[], Row> {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.db.prepare<Cell[], unknown>(sql);
-      shape(statement);
-      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
-      this.#statements.set(sql, statement);
-    }
-    return statement as Statement<Cell[], Row>;
-  }
-
-  /** Runs `work` on one snapshot of the file. */
-  reading<Result>(work: () => Result): Result {
-    this.run('BEGIN');
-    try {
-      return work();
-    } finally {
-      if (this.db.inTransaction) this.run('COMMIT');
-    }
+  #prepared(sql: string, isPlucked: boolean): Statement<Cell[], unknown> {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const statement = this.db.prepare<Cell[], unknown>(sql);
+    if (isPlucked) statement.pluck();
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   position(): number {
@@ -113,29 +103,25 @@ export class Connection {
     return { position, state: 'parked', parked: mark, rows };
   }
 
-  /** Why its rows are not shown, for callers; undefined: they are. */
-  hidden(): string | undefined {
-    const state = this.progress()?.state ?? 'running';
-    if (state === 'running') return undefined;
-    return state === 'filling'
-      ? 'The rows of this tenant are being made.'
-      : 'The rows of this tenant are not shown: an event could not be applied.';
-  }
-
   spaceNow(name: string): SpaceNow | undefined {
     const cells = this.query<SpaceCells>(SPACE).get(name);
     if (cells === undefined) return undefined;
     const { space: number, next, shape, ...state } = cells;
     let known = this.#spaces.get(name);
     if (known?.shape !== shape) {
-      const text = (column: string) =>
-        this.column<string>(`SELECT ${column} FROM spaces WHERE space = ?`).get(number) ?? '';
-      const space = { number, name, assetType: JSON.parse(text('asset_type')), slots: JSON.parse(text('slots')) };
+      const json = (column: string) =>
+        JSON.parse(this.column<string>(`SELECT ${column} FROM spaces WHERE space = ?`).get(number) ?? '');
+      const space = { number, name, assetType: json('asset_type'), slots: json('slots') };
       const indexes = this.query<Index>('SELECT name, spec, upto FROM indexes WHERE space = ?').all(number);
       known = { shape, space, indexes };
       this.#spaces.set(name, known);
     }
     return { ...known, state: { progress: this.position(), ...state }, next };
+  }
+
+  /** What there is of a space that does not exist. */
+  noRows(): SpaceState {
+    return { ...NO_ROWS, progress: this.position() };
   }
 
   spaces(): Spaces {
@@ -150,74 +136,72 @@ export class Connection {
 
   /** The row with this number, or the state with this one among those of the past. */
   row(number: number, from: 'rows' | 'past' = 'rows'): StoredRow | undefined {
-    const state = this.query<State>(from === 'rows' ? `${PRESENT} WHERE row = ?` : `${PAST} WHERE n = ?`).get(number);
+    const sql = `SELECT ${STATE[from]} FROM ${from} WHERE ${from === 'rows' ? 'row' : 'n'} = ?`;
+    const state = this.query<State>(sql).get(number);
     return state && rowOf(state);
   }
 
   rows(name: string, { ids, keys, at, withFormerIds = false }: RowsQuery): FoundRows {
     const now = this.spaceNow(name);
-    if (now === undefined) return { rows: [], formerIds: new Map(), state: { ...NO_ROWS, progress: this.position() } };
-    const { number } = now.space;
     const formerIds = new Map<string, string>();
-    const rowBy = (column: 'id' | 'key', value: Cell) => {
-      const is = `space = ? AND ${column} = ?`;
-      if (at === undefined) return this.query<State>(`${PRESENT} WHERE ${is}`).get(number, value);
-      return this.query<State>(
-        `${PRESENT} WHERE ${is} AND from_pos <= ?
-         UNION ALL ${PAST} INDEXED BY past_${column} WHERE ${is} AND from_pos <= ? AND to_pos > ?`,
-      ).get(number, value, at, number, value, at, at);
+    if (now === undefined) return { rows: [], formerIds, state: this.noRows() };
+    const found = new Map<number, StoredRow>();
+    const find = (column: 'id' | 'key', value: Cell): boolean => {
+      const where = `WHERE space = ${now.space.number} AND ${column} = ?`;
+      const present = `SELECT ${STATE.rows} FROM rows ${where}`;
+      const past = `SELECT ${STATE.past} FROM past INDEXED BY past_${column} ${where} AND from_pos <= ? AND to_pos > ?`;
+      const state =
+        at === undefined
+          ? this.query<State>(present).get(value)
+          : this.query<State>(`${present} AND from_pos <= ? UNION ALL ${past}`).get(value, at, value, at, at);
+      if (state !== undefined) found.set(state.row, rowOf(state));
+      return state !== undefined;
     };
-    const states = ids.map((id) => rowBy('id', idCell(id)));
+    for (const id of ids) find('id', idCell(id));
     for (const key of keys) {
-      const state = rowBy('key', key);
-      states.push(state);
-      if (state !== undefined || !withFormerIds) continue;
+      if (find('key', key) || !withFormerIds) continue;
       const former = this.column<Buffer | string>(
         `SELECT id FROM past INDEXED BY past_key WHERE space = ? AND key = ? AND how = 'deleted'
          ORDER BY to_pos DESC, n DESC LIMIT 1`,
-      ).get(number, key);
+      ).get(now.space.number, key);
       if (former !== undefined) formerIds.set(key, idText(former));
     }
-    const found = new Map(states.flatMap((state) => (state === undefined ? [] : [[state.row, rowOf(state)]])));
     return { rows: [...found.values()], formerIds, state: now.state };
   }
 
   versions(name: string, { id, begun, ended, how, direction, behind, limit, withTotal }: VersionQuery): VersionPage {
     const now = this.spaceNow(name);
-    const none = withTotal ? { total: 0 } : {};
-    if (now === undefined) return { versions: [], ...none, state: { ...NO_ROWS, progress: this.position() } };
-    const [column, place] = id !== undefined ? ['id', 'to'] : begun !== undefined ? ['from', 'from'] : ['to', 'to'];
-    const range: Cell[] = id === undefined ? [...(begun ?? ended ?? [])] : [idCell(id)];
-    const test = id === undefined ? `${column}_pos > ? AND ${column}_pos <= ?` : 'id = ?';
-    const sides: { readonly select: string; readonly place: string; readonly rest: string }[] = [];
-    if (how !== 'present') {
-      const isOfHow = how === undefined ? '' : ` AND how = '${how}'`;
-      const rest = `INDEXED BY past_${column} WHERE space = ? AND ${test}${isOfHow}`;
-      sides.push({ select: PAST, place: `${place}_pos`, rest });
-    }
-    if (ended === undefined && (how ?? 'present') === 'present') {
-      const rest = `INDEXED BY rows_${column} WHERE space = ? AND ${test}`;
-      sides.push({ select: PRESENT, place: place === 'from' ? 'from_pos' : `${NEVER}`, rest });
-    }
-    const cells = [now.space.number, ...range];
-    const start: Cell[] = behind === undefined ? [] : [behind[0], baseOf(now.space) + behind[1]];
-    const versions: StoredVersion[] = [];
-    let total = 0;
-    // Those that are present end last, so only by where they begin are both mixed.
-    for (const { select, place: by, rest } of direction === 'asc' ? sides : sides.toReversed()) {
-      const isBehind = behind === undefined ? '' : ` AND (${by}, row) ${direction === 'asc' ? '>' : '<'} (?, ?)`;
-      const sql = `${select} ${rest}${isBehind} ORDER BY ${by} ${direction}, row ${direction} LIMIT ?`;
-      versions.push(
-        ...this.query<State>(sql)
-          .all(...cells, ...start, limit)
-          .map(versionOf),
-      );
-      const count = `SELECT count(*) FROM${select.slice(select.lastIndexOf(' '))} ${rest}`;
-      if (withTotal) total += this.column<number>(count).get(...cells) ?? 0;
-    }
-    const sign = direction === 'asc' ? 1 : -1;
-    if (begun !== undefined) versions.sort((a, b) => sign * (a.from - b.from || a.n - b.n));
-    return { versions: versions.slice(0, limit), ...(withTotal && { total }), state: now.state };
+    if (now === undefined) return { versions: [], ...(withTotal && { total: 0 }), state: this.noRows() };
+    const by = id !== undefined ? 'id' : begun !== undefined ? 'from' : 'to';
+    const test = id === undefined ? `${by}_pos > ? AND ${by}_pos <= ?` : 'id = ?';
+    const range: readonly Cell[] = id === undefined ? (begun ?? ended ?? []) : [idCell(id)];
+    const isOfHow = how === undefined ? '' : ` AND how = '${how}'`;
+    const where = `WHERE space = ${now.space.number} AND ${test}`;
+    const sides: { readonly of: 'rows' | 'past'; readonly place: string; readonly rest: string }[] = [];
+    if (how !== 'present')
+      sides.push({
+        of: 'past',
+        place: begun === undefined ? 'to_pos' : 'from_pos',
+        rest: `FROM past INDEXED BY past_${by} ${where}${isOfHow}`,
+      });
+    if (ended === undefined && (how ?? 'present') === 'present')
+      sides.push({
+        of: 'rows',
+        place: begun === undefined ? NEVER : 'from_pos',
+        rest: `FROM rows INDEXED BY rows_${by} ${where}`,
+      });
+    const start = behind === undefined ? [] : [behind[0], baseOf(now.space) + behind[1]];
+    // Each side is read in this order, so SQLite merges them and reads no more than the page.
+    const selects = sides.map(({ of, place, rest }) => {
+      const isBehind = behind === undefined ? '' : ` AND (${place}, row) ${direction === 'asc' ? '>' : '<'} (?, ?)`;
+      return `SELECT ${STATE[of]}, ${place} AS place ${rest}${isBehind}`;
+    });
+    const sql = `${selects.join(' UNION ALL ')} ORDER BY place ${direction}, row ${direction} LIMIT ?`;
+    const states = this.query<State>(sql).all(...sides.flatMap(() => [...range, ...start]), limit);
+    const page = { versions: states.map(versionOf), state: now.state };
+    if (!withTotal) return page;
+    const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
+    return { ...page, total: this.column<number>(`SELECT ${counts}`).get(...sides.flatMap(() => range)) ?? 0 };
   }
 
   /** Everything as lines, for comparing two files. */
@@ -228,34 +212,34 @@ export class Connection {
       const { revision, lastEventAt, rows } = now.state;
       const text = JSON.stringify([revision, lastEventAt, rows, now.space.assetType]);
       yield { space, kind: 'space', id: '', text };
-      const lineOf = (kind: DumpLine['kind'], state: State): DumpLine => {
-        const { id, ...rest } = versionOf(state);
-        return { space, kind, id, text: JSON.stringify(rest) };
-      };
+      const numbers = this.column<number>(`SELECT row FROM rows WHERE row > ? AND row < ? LIMIT ${LINES_AT_A_TIME}`);
       const base = baseOf(now.space);
-      const behind = this.query<State>(`${PRESENT} WHERE row > ? AND row < ? ORDER BY row LIMIT ${LINES_AT_A_TIME}`);
       for (let last: number | undefined = base; last !== undefined; ) {
-        const states: readonly State[] = behind.all(last, base + now.next);
-        for (const state of states) yield lineOf('row', state);
-        last = states.at(-1)?.row;
+        const behind: readonly number[] = numbers.all(last, base + now.next);
+        for (const row of behind) yield* lineOf(space, 'row', this.row(row));
+        last = behind.at(-1);
       }
       const past = this.column<number>('SELECT n FROM past WHERE space = ? ORDER BY row, from_pos');
       for (const n of past.all(now.space.number)) {
-        const state = this.query<State>(`${PAST} WHERE n = ?`).get(n);
-        if (state !== undefined) yield lineOf('version', state);
+        const state = this.query<State>(`SELECT ${STATE.past} FROM past WHERE n = ?`).get(n);
+        yield* lineOf(space, 'version', state && versionOf(state));
       }
     }
   }
+}
+
+function* lineOf(space: string, kind: DumpLine['kind'], row: StoredRow | undefined): Iterable<DumpLine> {
+  if (row === undefined) return;
+  const { id, ...rest } = row;
+  yield { space, kind, id, text: JSON.stringify(rest) };
+}
+
+function versionOf({ row, id, to, ...state }: State & { place?: number }): StoredVersion {
+  const { place: _, ...rest } = state;
+  return { ...rest, id: idText(id), n: numberOf(row), to: to ?? undefined };
 }
 
 function rowOf(state: State): StoredRow {
   const { to, how, ...row } = versionOf(state);
   return row;
 }
-
-const versionOf = ({ row, id, to, ...state }: State): StoredVersion => ({
-  ...state,
-  id: idText(id),
-  n: numberOf(row),
-  to: to ?? undefined,
-});

@@ -53,11 +53,11 @@ export class RowFiles {
    * Looks for damage when it opens the file first, if it is small enough.
    * @throws UnusableRowsError, also if somebody has removed the file, and errors of SQLite
    */
-  open(file: string, opening: Opening = {}): Connection {
+  open(file: string, opening?: Omit<Opening, 'isChecked'>): Connection {
     if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
     const isChecked = !this.#checked.has(file) && statSync(file).size <= MAX_BYTES_CHECKED_AT_START;
     this.#checked.add(file);
-    return new Connection(openTenantFile(file, opening, isChecked));
+    return new Connection(openTenantFile(file, { ...opening, isChecked }));
   }
 
   tenants(): readonly string[] {
@@ -118,11 +118,12 @@ export class RowFiles {
     }
   }
 
+  /** Where it cannot, the next one that meets the damage tries again. */
   markLost(tenant: string): void {
     try {
       writeFileSync(join(this.directory, LOST, tenant), '', { mode: 0o600 });
     } catch {
-      // The next one that meets the damage tries again.
+      // As above.
     }
   }
 

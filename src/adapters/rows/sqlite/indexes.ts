@@ -1,12 +1,12 @@
 /**
  * Indexes on demand: a list that took long for want of one asks for it, and later ones use it. They are made over a connection
- * that writes nothing else, and those of trigrams in pieces, between which the tenant's own writes go on.
+ * that writes nothing else, and those of trigrams in pieces, between which the tenant's own writes go on. Lists look at the
+ * rows that were created since one by one, so writes of new rows make no trigrams: a list that this takes long asks for them.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sort } from '../../../ports/rowStore.js';
-import { baseOf, type Cell, columnOf, numberOf, type Space } from './cells.js';
 import { Connection, type Index } from './connection.js';
-import { openTenantFile } from './layout.js';
+import { baseOf, type Cell, columnOf, numberOf, openTenantFile, type Space } from './layout.js';
 
 /** More indexes on one table would slow every write down. */
 const MOST_INDEXES = 40;
@@ -17,22 +17,21 @@ const PAUSE_MS = 2;
 
 const OF_TEXT = 'text ';
 export const textSpec = (column: string): string => `${OF_TEXT}${column}`;
+/** The column whose trigrams the index has; undefined: it is no such index. */
+const textColumn = (spec: string): string | undefined =>
+  spec.startsWith(OF_TEXT) ? spec.slice(OF_TEXT.length) : undefined;
 
-/**
- * The index that serves a sort, and whether it is read backwards.
- * @returns undefined where a term has no column
- */
-export function sortSpec(space: Space, sort: readonly Sort[]): { spec: string; isBackwards: boolean } | undefined {
-  const isBackwards = sort[0]?.direction === 'desc';
+/** The index that serves a sort, in one direction or the other; undefined where a term has no column. */
+export function sortSpec(space: Space, sort: readonly Sort[]): string | undefined {
   const terms = sort.map(({ field, direction }) => {
-    const column = field === 'n' ? 'row' : columnOf(space, field);
-    return column && column + ((direction === 'desc') === isBackwards ? '' : ' DESC');
+    const column = columnOf(space, field);
+    return column && column + (direction === sort[0]?.direction ? '' : ' DESC');
   });
-  return terms.includes(undefined) ? undefined : { spec: terms.join(', '), isBackwards };
+  return terms.includes(undefined) ? undefined : terms.join(', ');
 }
 
 export async function makeIndex(file: string, space: string, spec: string): Promise<void> {
-  const connection = new Connection(openTenantFile(file, {}, false));
+  const connection = new Connection(openTenantFile(file));
   const isWhole = connection.db.transaction(() => addTo(connection, space, spec));
   try {
     while (!isWhole.immediate()) await delay(PAUSE_MS);
@@ -42,54 +41,48 @@ export async function makeIndex(file: string, space: string, spec: string): Prom
 }
 
 /** Begins the index, or goes on with it. @returns whether all rows are in it */
-function addTo(connection: Connection, space: string, spec: string): boolean {
-  const now = connection.spaceNow(space);
+function addTo(connection: Connection, name: string, spec: string): boolean {
+  const now = connection.spaceNow(name);
+  const known = now?.indexes.find((each) => each.spec === spec);
   if (now === undefined) return true;
-  const { number } = now.space;
-  const known = now.indexes.find((each) => each.spec === spec);
-  if (known?.upto === null) return true;
-  const name = known?.name ?? `i${number}_${spec.replaceAll(/\W+/g, '_')}`;
-  const keep = (upto: number | null) => {
-    connection.run('INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)', name, number, spec, upto);
-    connection.run('UPDATE spaces SET shape = shape + 1 WHERE space = ?', number);
-    return upto === null;
-  };
+  const { space, next } = now;
+  const [base, column] = [baseOf(space), textColumn(spec)];
+  const index = `i${space.number}_${spec.replaceAll(/\W+/g, '_')}`;
   if (known === undefined) {
-    const oldest = `SELECT name FROM indexes ORDER BY rowid LIMIT max(0, (SELECT count(*) FROM indexes) - ${MOST_INDEXES - 1})`;
-    for (const old of connection.column<string>(oldest).all()) drop(connection, old);
-    if (!spec.startsWith(OF_TEXT)) {
-      connection.db.exec(`CREATE INDEX ${name} ON rows (${spec}) WHERE space = ${number}`);
-      return keep(null);
-    }
-    connection.db.exec(`CREATE VIRTUAL TABLE ${name} USING fts5(c, content='', columnsize=0, tokenize='trigram case_sensitive 1');
-      INSERT INTO ${name} (${name}, rank) VALUES ('automerge', 16)`);
+    const oldest = 'SELECT name FROM indexes ORDER BY rowid LIMIT max(0, (SELECT count(*) FROM indexes) - ?)';
+    dropIndexes(connection, connection.column<string>(oldest).all(MOST_INDEXES - 1));
+    connection.db.exec(
+      column === undefined
+        ? `CREATE INDEX ${index} ON rows (${spec}) WHERE space = ${space.number}`
+        : `CREATE VIRTUAL TABLE ${index} USING fts5(c, content='', columnsize=0, tokenize='trigram case_sensitive 1');
+           INSERT INTO ${index} (${index}, rank) VALUES ('automerge', 16)`,
+    );
+  } else if (known.upto === null || known.upto === next - 1) return true;
+  let upto = column === undefined ? null : next - 1;
+  if (column !== undefined) {
+    const behind = `SELECT row, ${column} AS text FROM rows WHERE row > ? AND row < ? ORDER BY row LIMIT ${ROWS_OF_PIECE}`;
+    const rows = connection.query<{ row: number; text: Cell }>(behind).all(base + (known?.upto ?? 0), base + next);
+    const insert = connection.query(`INSERT INTO ${index} (rowid, c) VALUES (?, ?)`);
+    for (const { row, text } of rows) if (typeof text === 'string') insert.run(row - base, text);
+    if (rows.length === ROWS_OF_PIECE) upto = numberOf(rows.at(-1)?.row ?? 0);
   }
-  const base = baseOf(now.space);
-  const behind = `SELECT row, ${spec.slice(OF_TEXT.length)} AS text FROM rows WHERE row > ? AND row < ? ORDER BY row LIMIT ${ROWS_OF_PIECE}`;
-  const rows = connection.query<{ row: number; text: Cell }>(behind).all(base + (known?.upto ?? 0), base + now.next);
-  const insert = connection.query(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`);
-  for (const { row, text } of rows) if (typeof text === 'string') insert.run(row - base, text);
-  return keep(rows.length < ROWS_OF_PIECE ? null : numberOf(rows.at(-1)?.row ?? 0));
+  connection.run('INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)', index, space.number, spec, upto);
+  connection.run('UPDATE spaces SET shape = shape + 1 WHERE space = ?', space.number);
+  return upto === null || upto === next - 1;
 }
 
-/** All of a space. Within a transaction. */
-export function dropIndexes(connection: Connection, { number }: Space): void {
-  for (const name of connection.column<string>('SELECT name FROM indexes WHERE space = ?').all(number))
-    drop(connection, name);
+/** Within a transaction. */
+export function dropIndexes(connection: Connection, names: readonly string[]): void {
+  for (const name of names) {
+    const type = connection.column<string>('SELECT type FROM sqlite_master WHERE name = ?').get(name);
+    connection.db.exec(`DROP ${type} ${name}`);
+    connection.run(
+      'UPDATE spaces SET shape = shape + 1 WHERE space = (SELECT space FROM indexes WHERE name = ?)',
+      name,
+    );
+    connection.run('DELETE FROM indexes WHERE name = ?', name);
+  }
 }
-
-function drop(connection: Connection, name: string): void {
-  const { type, space } = connection
-    .query<{ type: string; space: number }>(
-      'SELECT type, space FROM indexes JOIN sqlite_master USING (name) WHERE name = ?',
-    )
-    .get(name) ?? { type: 'TABLE', space: 0 };
-  connection.db.exec(`DROP ${type} IF EXISTS ${name}`);
-  connection.run('DELETE FROM indexes WHERE name = ?', name);
-  connection.run('UPDATE spaces SET shape = shape + 1 WHERE space = ?', space);
-}
-
-type TextChange = { readonly row: number; readonly old: readonly Cell[]; readonly next: readonly Cell[] };
 
 /**
  * What a transaction changes of texts with trigrams. FTS5 writes out what it holds whenever a row comes out of order, and
@@ -98,38 +91,39 @@ type TextChange = { readonly row: number; readonly old: readonly Cell[]; readonl
  */
 export class TextChanges {
   readonly #connection: Connection;
-  readonly #indexes: readonly Index[];
-  readonly #changes: TextChange[] = [];
+  readonly #indexes: readonly { readonly index: Index; readonly column: string }[];
+  /** The texts of rows as they were before, by index. */
+  readonly #before = new Map<number, readonly Cell[]>();
 
   constructor(connection: Connection, indexes: readonly Index[]) {
     this.#connection = connection;
-    this.#indexes = indexes.filter(({ spec }) => spec.startsWith(OF_TEXT));
-  }
-
-  /** Before the row is written. @param next what its columns become; none if it is deleted */
-  note(row: number, next: readonly Cell[]): void {
-    const [first] = this.#indexes;
-    if (first === undefined) return;
-    const columns = this.#indexes.map(({ spec }) => spec.slice(OF_TEXT.length));
-    const stored = this.#connection
-      .query<Record<string, Cell>>(`SELECT ${columns.join(', ')} FROM rows WHERE row = ?`)
-      .get(row);
-    this.#changes.push({
-      row,
-      old: Object.values(stored ?? {}),
-      next: columns.map((column) => next[Number(column.slice(1))] ?? null),
+    this.#indexes = indexes.flatMap((index) => {
+      const column = textColumn(index.spec);
+      return column === undefined ? [] : [{ index, column }];
     });
   }
 
+  /** Before the row is written. */
+  note(row: number): void {
+    if (this.#indexes.length > 0 && !this.#before.has(row)) this.#before.set(row, this.#textsOf(row));
+  }
+
+  #textsOf(row: number): readonly Cell[] {
+    const columns = this.#indexes.map(({ column }) => column);
+    const stored = this.#connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row);
+    return columns.map((column) => stored?.[column] ?? null);
+  }
+
   write(): void {
-    for (const [i, { name, upto }] of this.#indexes.entries())
-      for (const { row, old, next } of this.#changes.toSorted((a, b) => a.row - b.row)) {
-        const n = numberOf(row);
-        if (old[i] === next[i] || (upto !== null && n > upto)) continue;
-        if (typeof old[i] === 'string')
-          this.#connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old[i]);
-        if (typeof next[i] === 'string')
-          this.#connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next[i]);
+    const changes = [...this.#before].map(([row, before]) => ({ n: numberOf(row), before, after: this.#textsOf(row) }));
+    changes.sort((a, b) => a.n - b.n);
+    for (const [i, { index }] of this.#indexes.entries())
+      for (const { n, before, after } of changes) {
+        if (before[i] === after[i] || n > (index.upto ?? 0)) continue;
+        const [old = null, next = null] = [before[i], after[i]];
+        if (old !== null)
+          this.#connection.run(`INSERT INTO ${index.name} (${index.name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
+        if (next !== null) this.#connection.run(`INSERT INTO ${index.name} (rowid, c) VALUES (?, ?)`, n, next);
       }
   }
 }

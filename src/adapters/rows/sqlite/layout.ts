@@ -1,9 +1,12 @@
-/** The tables of a tenant's file of rows, and how a connection to it is opened. */
+/** The tables of a tenant's file of rows, how values are kept in their columns, and how a connection to the file is opened. */
+import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { isSought, sortValue } from '../../../domain/row.js';
 import { firstFault } from '../../damagedFiles.js';
 import { type Database, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
-export const LAYOUT = 2;
+export const LAYOUT = 3;
 
 /** Columns for values that are sought or sorted by. Further fields are read from `data`. */
 export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
@@ -14,7 +17,7 @@ export const COLUMNS = `row, space, key, id, from_pos, created, updated, ${SLOTS
 /**
  * `rows.row` is the number of the space × 2³² + n, the order of creation. `s<i>` is the sort value of a field; NULL sorts first.
  * Batch ids are apart, so that a batch that changes nothing writes nothing else. `spaces.shape` grows with its fields and
- * indexes. `indexes.upto`: rows up to this n are in it; NULL: all.
+ * indexes. `indexes.upto`: rows up to this n are in it; NULL: it is none of trigrams.
  */
 const TABLES = `
   CREATE TABLE tenant (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, state TEXT, cleaned INTEGER NOT NULL);
@@ -38,10 +41,11 @@ const TABLES = `
   CREATE TABLE indexes (name TEXT PRIMARY KEY, space INTEGER NOT NULL, spec TEXT NOT NULL, upto INTEGER);
 `;
 
-/** Pages that the log beside the file may have before a commit copies them into the file: 64 MB. */
-const MAX_WAL_PAGES = 16_384;
-const KEPT_WAL_BYTES = 4 * 2 ** 20;
-const CACHE_KILOBYTES = 16_384;
+/** The log beside the file may have 64 MB before a commit copies it into the file, and keeps 4 MB. */
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384;
+  PRAGMA journal_size_limit = 4194304;
+`;
 
 /** Files that each thread keeps open. */
 export const OPEN_FILES = 100;
@@ -51,27 +55,19 @@ export type Opening = {
   readonly readonly?: boolean;
   /** How long it waits for another connection that writes. */
   readonly timeoutMs?: number;
+  /** Whether it looks for damaged pages. */
+  readonly isChecked?: boolean;
 };
 
-/**
- * @param isChecked looks whether pages are damaged
- * @throws UnusableRowsError, and errors of SQLite
- */
+/** @throws UnusableRowsError, and errors of SQLite */
 export function openTenantFile(
   file: string,
-  { readonly = false, timeoutMs = 5_000 }: Opening,
-  isChecked: boolean,
+  { readonly = false, timeoutMs = 5_000, isChecked = false }: Opening = {},
 ): Database {
   const db = openSqlite(file, { timeout: timeoutMs, fileMustExist: true, readonly });
   try {
-    if (!readonly) {
-      db.pragma('journal_mode = WAL');
-      db.pragma('synchronous = NORMAL');
-      db.pragma(`wal_autocheckpoint = ${MAX_WAL_PAGES}`);
-      db.pragma(`journal_size_limit = ${KEPT_WAL_BYTES}`);
-    }
-    db.pragma(`cache_size = ${-CACHE_KILOBYTES}`);
-    db.pragma('temp_store = MEMORY');
+    if (!readonly) db.exec(PRAGMAS);
+    db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
     if (db.pragma('user_version', { simple: true }) !== LAYOUT)
       throw new UnusableRowsError(`The rows in ${file} have the layout of another release.`);
     if (isChecked) checkPages(db);
@@ -82,25 +78,81 @@ export function openTenantFile(
   }
 }
 
+/** Makes an empty file of rows. Nobody else has it open. */
+export function createTenantFile(file: string): void {
+  const db = openSqlite(file);
+  try {
+    db.exec(`${PRAGMAS} BEGIN; ${TABLES} PRAGMA user_version = ${LAYOUT}; COMMIT`);
+  } finally {
+    db.close();
+  }
+}
+
 /** @throws SQLite's error, if pages are damaged */
 export function checkPages(db: Database): void {
   const fault = firstFault(db);
   if (fault !== undefined) throw Object.assign(new Error(fault), { code: 'SQLITE_CORRUPT' });
 }
 
-/** Makes an empty file of rows. Nobody else has it open. */
-export function createTenantFile(file: string): void {
-  const db = openSqlite(file);
-  try {
-    db.pragma('journal_mode = WAL');
-    db.pragma('synchronous = NORMAL');
-    db.transaction(() => db.exec(`${TABLES} PRAGMA user_version = ${LAYOUT}`))();
-  } finally {
-    db.close();
-  }
-}
-
 /** A tenant's rows are of another release, or somebody has removed their file: they are made again. */
 export class UnusableRowsError extends Error {
   override readonly name = 'UnusableRowsError';
 }
+
+export type Cell = string | number | null | Buffer;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Sixteen bytes for a UUID. Other ids remain texts, so they are no UUID's equal. */
+export const idCell = (id: string): Cell => (UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : id);
+
+export function idText(cell: Buffer | string): string {
+  if (typeof cell === 'string') return cell;
+  const hex = cell.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** A space as it is defined. */
+export type Space = {
+  /** In the tenant's file. */
+  readonly number: number;
+  readonly name: string;
+  readonly assetType: AssetType;
+  /** Names of the fields that have columns, by column. A field never moves to another one. */
+  readonly slots: readonly string[];
+};
+
+const NUMBERS = 2 ** 32;
+/** The first number that a row of the space may have; n is added to it. */
+export const baseOf = ({ number }: Pick<Space, 'number'>): number => number * NUMBERS;
+export const numberOf = (row: number): number => row % NUMBERS;
+
+/**
+ * The columns of a space whose asset type changes. Fields that rows may have values of already have none: their values remain
+ * in `data`.
+ */
+export function slotsOf(assetType: AssetType, before?: Pick<Space, 'assetType' | 'slots'>): readonly string[] {
+  const known = new Set([...(before?.slots ?? []), ...(before?.assetType.fields.map(({ name }) => name) ?? [])]);
+  const added = assetType.fields.filter((field) => isSought(field) && !known.has(field.name));
+  return [...(before?.slots ?? []), ...added.map(({ name }) => name)].slice(0, SLOTS.length);
+}
+
+/** Values of all columns `s<i>`. */
+export const slotCells = ({ slots }: Space, fields: Fields): Cell[] =>
+  SLOTS.map((_, slot) => {
+    const name = slots[slot];
+    return name === undefined ? null : sortValue(ownValue(fields, name) ?? null);
+  });
+
+const COLUMNS_OF_ALL: ReadonlyMap<string, string> = new Map([
+  ['created_at', 'created'],
+  ['updated_at', 'updated'],
+  ['id', 'id'],
+  ['n', 'row'],
+]);
+/** The column of a field that has one. `n` is the order of creation. */
+export const columnOf = ({ slots }: Space, field: string): string | undefined =>
+  COLUMNS_OF_ALL.get(field) ?? SLOTS[slots.indexOf(field)];
+
+/** Whether sort values and match texts of the field are the same. */
+export const isText = ({ type, list }: AssetField): boolean => list === true || fieldRules(type).sortsAs === 'text';

@@ -2,12 +2,11 @@
 import { LRUCache } from 'lru-cache';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../../../domain/row.js';
-import type { Condition, FieldCondition, Page, PageQuery, StoredRow } from '../../../ports/rowStore.js';
-import { baseOf, type Cell, columnOf, isText } from './cells.js';
-import { type Sql, sortedBy, sqlOf } from './conditions.js';
+import type { Condition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
+import { orderSql, type Sql, sqlOf, valueSql } from './conditions.js';
 import type { Connection, SpaceNow } from './connection.js';
-import { NO_ROWS } from './connection.js';
 import { sortSpec, textSpec } from './indexes.js';
+import { baseOf, type Cell, columnOf, isText } from './layout.js';
 
 /** Entries of an index that are passed for each row that is found, before collecting and sorting them is quicker. */
 const ENTRIES_PER_ROW = 12.5;
@@ -16,6 +15,8 @@ const ENTRIES_AT_LEAST = 5_000;
 const FEW = 2_000;
 /** Trigrams find nothing shorter. */
 const SHORTEST_IN_TRIGRAMS = 3;
+/** Rows that were created later than an index of trigrams, before their trigrams are written. */
+const MOST_LATER = 1_000;
 const KEPT_SETS_BYTES = 16 * 2 ** 20;
 
 /** The caller has cancelled. */
@@ -40,18 +41,26 @@ class RowSet {
     this.count += 1;
   }
 
-  *numbers(direction: 'asc' | 'desc', behind?: number): Iterable<number> {
+  numbers(direction: Sort['direction'] = 'asc', behind?: number, offset = 0, limit = this.count): number[] {
+    const step = direction === 'asc' ? 1 : -1;
     const end = this.has.length;
-    if (direction === 'asc') for (let n = (behind ?? 0) + 1; n < end; n += 1) if (this.has[n] === 1) yield n;
-    if (direction === 'desc')
-      for (let n = Math.min(behind ?? end, end) - 1; n > 0; n -= 1) if (this.has[n] === 1) yield n;
+    const found: number[] = [];
+    let skipped = 0;
+    for (let n = Math.min(behind ?? (step > 0 ? 0 : end), end) + step; n > 0 && n < end; n += step) {
+      if (found.length === limit) break;
+      if (this.has[n] !== 1) continue;
+      if (skipped === offset) found.push(n);
+      else skipped += 1;
+    }
+    return found;
   }
 }
 
 /** Where the rows of a condition are found without looking at each of the space. The first ones are the quickest. */
 type Access = { readonly rank: number; readonly from: string; readonly row: string; readonly test: Sql };
+const NO_ACCESS = Number.POSITIVE_INFINITY;
 
-type Found = { readonly total: number; readonly rows: Iterable<StoredRow | undefined> };
+type Found = { readonly total: number; readonly rows: readonly (() => StoredRow | undefined)[] };
 
 /** The pages of one tenant. */
 export class Pages {
@@ -86,17 +95,14 @@ export class Pages {
 
   /** @returns `wanted`: the indexes with which it would have been found sooner */
   page(name: string, query: PageQuery): { readonly page: Page; readonly wanted: readonly string[] } {
-    const now = this.#connection.spaceNow(name);
-    if (now === undefined) {
-      const state = { ...NO_ROWS, progress: this.#connection.position() };
-      return { page: { rows: [], ...(query.withTotal && { total: 0 }), state }, wanted: [] };
-    }
     this.#wanted = new Set();
-    const { at } = query;
+    const now = this.#connection.spaceNow(name);
+    const { at = Number.POSITIVE_INFINITY, withTotal, maxCharacters } = query;
+    const none: Found = { total: 0, rows: [] };
     const { total, rows } =
-      at !== undefined && at < now.state.changed ? this.#pageAt(now, query, at) : this.#pageNow(now, query);
-    const page = { rows: cut(rows, query.maxCharacters), ...(query.withTotal && { total }), state: now.state };
-    return { page, wanted: [...this.#wanted] };
+      now === undefined ? none : at < now.state.changed ? this.#pageAt(now, query, at) : this.#pageNow(now, query);
+    const state = now?.state ?? this.#connection.noRows();
+    return { page: { rows: cut(rows, maxCharacters), ...(withTotal && { total }), state }, wanted: [...this.#wanted] };
   }
 
   #pageNow(now: SpaceNow, query: PageQuery): Found {
@@ -107,31 +113,28 @@ export class Pages {
     const [only] = conditions;
     if (limit === 0 && conditions.length === 1 && only?.kind === 'outsideBatch') {
       const sql = 'SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?';
-      const inside = this.#connection.column<number>(sql).get(base, base + now.next, only.batch) ?? 0;
-      return { total: rows - inside, rows: [] };
+      return {
+        total: rows - (this.#connection.column<number>(sql).get(base, base + now.next, only.batch) ?? 0),
+        rows: [],
+      };
     }
-    const isFound = conditions.length > 0 && (direction === undefined || withTotal || this.#isQuick(now, conditions));
+    const isQuick = () => conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= 1);
+    const isFound = conditions.length > 0 && (direction === undefined || withTotal || isQuick());
     const set = isFound ? this.#matching(now, conditions) : undefined;
-    const total = set?.count ?? rows;
     let numbers: readonly number[];
     if (direction === undefined) numbers = this.#sorted(now, set, query);
-    else if (set !== undefined) numbers = [...taken(set.numbers(direction, behind), offset, limit)];
+    else if (set !== undefined) numbers = set.numbers(direction, behind, offset, limit);
     else {
       // Found while they are read. Where nothing was ever deleted, the page's place is known.
       const isDense = conditions.length === 0 && rows === now.next - 1;
       const skipped = isDense ? offset : 0;
-      const from = direction === 'asc' ? base + (behind ?? 0) + skipped : base;
-      const to = direction === 'asc' ? base + now.next : base + Math.min(behind ?? now.next, now.next) - skipped;
-      const test = sqlOf(conditions, now.space);
-      numbers = this.#numbers(now, 'rows', `row > ? AND row < ? AND ${test.text}`, `row ${direction}`, [
-        from,
-        to,
-        ...test.cells,
-        limit,
-        offset - skipped,
-      ]);
+      const [from, to] =
+        direction === 'asc' ? [(behind ?? 0) + skipped, now.next] : [0, (behind ?? now.next) - skipped];
+      const { text, cells } = sqlOf(conditions, now.space);
+      const all = [base + from, base + Math.min(to, now.next), ...cells, limit, offset - skipped];
+      numbers = this.#numbers(now, 'rows', `row > ? AND row < ? AND ${text}`, `row ${direction}`, all);
     }
-    return { total, rows: read(numbers, (n) => this.#connection.row(base + n)) };
+    return { total: set?.count ?? rows, rows: numbers.map((n) => () => this.#connection.row(base + n)) };
   }
 
   #numbers({ space }: SpaceNow, from: string, where: string, by: string, cells: readonly Cell[]): readonly number[] {
@@ -140,84 +143,83 @@ export class Pages {
   }
 
   #sorted(now: SpaceNow, set: RowSet | undefined, { sort, offset, limit }: PageQuery): readonly number[] {
-    const { rows } = now.state;
-    const total = set?.count ?? rows;
-    const base = baseOf(now.space);
-    const isMember = set === undefined ? '1' : `is_member(row - ${base})`;
-    if (set !== undefined) this.#members = set;
-    const order = sortSpec(now.space, sort);
-    const index = order && this.#index(now, (spec) => spec === order.spec, order.spec);
+    const { space, state } = now;
+    const total = set?.count ?? state.rows;
+    const spec = sortSpec(space, sort);
+    const index = spec && this.#index(now, spec, (each) => each === spec);
     const count = Math.max(0, Math.min(limit, total - offset));
-    // From the nearer end.
-    const isFromEnd = total - offset - count < offset;
-    const passed = isFromEnd ? total - offset - count : offset;
-    if (
-      index !== undefined &&
-      ((passed + count) * rows) / Math.max(1, total) < total * ENTRIES_PER_ROW + ENTRIES_AT_LEAST
-    ) {
-      const isForwards = (direction: string) => (direction === 'asc') !== isFromEnd;
-      const by = sort.map((term) => `${sortedBy(term, now.space)} ${isForwards(term.direction) ? 'ASC' : 'DESC'}`);
-      const where = `space = ${now.space.number} AND ${isMember}`;
-      const found = this.#numbers(now, `rows INDEXED BY ${index}`, where, by.join(', '), [count, Math.max(0, passed)]);
-      return isFromEnd ? found.toReversed() : found;
+    const behind = Math.max(0, total - offset - count);
+    const isFromEnd = behind < offset;
+    const passed = isFromEnd ? behind : offset;
+    const entries = ((passed + count) * state.rows) / Math.max(1, total);
+    if (index === undefined || entries >= total * ENTRIES_PER_ROW + ENTRIES_AT_LEAST) {
+      const { from, test } = this.#rest(now, set);
+      return this.#numbers(now, from, test.text, orderSql(sort, space), [...test.cells, limit, offset]);
     }
-    const by = sort.map((term) => `${sortedBy(term, now.space)} ${term.direction}`).join(', ');
-    const { from, test } = this.#rest(now, set);
-    return this.#numbers(now, from, test.text, by, [...test.cells, limit, offset]);
+    // From the nearer end.
+    const turned = sort.map(({ field, direction }) => ({
+      field,
+      direction: (direction === 'asc') === isFromEnd ? ('desc' as const) : ('asc' as const),
+    }));
+    const where = `space = ${space.number} AND ${this.#isMember(now, set)}`;
+    const found = this.#numbers(now, `rows INDEXED BY ${index}`, where, orderSql(turned, space), [count, passed]);
+    return isFromEnd ? found.toReversed() : found;
+  }
+
+  /** A test whether a row is in the set, for the next statement; without a set, each is. */
+  #isMember({ space }: SpaceNow, set: RowSet | undefined, row = 'row'): string {
+    if (set === undefined) return '1';
+    this.#members = set;
+    return `is_member(${row} - ${baseOf(space)})`;
   }
 
   /** Few rows one by one, else by looking at each of the space. */
-  #rest({ space, next, state }: SpaceNow, set: RowSet | undefined): Omit<Access, 'rank'> {
-    const base = baseOf(space);
-    if (set !== undefined && set.count <= state.rows / 8) {
-      const cells = [JSON.stringify([...set.numbers('asc')])];
+  #rest(now: SpaceNow, set: RowSet | undefined): Omit<Access, 'rank'> {
+    const base = baseOf(now.space);
+    if (set !== undefined && set.count <= now.state.rows / 8) {
+      const cells = [JSON.stringify(set.numbers())];
       return { from: 'rows', row: 'row', test: { text: `row IN (SELECT ${base} + value FROM json_each(?))`, cells } };
     }
-    const isMember = set === undefined ? '1' : `is_member(row - ${base})`;
-    return {
-      from: 'rows NOT INDEXED',
-      row: 'row',
-      test: { text: `row > ? AND row < ? AND ${isMember}`, cells: [base, base + next] },
-    };
+    const text = `row > ? AND row < ? AND ${this.#isMember(now, set)}`;
+    return { from: 'rows NOT INDEXED', row: 'row', test: { text, cells: [base, base + now.next] } };
   }
 
   /** The rows as they were: those that have not changed since, and the states that ended later. */
-  #pageAt(now: SpaceNow, query: PageQuery, at: number): Found {
-    const { conditions, sort, offset, limit, behind, withTotal } = query;
-    const base = baseOf(now.space);
+  #pageAt(
+    { space, next }: SpaceNow,
+    { conditions, sort, offset, limit, behind, withTotal }: PageQuery,
+    at: number,
+  ): Found {
     const isUp = sort[0]?.direction !== 'desc';
-    const [from, to] = [behind !== undefined && isUp ? behind : 0, behind !== undefined && !isUp ? behind : now.next];
-    const sides = (['rows', 'past'] as const).map((table) => {
-      const test = sqlOf(conditions, now.space, table);
+    const base = baseOf(space);
+    const range = isUp ? [base + (behind ?? 0), base + next] : [base, base + (behind ?? next)];
+    const sides = (['rows', 'past'] as const).map((of) => {
+      const { text, cells } = sqlOf(conditions, space, of);
       // Most rows have not changed: reading all in their order is quicker than by an index.
-      const where =
-        table === 'rows'
-          ? `rows NOT INDEXED WHERE from_pos <= ?`
-          : `past INDEXED BY past_to WHERE space = ${now.space.number} AND to_pos > ? AND from_pos <= ?`;
-      const rest = `FROM ${where} AND row > ? AND row < ? AND ${test.text} AND ${STILL_WANTED}`;
-      const cellsOf = (after: number, before: number) => [
-        ...(table === 'rows' ? [at] : [at, at]),
-        base + after,
-        base + before,
-        ...test.cells,
-      ];
-      const columns = [
-        table === 'rows' ? `row AS n, 'rows' AS source` : `n, 'past' AS source`,
-        ...sort.map((term) => sortedBy(term, now.space)),
-      ];
-      const select = `SELECT ${columns.join(', ')} ${rest}`;
-      return { rest, select, cells: cellsOf(from, to), all: cellsOf(0, now.next) };
+      const were =
+        of === 'rows'
+          ? 'rows NOT INDEXED WHERE 1'
+          : `past INDEXED BY past_to WHERE space = ${space.number} AND to_pos > ${at}`;
+      const rest = `FROM ${were} AND from_pos <= ${at} AND row > ? AND row < ? AND ${text} AND ${STILL_WANTED}`;
+      const terms = sort.map(({ field }) => valueSql(space, field));
+      return { select: `SELECT ${of === 'rows' ? 'row' : 'n'} AS n, '${of}' AS source, ${terms} ${rest}`, rest, cells };
     });
-    const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`).join(', ');
-    const places = this.#connection
-      .query<{ n: number; source: 'rows' | 'past' }>(
-        `${sides.map(({ select }) => select).join(' UNION ALL ')} ORDER BY ${by} LIMIT ? OFFSET ?`,
-      )
-      .all(...sides.flatMap(({ cells }) => cells), limit, offset);
-    let total = 0;
-    for (const { rest, all } of withTotal ? sides : [])
-      total += this.#connection.column<number>(`SELECT count(*) ${rest}`).get(...all) ?? 0;
-    return { total, rows: read(places, ({ n, source }) => this.#connection.row(n, source)) };
+    const cellsOf = (from: readonly number[]) => sides.flatMap(({ cells }) => [...from, ...cells]);
+    const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`);
+    const places = this.#connection.query<{ n: number; source: 'rows' | 'past' }>(
+      `${sides.map(({ select }) => select).join(' UNION ALL ')} ORDER BY ${by} LIMIT ? OFFSET ?`,
+    );
+    const rows = places.all(...cellsOf(range), limit, offset).map(
+      ({ n, source }) =>
+        () =>
+          this.#connection.row(n, source),
+    );
+    if (!withTotal) return { total: 0, rows };
+    const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
+    return {
+      rows,
+      total: this.#connection.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0,
+    };
   }
 
   /** The rows that hold all conditions, of which there is at least one. */
@@ -236,11 +238,8 @@ export class Pages {
     if (left.length > 0) {
       const { test, ...rest } = this.#rest(now, set);
       const { text, cells } = sqlOf(left, now.space);
-      set = this.#collect(
-        now,
-        [{ ...rest, rank: 0, test: { text: `${test.text} AND ${text}`, cells: [...test.cells, ...cells] } }],
-        set,
-      );
+      const both = { text: `${test.text} AND ${text}`, cells: [...test.cells, ...cells] };
+      set = this.#collect(now, [{ ...rest, rank: NO_ACCESS, test: both }], set);
     }
     set ??= new RowSet(0);
     this.#sets.set(key, { state, set });
@@ -249,101 +248,77 @@ export class Pages {
 
   /** @param among only those */
   #collect(now: SpaceNow, all: readonly Access[], among: RowSet | undefined): RowSet {
-    const base = baseOf(now.space);
     this.#collected = new RowSet(now.next);
-    if (among !== undefined) this.#members = among;
     for (const { from, row, test } of all) {
-      const isMember = among === undefined ? '1' : `is_member(${row} - ${base})`;
-      const wanted = STILL_WANTED.replace('row', row);
-      const sql = `SELECT count(collect(${row} - ${base})) FROM ${from} WHERE ${test.text} AND ${isMember} AND ${wanted}`;
+      const where = `${test.text} AND ${this.#isMember(now, among, row)} AND ${STILL_WANTED.replace('row', row)}`;
+      const sql = `SELECT count(collect(${row} - ${baseOf(now.space)})) FROM ${from} WHERE ${where}`;
       this.#connection.column(sql).get(...test.cells);
     }
     return this.#collected;
   }
 
-  #isQuick(now: SpaceNow, conditions: readonly Condition[]): boolean {
-    return conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= 1);
-  }
-
+  /** Together they find the rows of the condition. */
   #accesses(now: SpaceNow, condition: Condition): readonly Access[] | undefined {
-    switch (condition.kind) {
-      case 'any': {
-        const all = condition.anyOf.map((each) => this.#accesses(now, each));
-        return all.includes(undefined) ? undefined : all.flatMap((each) => each ?? []);
-      }
-      case 'outsideBatch':
-      case 'differs':
-        return undefined;
-      default: {
-        const access = this.#access(now, condition);
-        return access && [access];
-      }
+    if (condition.kind === 'outsideBatch' || condition.kind === 'differs') return undefined;
+    if (condition.kind === 'any') {
+      const all = condition.anyOf.map((each) => this.#accesses(now, each));
+      return all.includes(undefined) ? undefined : all.flatMap((each) => each ?? []);
     }
-  }
-
-  #access(now: SpaceNow, condition: FieldCondition): Access | undefined {
     const { space } = now;
-    const column = columnOf(space, condition.kind === 'ids' ? 'id' : condition.field);
+    const name = condition.kind === 'ids' ? 'id' : condition.field;
+    const column = columnOf(space, name);
     if (column === undefined) return undefined;
-    const test = sqlOf([condition], space);
+    const { text, cells } = sqlOf([condition], space);
     if (condition.kind === 'contains') {
-      const field = space.assetType.fields.find(({ name }) => name === condition.field);
+      const field = space.assetType.fields.find((each) => each.name === name);
       if (field === undefined || !isText(field)) return undefined;
-      if (condition.anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS)) {
-        const index = this.#index(now, (spec) => spec === textSpec(column), textSpec(column));
-        if (index !== undefined) {
-          const match = condition.anyOf.map((part) => `"${part.replaceAll('"', '""')}"`).join(' OR ');
-          const matches = { text: `${index} MATCH ?`, cells: [match === '' ? '""' : match] };
-          return { rank: 1, from: index, row: `(rowid + ${baseOf(space)})`, test: matches };
-        }
-        return undefined;
-      }
+      if (condition.anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS))
+        return this.#textAccesses(now, column, condition.anyOf, { text, cells });
     }
-    const index = this.#index(now, (spec) => spec === column || spec.startsWith(`${column}, `), `${column}, id`);
+    const index = this.#index(now, `${column}, id`, (spec) => spec === column || spec.startsWith(`${column}, `));
     if (index === undefined) return undefined;
     const rank = condition.kind === 'contains' ? 3 : condition.kind === 'ids' || condition.kind === 'equals' ? 0 : 2;
-    return {
-      rank,
-      from: `rows INDEXED BY ${index}`,
-      row: 'row',
-      test: { ...test, text: `space = ${space.number} AND ${test.text}` },
-    };
+    const test = { text: `space = ${space.number} AND ${text}`, cells };
+    return [{ rank, from: `rows INDEXED BY ${index}`, row: 'row', test }];
   }
 
-  /** The name of an index that can be used, which is asked for otherwise. */
-  #index({ indexes }: SpaceNow, isIt: (spec: string) => boolean, spec: string): string | undefined {
+  /** The trigrams of a column, and a look at the rows that were created since they were written. */
+  #textAccesses(now: SpaceNow, column: string, anyOf: readonly string[], test: Sql): readonly Access[] | undefined {
+    const spec = textSpec(column);
+    const index = now.indexes.find((each) => each.spec === spec);
+    const [upto, base] = [index?.upto ?? 0, baseOf(now.space)];
+    if (index === undefined || now.next - upto > MOST_LATER) this.#wanted.add(spec);
+    if (index === undefined) return undefined;
+    const match = anyOf.map((part) => `"${part.replaceAll('"', '""')}"`).join(' OR ');
+    const matches = { text: `${index.name} MATCH ?`, cells: [match === '' ? '""' : match] };
+    const later = {
+      text: `row > ? AND row < ? AND ${test.text}`,
+      cells: [base + upto, base + now.next, ...test.cells],
+    };
+    return [
+      { rank: 1, from: index.name, row: `(rowid + ${base})`, test: matches },
+      { rank: 1, from: 'rows NOT INDEXED', row: 'row', test: later },
+    ];
+  }
+
+  /** The name of an index that can be used. @param spec what is asked for where there is none */
+  #index({ indexes }: SpaceNow, spec: string, isIt: (spec: string) => boolean): string | undefined {
     if (isIt('id')) return 'rows_id';
-    const index = indexes.find((each) => each.upto === null && isIt(each.spec));
+    const index = indexes.find(({ spec: each }) => isIt(each));
     if (index === undefined) this.#wanted.add(spec);
     return index?.name;
   }
 }
 
 const rankOf = (all: readonly Access[] | undefined): number =>
-  all === undefined ? Number.POSITIVE_INFINITY : Math.max(0, ...all.map(({ rank }) => rank));
-
-function* taken<Each>(all: Iterable<Each>, offset: number, limit: number): Iterable<Each> {
-  let place = 0;
-  if (limit === 0) return;
-  for (const each of all) {
-    place += 1;
-    if (place > offset) yield each;
-    if (place === offset + limit) return;
-  }
-}
-
-function* read<Place>(
-  places: readonly Place[],
-  row: (place: Place) => StoredRow | undefined,
-): Iterable<StoredRow | undefined> {
-  for (const place of places) yield row(place);
-}
+  all === undefined ? NO_ACCESS : Math.max(0, ...all.map(({ rank }) => rank));
 
 /** Ends before the row with which it is too long. */
-function cut(rows: Iterable<StoredRow | undefined>, maxCharacters: number): readonly StoredRow[] {
+function cut(rows: Found['rows'], maxCharacters: number): readonly StoredRow[] {
   const page: StoredRow[] = [];
   let length = 0;
-  for (const row of rows) {
+  for (const read of rows) {
+    const row = read();
     if (row === undefined) continue;
     length += row.data.length;
     if (page.length > 0 && length > maxCharacters) break;

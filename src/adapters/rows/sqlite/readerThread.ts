@@ -1,7 +1,7 @@
 /** A worker thread that answers questions one after another, over connections of its own that only read. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { type PageQuery, type RowsQuery, RowsUnavailableError, type VersionQuery } from '../../../ports/rowStore.js';
+import type { PageQuery, RowsQuery, VersionQuery } from '../../../ports/rowStore.js';
 import { sendable } from '../../../supervision/threads.js';
 import { isDamage } from '../../damagedFiles.js';
 import type { Connection } from './connection.js';
@@ -11,17 +11,17 @@ import { OPEN_FILES, UnusableRowsError } from './layout.js';
 import { NoLongerWantedError, Pages } from './pages.js';
 
 export type Question = { readonly tenant: string } & (
-  | { readonly kind: 'progress' | 'spaces' }
+  | { readonly kind: 'progress' }
+  | { readonly kind: 'spaces' }
   | { readonly kind: 'rows'; readonly space: string; readonly query: RowsQuery }
   | { readonly kind: 'page'; readonly space: string; readonly query: PageQuery }
   | { readonly kind: 'versions'; readonly space: string; readonly query: VersionQuery }
-  /** Makes an index. */
-  | { readonly kind: 'make'; readonly space: string; readonly spec: string }
+  | { readonly kind: 'makeIndex'; readonly space: string; readonly spec: string }
 );
 
+/** An error that is sent to another thread loses its class. `wanted`: an index that a list took long for want of. */
 export type Reply =
-  | { readonly kind: 'answer'; readonly answer: unknown; readonly wanted?: readonly string[] }
-  /** A kind of its own, as an error that is sent to another thread loses its class. */
+  | { readonly kind: 'answer'; readonly answer: unknown; readonly wanted?: string | undefined }
   | { readonly kind: 'unavailable'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
@@ -31,8 +31,15 @@ export type ReaderThreadData = {
   readonly unwanted: Int32Array<SharedArrayBuffer>;
 };
 
-/** A list that took longer asks for the indexes that it lacked. */
+/** A list that took longer asks for the index that it lacked. */
 const SLOW_MS = 10;
+
+/** Why rows are not shown, for callers. */
+const HIDDEN = {
+  running: undefined,
+  filling: 'The rows of this tenant are being made.',
+  parked: 'The rows of this tenant are not shown: an event could not be applied.',
+} as const;
 
 type Open = { readonly file: string; readonly connection: Connection; readonly pages: Pages };
 
@@ -49,41 +56,33 @@ function openFile(tenant: string, file: string): Open {
   return opened;
 }
 
-function answerOf(question: Exclude<Question, { kind: 'make' }>, { connection, pages }: Open): Reply {
-  const hidden = question.kind === 'progress' || question.kind === 'spaces' ? undefined : connection.hidden();
-  if (hidden !== undefined) throw new RowsUnavailableError(hidden);
-  if (question.kind === 'page') {
-    const start = performance.now();
-    const { page, wanted } = pages.page(question.space, question.query);
-    return { kind: 'answer', answer: page, wanted: performance.now() - start > SLOW_MS ? wanted : [] };
-  }
-  switch (question.kind) {
-    case 'progress':
-      return { kind: 'answer', answer: connection.progress() };
-    case 'spaces':
-      return { kind: 'answer', answer: connection.spaces() };
-    case 'rows':
-      return { kind: 'answer', answer: connection.rows(question.space, question.query) };
-    case 'versions':
-      return { kind: 'answer', answer: connection.versions(question.space, question.query) };
-  }
+function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, { connection, pages }: Open): Reply {
+  if (question.kind === 'progress') return { kind: 'answer', answer: connection.progress() };
+  if (question.kind === 'spaces') return { kind: 'answer', answer: connection.spaces() };
+  const message = HIDDEN[connection.progress()?.state ?? 'running'];
+  if (message !== undefined) return { kind: 'unavailable', message };
+  const { space } = question;
+  if (question.kind === 'rows') return { kind: 'answer', answer: connection.rows(space, question.query) };
+  if (question.kind === 'versions') return { kind: 'answer', answer: connection.versions(space, question.query) };
+  const start = performance.now();
+  const { page, wanted } = pages.page(space, question.query);
+  return { kind: 'answer', answer: page, wanted: performance.now() - start > SLOW_MS ? wanted[0] : undefined };
 }
 
 async function replyTo(question: Question): Promise<Reply> {
   const { tenant } = question;
+  const nothing = { kind: 'answer', answer: undefined } as const;
   try {
     const file = files.current(tenant);
-    // Without rows there is nothing.
-    if (file === undefined) return { kind: 'answer', answer: undefined };
-    if (question.kind === 'make') await makeIndex(file, question.space, question.spec);
-    else {
-      const opened = openFile(tenant, file);
-      return opened.connection.reading(() => answerOf(question, opened));
+    if (file === undefined) return nothing;
+    if (question.kind === 'makeIndex') {
+      await makeIndex(file, question.space, question.spec);
+      return nothing;
     }
-    return { kind: 'answer', answer: undefined };
+    const opened = openFile(tenant, file);
+    return opened.connection.db.transaction(() => answerTo(question, opened))();
   } catch (error) {
-    if (error instanceof RowsUnavailableError) return { kind: 'unavailable', message: error.message };
-    if (error instanceof NoLongerWantedError) return { kind: 'answer', answer: undefined };
+    if (error instanceof NoLongerWantedError) return nothing;
     if (!isDamage(error) && !(error instanceof UnusableRowsError)) return { kind: 'error', error: sendable(error) };
     open.delete(tenant);
     files.markLost(tenant);
@@ -92,8 +91,8 @@ async function replyTo(question: Question): Promise<Reply> {
   }
 }
 
-parentPort?.on('message', async (question: Question | { readonly kind: 'close' }) => {
-  if (question.kind !== 'close') return parentPort?.postMessage(await replyTo(question));
+parentPort?.on('message', async (question: Question | 'close') => {
+  if (question !== 'close') return parentPort?.postMessage(await replyTo(question));
   open.clear();
   return parentPort?.close();
 });

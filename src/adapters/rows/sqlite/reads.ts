@@ -1,15 +1,7 @@
 /** Reads rows in a few threads, so that no query blocks the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import {
-  type FoundRows,
-  type Page,
-  type RowReads,
-  RowsUnavailableError,
-  type Spaces,
-  type TenantProgress,
-  type VersionPage,
-} from '../../../ports/rowStore.js';
+import { type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { threadLimits } from '../../threadLimits.js';
 import { NO_ROWS } from './connection.js';
@@ -24,27 +16,21 @@ type Job = {
   readonly reject: (reason: unknown) => void;
   readonly cancellation?: Cancellation | undefined;
 };
-type Thread = { readonly worker: Worker; readonly unwanted: Int32Array<SharedArrayBuffer>; job?: Job };
-
-const closed = (): Error => new RowsUnavailableError('The rows are closed.');
+type Thread = { readonly worker: Worker; readonly unwanted: Int32Array<SharedArrayBuffer>; job?: Job | undefined };
 
 export function openRowReads({ directory, readers = READERS }: { directory: string; readers?: number }): RowReads {
   const threads = new ReaderThreads(directory, readers);
+  const state = NO_ROWS;
+  const noTotal = ({ withTotal }: { withTotal: boolean }) => (withTotal ? { total: 0 } : {});
   return {
-    async rows({ tenant, space }, query, cancellation) {
-      const found = await threads.ask<FoundRows>({ kind: 'rows', tenant, space, query }, cancellation);
-      return found ?? { rows: [], formerIds: new Map(), state: NO_ROWS };
-    },
-    async page({ tenant, space }, query, cancellation) {
-      const page = await threads.ask<Page>({ kind: 'page', tenant, space, query }, cancellation);
-      return page ?? { rows: [], ...(query.withTotal && { total: 0 }), state: NO_ROWS };
-    },
-    async versions({ tenant, space }, query, cancellation) {
-      const page = await threads.ask<VersionPage>({ kind: 'versions', tenant, space, query }, cancellation);
-      return page ?? { versions: [], ...(query.withTotal && { total: 0 }), state: NO_ROWS };
-    },
-    spaces: (tenant) => threads.ask<Spaces>({ kind: 'spaces', tenant }),
-    progress: (tenant) => threads.ask<TenantProgress>({ kind: 'progress', tenant }),
+    rows: (ref, query, cancellation) =>
+      threads.ask({ kind: 'rows', ...ref, query }, { rows: [], formerIds: new Map(), state }, cancellation),
+    page: (ref, query, cancellation) =>
+      threads.ask({ kind: 'page', ...ref, query }, { rows: [], ...noTotal(query), state }, cancellation),
+    versions: (ref, query, cancellation) =>
+      threads.ask({ kind: 'versions', ...ref, query }, { versions: [], ...noTotal(query), state }, cancellation),
+    spaces: (tenant) => threads.ask({ kind: 'spaces', tenant }, undefined),
+    progress: (tenant) => threads.ask({ kind: 'progress', tenant }, undefined),
     close: () => threads.close(),
   };
 }
@@ -63,22 +49,19 @@ class ReaderThreads {
     this.#size = size;
   }
 
-  /** @returns the answer, whose type is that of the question; undefined for a tenant without rows */
-  async ask<Answer>(question: Question, cancellation?: Cancellation): Promise<Answer | undefined> {
-    if (this.#isClosed) throw closed();
+  /** @returns `none` for a tenant without rows */
+  async ask<Answer>(question: Question, none: Answer, cancellation?: Cancellation): Promise<Answer> {
+    if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     cancellation?.throwIfCancelled();
     let forget: (() => void) | undefined;
-    try {
-      return await new Promise<Answer | undefined>((resolve, reject) => {
-        // The types of messages cannot say that an answer is of its question's kind.
-        const job: Job = { question, resolve: (answer) => resolve(answer as Answer | undefined), reject, cancellation };
-        forget = cancellation?.onCancel(() => this.#abandon(job));
-        this.#waiting.push(job);
-        this.#next();
-      });
-    } finally {
-      forget?.();
-    }
+    const answer = new Promise<unknown>((resolve, reject) => {
+      const job = { question, resolve, reject, cancellation };
+      forget = cancellation?.onCancel(() => this.#abandon(job));
+      this.#waiting.push(job);
+      this.#next();
+    });
+    // The types of messages cannot say that an answer is of its question's kind.
+    return ((await answer.finally(() => forget?.())) as Answer | undefined) ?? none;
   }
 
   /** Drops a waiting job. The thread of one in work is told to stop, and replies when it has. */
@@ -94,10 +77,15 @@ class ReaderThreads {
     for (;;) {
       const free = this.#size + 1 - this.#threads.filter(({ job }) => job !== undefined).length;
       const short = free > 0 ? this.#waiting.findIndex(({ question }) => question.kind !== 'page') : -1;
-      const place = short < 0 && free > 1 && this.#waiting.length > 0 ? 0 : short;
-      if (place < 0) return;
-      const [job] = this.#waiting.splice(place, 1);
-      if (job !== undefined) give(this.#threads.find((thread) => thread.job === undefined) ?? this.#start(), job);
+      const place = short < 0 && free > 1 ? 0 : short;
+      const [job] = place < 0 ? [] : this.#waiting.splice(place, 1);
+      if (job === undefined) return;
+      const thread = this.#threads.find((each) => each.job === undefined) ?? this.#start();
+      thread.job = job;
+      Atomics.store(thread.unwanted, 0, 0);
+      // Only a thread at work keeps the process alive.
+      thread.worker.ref();
+      thread.worker.postMessage(job.question);
     }
   }
 
@@ -125,8 +113,7 @@ class ReaderThreads {
 
   #finish(thread: Thread, reply: Reply): void {
     const { job } = thread;
-    delete thread.job;
-    // Only a thread at work keeps the process alive.
+    thread.job = undefined;
     thread.worker.unref();
     const reason = job?.cancellation?.reason;
     if (reason !== undefined) job?.reject(reason);
@@ -134,39 +121,31 @@ class ReaderThreads {
     else if (reply.kind === 'error') job?.reject(reply.error);
     else {
       job?.resolve(reply.answer);
-      const [spec] = reply.wanted ?? [];
-      if (job?.question.kind === 'page' && spec !== undefined) this.#make({ ...job.question, kind: 'make', spec });
+      if (reply.wanted !== undefined && job?.question.kind === 'page') this.#makeIndex(job.question, reply.wanted);
     }
     this.#next();
   }
 
-  #make(question: Question): void {
+  #makeIndex({ tenant, space }: Extract<Question, { kind: 'page' }>, spec: string): void {
     if (this.#isMaking || this.#isClosed) return;
     this.#isMaking = true;
     const done = (): void => {
       this.#isMaking = false;
     };
     // The file may be gone or be damaged: then the next list asks again.
-    this.#waiting.push({ question, resolve: done, reject: done });
+    this.ask({ kind: 'makeIndex', tenant, space, spec }, undefined).then(done, done);
   }
 
   /** Questions in flight are answered; those that wait are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const job of this.#waiting.splice(0)) job.reject(closed());
+    for (const job of this.#waiting.splice(0)) job.reject(new RowsUnavailableError('The rows are closed.'));
     await Promise.all(
       this.#threads.map(({ worker }) => {
         worker.ref();
-        worker.postMessage({ kind: 'close' });
+        worker.postMessage('close');
         return once(worker, 'exit');
       }),
     );
   }
-}
-
-function give(thread: Thread, job: Job): void {
-  thread.job = job;
-  Atomics.store(thread.unwanted, 0, 0);
-  thread.worker.ref();
-  thread.worker.postMessage(job.question);
 }

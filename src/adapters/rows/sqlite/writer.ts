@@ -19,13 +19,11 @@ import {
 import { isDamage } from '../../damagedFiles.js';
 import { openDerived, removeDerived } from '../../derivedSqlite.js';
 import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
-import { Changes } from './changes.js';
+import { applySlice } from './changes.js';
 import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
 import { checkPages, LAYOUT, OPEN_FILES, UnusableRowsError } from './layout.js';
 
-/** What a long clean-up may take at a time, in ms. */
-const PIECE_MS = 50;
 /** How long a write waits for an index that is being made, before it is another tenant's turn. */
 const WAIT_FOR_INDEX_MS = 20;
 
@@ -34,23 +32,8 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
 }
 
 const FOLLOWER_FILE = 'follower.sqlite';
-const CHECKPOINT = 'SELECT text FROM checkpoint';
-
-/** What the last writer kept, or the one that is open meanwhile. */
-export function keptCheckpoint(directory: string): Checkpoint | undefined {
-  const file = join(directory, FOLLOWER_FILE);
-  if (!existsSync(file)) return undefined;
-  const db = openSqlite(file, { readonly: true, timeout: 5_000 });
-  try {
-    const text = db.prepare<[], string>(CHECKPOINT).pluck().get();
-    return text === undefined ? undefined : JSON.parse(text);
-  } finally {
-    db.close();
-  }
-}
-
 /**
- * The state of all tenants as it was at the last checkpoint, so that a start opens no files. Positions may be behind those in
+ * The checkpoint, and the state of all tenants as it was then, so that a start opens no files. Positions may be behind those in
  * the files.
  */
 const FOLLOWER = `
@@ -59,12 +42,22 @@ const FOLLOWER = `
   CREATE TABLE tenants (tenant TEXT PRIMARY KEY, progress TEXT NOT NULL) WITHOUT ROWID;
 `;
 
-/** In place of a damaged one, the files of all tenants are opened, and the log is read from the beginning. */
-const openFollowerFile = (file: string): Database =>
-  openDerived(file, { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 }, (db) => {
-    checkPages(db);
-    return db;
-  });
+function checkpointIn(db: Database): Checkpoint | undefined {
+  const text = db.prepare<[], string>('SELECT text FROM checkpoint').pluck().get();
+  return text === undefined ? undefined : JSON.parse(text);
+}
+
+/** What the last writer kept, or the one that is open meanwhile. */
+export function keptCheckpoint(directory: string): Checkpoint | undefined {
+  const file = join(directory, FOLLOWER_FILE);
+  if (!existsSync(file)) return undefined;
+  const db = openSqlite(file, { readonly: true, timeout: 5_000 });
+  try {
+    return checkpointIn(db);
+  } finally {
+    db.close();
+  }
+}
 
 /** Codes of SQLite that say that this row is wrong, not the engine. */
 const REFUSED = /^SQLITE_(TOOBIG|CONSTRAINT|MISMATCH)/;
@@ -72,40 +65,40 @@ const REFUSED = /^SQLITE_(TOOBIG|CONSTRAINT|MISMATCH)/;
 class SqliteRowWriter implements RowWriter {
   readonly #files: RowFiles;
   readonly #follower: Database;
-  readonly #open: LRUCache<string, Connection>;
+  readonly #open = new LRUCache<string, Connection>({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
   readonly #copies = new Map<string, { readonly file: string; readonly connection: Connection }>();
   /** Tenants whose progress the follower's file does not have. The disk may not have their commits yet. */
   readonly #moved = new Set<string>();
   #keeping: Promise<unknown> = Promise.resolve();
-  /** Losses that were found beside other work. */
-  #found: readonly RowsLostError[] = [];
+  /** Losses that were found beside other work, by tenant. Once its rows are removed, they are no news. */
+  readonly #found = new Map<string, RowsLostError>();
 
   constructor(files: RowFiles) {
     this.#files = files;
-    this.#follower = openFollowerFile(join(files.directory, FOLLOWER_FILE));
-    this.#open = new LRUCache({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
+    // In place of a damaged one, the files of all tenants are opened, and the log is read from the beginning.
+    const kind = { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 };
+    this.#follower = openDerived(join(files.directory, FOLLOWER_FILE), kind, (db) => {
+      checkPages(db);
+      return db;
+    });
     files.removeRemains();
   }
 
   async apply(tenant: string, slice: Slice): Promise<boolean> {
-    return this.#on(tenant, (connection) => {
-      this.#moved.add(tenant);
-      return applyTo(connection, slice);
-    });
+    this.#moved.add(tenant);
+    return this.#on(tenant, (connection) => applyTo(connection, slice));
   }
 
   async rows({ tenant, space }: SpaceRef, query: RowsQuery) {
-    return this.#on(tenant, (connection) => connection.reading(() => connection.rows(space, query)));
+    return this.#on(tenant, (connection) => connection.rows(space, query));
   }
 
   async spaces(tenant: string) {
-    if (this.#files.current(tenant) === undefined) return undefined;
-    return this.#on(tenant, (connection) => connection.reading(() => connection.spaces()));
+    return this.#files.current(tenant) === undefined ? undefined : this.#on(tenant, (rows) => rows.spaces());
   }
 
   async progress(tenant: string) {
-    if (this.#files.current(tenant) === undefined) return undefined;
-    return this.#on(tenant, (connection) => connection.progress());
+    return this.#files.current(tenant) === undefined ? undefined : this.#on(tenant, (rows) => rows.progress());
   }
 
   async tenants(): Promise<ReadonlyMap<string, TenantProgress>> {
@@ -115,20 +108,10 @@ class SqliteRowWriter implements RowWriter {
     const tenants = new Map<string, TenantProgress>();
     for (const tenant of this.#files.tenants()) {
       const text = known.get(tenant);
-      const progress: TenantProgress | undefined = text === undefined ? this.#progressNow(tenant) : JSON.parse(text);
+      const progress = text === undefined ? this.#progressNow(tenant) : JSON.parse(text);
       if (progress !== undefined) tenants.set(tenant, progress);
     }
     return tenants;
-  }
-
-  #progressNow(tenant: string): TenantProgress | undefined {
-    try {
-      return this.#on(tenant, (connection) => connection.progress());
-    } catch (error) {
-      if (!(error instanceof RowsLostError)) throw error;
-      this.#found = [...this.#found, error];
-      return { position: 0, state: 'filling', rows: 0 };
-    }
   }
 
   async mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void> {
@@ -153,10 +136,7 @@ class SqliteRowWriter implements RowWriter {
       swap: async () => {
         this.#copies.delete(tenant);
         connection.db.close();
-        this.#open.delete(tenant);
-        this.#forgetProgress(tenant);
-        this.#files.show(tenant, file);
-        this.#moved.add(tenant);
+        this.#show(tenant, file);
         await this.#keepMoved();
       },
       discard: () => this.#discard(tenant),
@@ -184,20 +164,14 @@ class SqliteRowWriter implements RowWriter {
 
   async remove(tenant: string): Promise<void> {
     await this.#discard(tenant);
-    this.#open.delete(tenant);
+    this.#forget(tenant);
     this.#files.remove(tenant);
     this.#moved.delete(tenant);
-    this.#forgetProgress(tenant);
-    this.#found = this.#found.filter((each) => each.tenant !== tenant);
-  }
-
-  #forgetProgress(tenant: string): void {
-    this.#follower.prepare('DELETE FROM tenants WHERE tenant = ?').run(tenant);
+    this.#found.delete(tenant);
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
-    const text = this.#follower.prepare<[], string>(CHECKPOINT).pluck().get();
-    return text === undefined ? undefined : JSON.parse(text);
+    return checkpointIn(this.#follower);
   }
 
   keep(checkpoint: Checkpoint): Promise<void> {
@@ -207,17 +181,26 @@ class SqliteRowWriter implements RowWriter {
   async lost(): Promise<readonly RowsLostError[]> {
     for (const tenant of this.#files.takeLost()) {
       if (this.#files.current(tenant) === undefined) continue;
-      try {
-        this.#open.delete(tenant);
-        this.#on(tenant, ({ db }) => checkPages(db));
-      } catch (error) {
-        if (!(error instanceof RowsLostError)) throw error;
-        this.#found = [...this.#found, error];
-      }
+      this.#open.delete(tenant);
+      this.#progressNow(tenant, checkPages);
     }
-    const found = this.#found;
-    this.#found = [];
+    const found = [...this.#found.values()];
+    this.#found.clear();
     return found;
+  }
+
+  /** Beside other work: if the rows are lost, `lost` tells of it. */
+  #progressNow(tenant: string, check?: (db: Database) => void): TenantProgress | undefined {
+    try {
+      return this.#on(tenant, (connection) => {
+        check?.(connection.db);
+        return connection.progress();
+      });
+    } catch (error) {
+      if (!(error instanceof RowsLostError)) throw error;
+      this.#found.set(tenant, error);
+      return this.#on(tenant, (empty) => empty.progress());
+    }
   }
 
   /** One after another, so that no older progress takes the place of a later one. */
@@ -281,36 +264,38 @@ class SqliteRowWriter implements RowWriter {
 
   /** Puts empty rows in the place of those that cannot be used. @returns the error to throw */
   #lose(tenant: string, cause: unknown): RowsLostError {
-    this.#open.delete(tenant);
     const aside = isDamage(cause) ? this.#files.aside(tenant) : undefined;
     const file = this.#files.create(tenant);
     const empty = this.#files.open(file);
     markIn(empty, 'filling');
     empty.db.close();
-    // What it says is of the rows that are gone: a start after a crash asks the file.
-    this.#forgetProgress(tenant);
-    this.#files.show(tenant, file, aside);
-    this.#moved.add(tenant);
+    this.#show(tenant, file, aside);
     const reason = cause instanceof Error ? cause.message : String(cause);
     const message = `The rows of ${tenant} are made again from the event log (${reason}).`;
     return new RowsLostError(tenant, aside, message, { cause });
   }
+
+  /** Puts other rows in the place of the tenant's. */
+  #show(tenant: string, file: string, aside?: string): void {
+    this.#forget(tenant);
+    this.#files.show(tenant, file, aside);
+    this.#moved.add(tenant);
+  }
+
+  /** What is kept is of rows that go: a start after a crash asks the file. */
+  #forget(tenant: string): void {
+    this.#open.delete(tenant);
+    this.#follower.prepare('DELETE FROM tenants WHERE tenant = ?').run(tenant);
+  }
 }
 
-/** @returns undefined while another connection writes, which makes an index: it is another tenant's turn */
-function writing<Result>(connection: Connection, work: () => Result): Result | undefined {
+/** @returns false while another connection writes, which makes an index: it is another tenant's turn */
+function writing(connection: Connection, work: () => boolean): boolean {
   try {
-    connection.run('BEGIN IMMEDIATE');
+    return connection.db.transaction(work).immediate();
   } catch (error) {
-    if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
+    if (codeOf(error).startsWith('SQLITE_BUSY')) return false;
     throw error;
-  }
-  try {
-    const result = work();
-    connection.run('COMMIT');
-    return result;
-  } finally {
-    if (connection.db.inTransaction) connection.run('ROLLBACK');
   }
 }
 
@@ -319,26 +304,11 @@ const applyTo = (connection: Connection, slice: Slice): boolean =>
     const position = connection.position();
     if (position >= slice.position) return true;
     if (position < (slice.after ?? 0)) throw new UnusableRowsError('They were replaced while they were written.');
-    return applyAll(connection, slice);
-  }) ?? false;
+    return applySlice(connection, slice);
+  });
 
-/** @returns false if a part of a clean-up is left */
-function applyAll(connection: Connection, { position, writes }: Slice): boolean {
-  const changes = new Changes(connection);
-  for (const write of writes) {
-    if (write.kind !== 'cleanUp') changes.apply(write);
-    else if (!changes.cleanUp(write.space, write.batch, write.to, performance.now() + PIECE_MS)) {
-      changes.finish(position);
-      return false;
-    }
-  }
-  changes.finish(position);
-  connection.run('UPDATE tenant SET position = ?', position);
-  return true;
-}
-
-/** @returns false while another connection writes */
 const markIn = (connection: Connection, state: 'filling' | Parked | undefined): boolean =>
-  writing(connection, () =>
-    connection.run('UPDATE tenant SET state = ?', state === undefined ? null : JSON.stringify(state)),
-  ) !== undefined;
+  writing(connection, () => {
+    connection.run('UPDATE tenant SET state = ?', state === undefined ? null : JSON.stringify(state));
+    return true;
+  });
