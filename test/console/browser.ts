@@ -72,7 +72,7 @@ export class Window {
   /** Nothing is loading any more. */
   async isQuiet(): Promise<void> {
     await this.page.waitForLoadState('networkidle');
-    await this.page.getByRole('status', { name: 'Loading…' }).waitFor({ state: 'detached' });
+    await this.page.getByRole('status', { name: 'Loading…' }).first().waitFor({ state: 'detached' });
   }
 
   async screenshot(name: string): Promise<void> {
