@@ -17,7 +17,7 @@ let store: EventStore;
 let dialect: Dialect | undefined;
 beforeEach(async () => {
   double = await EventStoreDouble.start(dialect);
-  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000 });
+  store = await openEventStoreDb({ url: double.url, timeoutMs: 20_000 });
 });
 afterEach(async () => {
   await store.close();
