@@ -96,7 +96,7 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
         'All 5 attempts to deliver to webhook ERP failed.',
         'Attempt 1: redirect (HTTP 302) is not followed',
         'Attempt 2: HTTP 404',
-        'Attempt 3: no answer within 1000 ms',
+        'Attempt 3: no answer within 3000 ms',
         'Attempt 4: the answer has the status 099, which HTTP has not',
         'Attempt 5: HTTP 503',
       ]);
