@@ -185,13 +185,14 @@ export const tables: readonly Resource[] = [
   forPeople(records, {
     'GET /:table/assets': {
       id: 'platformListRecords',
+      summary: 'Records of a table, page by page',
       allow: 'users',
       description: 'As for API clients, by the fields of the table.',
       query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
       answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
       answers: LIST_ANSWERS,
     },
-    'GET /:table/assets/:id': { id: 'platformGetRecord', allow: 'users' },
+    'GET /:table/assets/:id': { id: 'platformGetRecord', summary: 'One record of a table', allow: 'users' },
   }),
   forPeople(
     records,
