@@ -80,6 +80,33 @@ export function describeRows(engine: string, open: OpenRows): void {
         expect((await acme.page({})).state.rows).toBe(1);
       });
 
+      test('an event that changes hundreds of long rows is applied, as is the one that takes it back', async () => {
+        const fields = Array.from({ length: 400 }, (_, n) => ({ code: `c${n}`, notes: 'n'.repeat(4_000) }));
+        const before = await acme.fill(...fields);
+        await acme.apply({ kind: 'touch', space: 'places', ids: idsOf(before).slice(0, 200), batch: 'old' });
+        const touched = before.map((row, n) => (n < 200 ? { ...row, batch: 'old' } : row));
+        const changed = touched.map((row) => ({
+          ...acme.row({ code: row.key, name: 'new' }, { id: row.id }),
+          batch: 'new',
+        }));
+        await acme.apply(...changed.map((row, n) => acme.put(row, touched[n])));
+        const to = acme.position + 1;
+        const isBack = (n: number): boolean => n % 2 === 0;
+        const back = touched.filter((_, n) => isBack(n)).map((row) => ({ ...row, from: to, updated: time(to) }));
+        await acme.apply(
+          ...back.map((row, n) => acme.put(row, changed[2 * n])),
+          ...changed.flatMap((was, n): RowWrite[] => (isBack(n) ? [] : [{ kind: 'delete', space: 'places', was, to }])),
+        );
+        const { rows, state } = await acme.page({ limit: 400, maxCharacters: 1e7 });
+        expect(rows).toMatchObject(back.map(stored));
+        expect(state.rows).toBe(200);
+        const ended = await acme.versions({ ended: [to - 2, to], limit: 1_000 });
+        expect(ended).toMatchObject([
+          ...touched.map((row) => ({ ...stored(row), to: to - 1, how: 'changed' })),
+          ...changed.map((row, n) => ({ ...stored(row), to, how: isBack(n) ? 'changed' : 'deleted' })),
+        ]);
+      });
+
       test('a touched row has another batch id and nothing else', async () => {
         const [first, second, third] = await acme.fill({ code: 'a' }, { code: 'b' }, { code: 'c' });
         await acme.apply({ kind: 'touch', space: 'places', ids: [first.id, third.id], batch: 'one' });
@@ -275,7 +302,7 @@ export function describeRows(engine: string, open: OpenRows): void {
           ['places', 'row', second.id],
           ['places', 'version', first.id],
         ]);
-        await copy.apply(acme.name, { position: 4, writes: [acme.put({ ...next, updated: time(9) })] });
+        await copy.apply(acme.name, { position: 4, writes: [acme.put({ ...next, from: 4, updated: time(9) })] });
         expect(await dumped(copy.dump(acme.name))).not.toEqual(lines);
         await copy.discard();
       });

@@ -223,7 +223,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
 
   test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
-    const writer = openMongoRowWriter({ url, sweepAfterMs: 20 });
+    const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
     const reads = openMongoRowReads({ url });
     for (let position = 0; position < END; ) {
       const slice = await sliceBehind(position, Math.min(position + 5, END), 'acme', writer);
@@ -267,7 +267,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     const url = new URL(mongoDb.freshUrl());
     const proxy = await TcpProxy.start(Number(url.port));
     url.port = String(proxy.port);
-    const connection = new MongoConnection({ url: url.href, socketTimeoutMs: 0 });
+    const connection = new MongoConnection(url.href);
     const insert = connection.run(async ({ garbage }) => {
       await garbage.findOne({});
       await proxy.dispose();

@@ -9,9 +9,6 @@ import { exactText, type StateDocument } from './documents.js';
 
 export type StateFilter = Filter<StateDocument>;
 
-/** Alternatives are joined in one expression, up to MongoDB's limit of 32,764 bytes. */
-const LONGEST_EXPRESSION = 8_000;
-
 export const filtersOf = (definition: Definition, conditions: readonly Condition[]): StateFilter[] =>
   conditions.map((condition) => {
     if (condition.kind === 'any') return either(condition.anyOf.map((each) => filterOf(definition, each)));
@@ -24,7 +21,9 @@ function filterOf(definition: Definition, condition: FieldCondition): StateFilte
     case 'ids':
       return { i: condition.from === condition.to ? condition.from : { $gte: condition.from, $lte: condition.to } };
     case 'contains':
-      return contains(textKey(definition, condition.field), condition.anyOf);
+      return {
+        [textKey(definition, condition.field)]: { $in: condition.anyOf.map((text) => new RegExp(escaped(text))) },
+      };
     case 'equals':
       return either(condition.anyOf.map((value) => equals(definition, condition.field, value)));
     case 'differs':
@@ -71,16 +70,6 @@ function equals(definition: Definition, name: string, value: FieldValue): StateF
   const [sorted, exact] = [sortValue(value), exactText(value)];
   if (exact === undefined) return { [key]: sorted };
   return { [key]: sorted, [`x${slotOf(definition, name)}`]: exact === sorted ? null : exact };
-}
-
-function contains(key: string, texts: readonly string[]): StateFilter {
-  const joined: string[] = [];
-  for (const expression of texts.map(escaped)) {
-    const last = joined.at(-1);
-    if (last === undefined || last.length + expression.length > LONGEST_EXPRESSION) joined.push(expression);
-    else joined[joined.length - 1] = `${last}|${expression}`;
-  }
-  return either(joined.map((expression): StateFilter => ({ [key]: { $regex: expression } })));
 }
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');

@@ -1,13 +1,12 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
 import type { Collection } from 'mongodb';
-import { MongoBulkWriteError, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoBulkWriteError, MongoClient, MongoNetworkError, MongoServerError } from 'mongodb';
 import { RowsUnavailableError } from '../../../ports/rowStore.js';
-import type { Cancellation } from '../../../supervision/cancellation.js';
 import type {
   CheckpointDocument,
   DefinitionDocument,
   GarbageDocument,
-  LeaseDocument,
+  LeasesDocument,
   StateDocument,
   TenantDocument,
 } from './documents.js';
@@ -19,48 +18,47 @@ export type Database = {
   readonly definitions: Collection<DefinitionDocument>;
   readonly garbage: Collection<GarbageDocument>;
   readonly checkpoints: Collection<CheckpointDocument>;
-  readonly leases: Collection<LeaseDocument>;
+  readonly leases: Collection<LeasesDocument>;
   /** The server's clock, which all processes use for leases. */
   serverTime(): Promise<Date>;
 };
 
-export type ConnectionOptions = {
-  /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
-  readonly url: string;
-  /** Operations without an answer or a connection end after so long; 0: never. */
-  readonly socketTimeoutMs: number;
-};
-
 type Opened = { readonly client: MongoClient; readonly database: Database };
 
+/** Where the URL has no path. */
 const DEFAULT_DATABASE = 'dynamic_assets';
-/**
- * Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good. On a secondary,
- * progress and leases would be of some time ago.
- */
-const CONSISTENCY = {
+const SELECTION_TIMEOUT_MS = 2_000;
+/** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
+const FAIL_FAST_MS = 500;
+
+const OPTIONS = {
+  appName: 'dynamic-assets',
+  // Whatever the URL says: a writer decides on what it reads, and an answered write is in the rows for good. On a secondary,
+  // progress and leases would be of some time ago.
   readPreference: 'primary',
   readConcernLevel: 'local',
   writeConcern: { w: 'majority' },
   retryWrites: true,
+  // The heartbeats find a server that hangs, and end what waits for it: a clean-up or an index may take minutes.
+  serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
+  connectTimeoutMS: SELECTION_TIMEOUT_MS,
+  heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
+  socketTimeoutMS: 0,
 } as const;
 
 /** Callers are told no more than that; operators, the cause. */
 const away = (said: string, error?: Error): RowsUnavailableError =>
   new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
-const SELECTION_TIMEOUT_MS = 2_000;
-/** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
-const FAIL_FAST_MS = 500;
-
 export class MongoConnection {
-  readonly #options: ConnectionOptions;
+  readonly #url: string;
   #opening: Promise<Opened> | undefined;
   #awayUntil = 0;
   #isClosed = false;
 
-  constructor(options: ConnectionOptions) {
-    this.#options = options;
+  /** @param url `mongodb://127.0.0.1:27017/assets` */
+  constructor(url: string) {
+    this.#url = url;
   }
 
   /** @throws RowsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
@@ -71,11 +69,10 @@ export class MongoConnection {
       const { database } = await this.#open();
       return await work(database);
     } catch (error) {
-      const trouble = troubleOf(error);
-      if (trouble === undefined || !(error instanceof Error)) throw error;
-      if (trouble === 'away') this.#awayUntil = performance.now() + FAIL_FAST_MS;
-      const said = trouble === 'away' ? 'MongoDB cannot be reached' : 'MongoDB is busy';
-      throw away(`${said}: ${error.message}`, error);
+      if (!(error instanceof Error && isPassing(error))) throw error;
+      // A server that answers is there for the others.
+      if (!(error instanceof MongoServerError)) this.#awayUntil = performance.now() + FAIL_FAST_MS;
+      throw away(`MongoDB cannot be used now: ${error.message}`, error);
     }
   }
 
@@ -89,18 +86,10 @@ export class MongoConnection {
   }
 
   async #connect(): Promise<Opened> {
-    const client = new MongoClient(this.#options.url, {
-      ...CONSISTENCY,
-      appName: 'dynamic-assets',
-      serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
-      connectTimeoutMS: SELECTION_TIMEOUT_MS,
-      heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
-      socketTimeoutMS: this.#options.socketTimeoutMs,
-      waitQueueTimeoutMS: this.#options.socketTimeoutMs,
-    });
+    const client = new MongoClient(this.#url, OPTIONS);
     try {
       await client.connect();
-      return { client, database: databaseIn(client, databaseOf(this.#options.url)) };
+      return { client, database: databaseIn(client, databaseOf(this.#url)) };
     } catch (error) {
       await client.close();
       throw error;
@@ -135,46 +124,26 @@ const databaseOf = (url: string): string => {
 };
 
 /**
- * Another server takes over soon: HostUnreachable, NetworkTimeout, ShutdownInProgress, FailedToSatisfyReadPreference,
- * PrimarySteppedDown, SocketException, NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange,
- * NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+ * The same may succeed later. Another server takes over: HostUnreachable, NetworkTimeout, ShutdownInProgress,
+ * FailedToSatisfyReadPreference, PrimarySteppedDown, SocketException, NotWritablePrimary, InterruptedAtShutdown,
+ * InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary. Or the server has no time for this now:
+ * MaxTimeMSExpired, ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, TemporarilyUnavailable,
+ * IngressRequestRateLimitExceeded, StaleConfig. Or its socket has just closed, and the driver has not noticed yet.
  */
-const AWAY_CODES: readonly unknown[] = [6, 89, 91, 133, 189, 9001, 10107, 11600, 11602, 13435, 13436];
+const PASSING_CODES: readonly unknown[] = [
+  ...[6, 89, 91, 133, 189, 9001, 10107, 11600, 11602, 13435, 13436],
+  ...[50, 134, 262, 365, 462, 13388],
+  ...['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'],
+];
+const PASSING_ERRORS =
+  /^Mongo(ServerSelection|ServerClosed|NotConnected|TopologyClosed|ClientClosed|Pool|WaitQueueTimeout)/;
 
-/**
- * The server answers, and has no time for this now: MaxTimeMSExpired, ReadConcernMajorityNotAvailableYet, ExceededTimeLimit,
- * TemporarilyUnavailable, IngressRequestRateLimitExceeded, StaleConfig.
- */
-const BUSY_CODES: readonly unknown[] = [50, 134, 262, 365, 462, 13388];
-
-/** Errors of sockets that the server has just closed, before the driver has noticed. */
-const SOCKET_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'];
-
-const AWAY_ERRORS: ReadonlySet<string> = new Set([
-  'MongoServerSelectionError',
-  'MongoNotConnectedError',
-  'MongoTopologyClosedError',
-  'MongoServerClosedError',
-  'MongoPoolClosedError',
-  'MongoPoolClearedError',
-  'MongoWaitQueueTimeoutError',
-  'MongoClientClosedError',
-]);
-
-/** Why the same may succeed later; undefined if it will not. */
-function troubleOf(error: unknown): 'away' | 'busy' | undefined {
-  if (error instanceof MongoServerError && BUSY_CODES.includes(error.code)) return 'busy';
-  return isAway(error) ? 'away' : undefined;
-}
-
-function isAway(error: unknown): boolean {
+function isPassing(error: Error): boolean {
   // What the connection threw, without its class. Codes of the server are numbers.
   if (error instanceof MongoBulkWriteError && typeof error.code !== 'number')
     return [error.writeErrors].flat().length === 0;
-  if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
-  if (error instanceof MongoNetworkError) return true;
-  if (error instanceof MongoError) return AWAY_ERRORS.has(error.name);
-  return error instanceof Error && 'code' in error && SOCKET_CODES.includes(error.code);
+  if (error instanceof MongoNetworkError || PASSING_ERRORS.test(error.name)) return true;
+  return 'code' in error && PASSING_CODES.includes(error.code);
 }
 
 const DUPLICATE_KEY = 11_000;
@@ -196,9 +165,3 @@ export async function unlessThere(write: () => Promise<unknown>): Promise<readon
 
 /** The server ends queries that the client could not cancel. A setting of the API ends lists sooner. */
 export const LONGEST_QUERY_MS = 60_000;
-
-/** Options of a query that ends when it is cancelled. */
-export const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
-  maxTimeMS: LONGEST_QUERY_MS,
-  ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
-});

@@ -68,6 +68,8 @@ export type TenantDocument = {
   readonly state: 'running' | 'filling' | 'parked';
   readonly parked?: Parked | undefined;
   readonly spaces: { readonly [name: string]: SpaceDocument };
+  /** Spaces in which states have ended that lists may still find, and up to which position. */
+  readonly ended?: { readonly [space: string]: Position };
 };
 
 export type DefinitionDocument = {
@@ -79,25 +81,25 @@ export type DefinitionDocument = {
 };
 
 /** A generation that is not needed any more. */
-export type GarbageDocument = { readonly _id: string; readonly tenant: string; readonly generation: string };
+export type GarbageDocument = { readonly _id: string; readonly tenant: string };
 
 export type CheckpointDocument = {
   /** The share of tenants. */
   readonly _id: number;
   readonly position: Position;
-  readonly eventId?: string;
+  readonly eventId?: string | undefined;
   readonly log: string;
 };
 
-export type LeaseDocument = {
-  /** Share and fencing number; of a process that wants shares, its name. */
-  readonly _id: string;
-  readonly owner: string;
-  readonly share?: number;
-  readonly fence?: number;
-  /** By the server's clock. */
-  readonly renewedAt: Date;
-  readonly released: boolean;
+/** The only one of its collection. */
+export type LeasesDocument = {
+  readonly _id: 'leases';
+  /** How often it was changed. It is replaced only where it is as it was read. */
+  readonly revision: number;
+  /** Processes that want shares, and when they were alive last, by the server's clock. */
+  readonly processes: readonly { readonly owner: string; readonly renewedAt: Date }[];
+  /** By share; without an owner, nobody has it. */
+  readonly shares: readonly { readonly owner: string | null; readonly fence: number }[];
 };
 
 /** Names of tenants and generations have no dots. */
@@ -106,37 +108,26 @@ export const spaceKey = (
   space: string,
 ): string => `${tenant}.${generation}.${space}`;
 
-/** Spaces of a generation lie between these. */
-export const spacesOf = ({ tenant, generation }: GarbageDocument): readonly [from: string, to: string] => [
-  `${tenant}.${generation}.`,
-  `${tenant}.${generation}/`,
-];
-
 /** No tenant has such a name. */
 export const copyId = (tenant: string): string => `${tenant}~copy`;
 
-export const stateId = (s: string, id: string, from: Position): string => `${s}/${id}/${from}`;
+export const stateId = (s: string, { i, f }: Pick<StateDocument, 'i' | 'f'>): string => `${s}/${i}/${f}`;
 
-export const newDocument = (
-  s: string,
-  slots: Slots,
-  row: Row,
-  ended: { readonly n: number; readonly to: Position; readonly how: How },
-  known: Position,
-): StateDocument => ({
-  _id: stateId(s, row.id, row.from),
+/** @param p the position up to which its batch id is known */
+export const newDocument = (s: string, slots: Slots, row: Row, n: number, p: Position): StateDocument => ({
+  _id: stateId(s, { i: row.id, f: row.from }),
   s,
   i: row.id,
-  n: ended.n,
+  n,
   k: row.key,
   f: row.from,
-  t: ended.to,
-  h: ended.how,
+  t: OPEN,
+  h: 'present',
   o: 1,
   c: row.created,
   u: row.updated,
   b: row.batch,
-  p: known,
+  p,
   d: JSON.stringify(row.fields),
   ...slotValues(slots, row.fields),
 });
@@ -149,11 +140,10 @@ export function slotValues(slots: Slots, fields: Fields): { [slot: Slot]: string
   const values: { [slot: Slot]: string | number } = {};
   for (const [name, slot] of slots) {
     const value = ownValue(fields, name) ?? null;
-    const [sorted, match] = [sortValue(value), matchText(value)];
+    const [sorted, match, exact] = [sortValue(value), matchText(value), exactText(value)];
     if (sorted === null || match === null) continue;
     values[`a${slot}`] = sorted;
     if (match !== sorted) values[`m${slot}`] = match;
-    const exact = exactText(value);
     if (exact !== undefined && exact !== sorted) values[`x${slot}`] = exact;
   }
   return values;
@@ -169,16 +159,9 @@ export function exactText(value: FieldValue): string | undefined {
 export const WHOLE_STATE = { i: 1, n: 1, k: 1, f: 1, t: 1, h: 1, c: 1, u: 1, b: 1, d: 1 } as const;
 export type WholeState = Pick<StateDocument, keyof typeof WHOLE_STATE>;
 
-export const storedRow = ({ i, n, k, f, c, u, b, d }: WholeState): StoredRow => ({
-  id: i,
-  key: k,
-  from: f,
-  created: c,
-  updated: u,
-  batch: b,
-  data: d,
-  n,
-});
+export const storedRow = ({ i: id, n, k: key, f: from, c, u, b: batch, d: data }: WholeState): StoredRow => {
+  return { id, key, from, created: c, updated: u, batch, data, n };
+};
 
 /** @param progress a state that ends later has not ended */
 export const storedVersion = (state: WholeState, progress: Position): StoredVersion => ({

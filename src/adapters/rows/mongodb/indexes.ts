@@ -5,7 +5,7 @@
 import { type IndexDescription, MongoServerError } from 'mongodb';
 import type { PageQuery } from '../../../ports/rowStore.js';
 import { sortKey } from './conditions.js';
-import { type Database, MongoConnection } from './connection.js';
+import type { Database } from './connection.js';
 import type { Definition } from './definitions.js';
 
 /** Only states that have not ended, or not for long. */
@@ -29,57 +29,39 @@ const LONG_MS = 50;
 const MOST_SLOTS = 40;
 /** NotImplemented, CommandNotSupported: the server has no partial indexes, as those for tests. */
 const NOT_TO_BE_HAD: readonly unknown[] = [238, 115];
-const UNLIMITED_MS = 0;
+
+/** Before the first row is written. */
+export const makeAlways = (database: Database): Promise<void> => make(database, ALWAYS);
+
+async function make({ states }: Database, indexes: IndexDescription[]): Promise<void> {
+  try {
+    await states.createIndexes(indexes);
+  } catch (error) {
+    if (!(error instanceof MongoServerError && NOT_TO_BE_HAD.includes(error.code))) throw error;
+  }
+}
 
 export class Indexes {
-  /** A build takes as long as it takes: the connection waits for ever. */
-  readonly #connection: MongoConnection;
   readonly #asked = new Set<string>();
   #building: Promise<void> = Promise.resolve();
 
-  constructor(url: string) {
-    this.#connection = new MongoConnection({ url, socketTimeoutMs: UNLIMITED_MS });
-  }
-
   /** Hears how long a list took. */
-  took(milliseconds: number, definition: Definition, { sort, conditions }: PageQuery): void {
+  took(milliseconds: number, database: Database, definition: Definition, { sort, conditions }: PageQuery): void {
     if (milliseconds < LONG_MS) return;
-    const first = sort[0]?.field ?? 'n';
     const sought = conditions.flatMap((condition) =>
       condition.kind === 'equals' || condition.kind === 'compares' || condition.kind === 'contains'
         ? condition.field
         : [],
     );
-    for (const field of [first, ...sought]) {
+    for (const field of [sort[0]?.field ?? 'n', ...sought]) {
       const key = sortKey(definition, field);
       const isOfAll = key === 'n' || key === 'i';
       if (isOfAll || Number(key.slice(1)) >= MOST_SLOTS || this.#asked.has(key)) continue;
       this.#asked.add(key);
-      // Beside the reads, one after the other; one that failed is asked for again.
+      // Beside the reads, one after the other; one that failed is asked for again. The server goes on with one that it has begun.
       this.#building = this.#building
-        .then(() => this.#make([listed({ [key]: 1, i: 1 })]))
+        .then(() => make(database, [listed({ [key]: 1, i: 1 })]))
         .catch(() => void this.#asked.delete(key));
     }
-  }
-
-  /** Before the first row is written. */
-  makeAlways(): Promise<void> {
-    return this.#make(ALWAYS);
-  }
-
-  #make(indexes: IndexDescription[]): Promise<void> {
-    return this.#connection.run(async ({ states }: Database) => {
-      try {
-        await states.createIndexes(indexes);
-      } catch (error) {
-        if (!(error instanceof MongoServerError && NOT_TO_BE_HAD.includes(error.code))) throw error;
-      }
-    });
-  }
-
-  /** The server goes on with an index that it has begun. */
-  async close(): Promise<void> {
-    await this.#connection.close();
-    await this.#building;
   }
 }

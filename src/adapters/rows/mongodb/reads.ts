@@ -1,20 +1,15 @@
 /** What every process asks of rows on MongoDB. */
 import { type Checkpoint, type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
-import { type Database, MongoConnection } from './connection.js';
-import { Definitions } from './definitions.js';
+import { MongoConnection } from './connection.js';
 import { progressOf } from './documents.js';
 import { Indexes } from './indexes.js';
 import { shareOf } from './shares.js';
-import { Known, TenantRows } from './tenantRows.js';
-
-/** Longer than the longest query. */
-const SOCKET_TIMEOUT_MS = 65_000;
+import { Known, TenantRows, tenantIn } from './tenantRows.js';
 
 /** The server need not be reachable: each question connects when needed. */
 export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
-  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
-  const indexes = new Indexes(url);
-  const known = new Known(new Definitions(), indexes);
+  const connection = new MongoConnection(url);
+  const known = new Known(new Indexes());
   const shown = <Result>(tenant: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> =>
     connection.run(async (database) => {
       const document = await tenantIn(database, tenant);
@@ -41,18 +36,13 @@ export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
         // Its writer has found nothing of it in between.
         return { ...progress, position: Math.max(progress.position, kept?.position ?? 0) };
       }),
-    async close() {
-      await Promise.all([connection.close(), indexes.close()]);
-    },
+    close: () => connection.close(),
   };
 }
 
-/** @param id a tenant, or a copy */
-export const tenantIn = async ({ tenants }: Database, id: string) => (await tenants.findOne({ _id: id })) ?? undefined;
-
 /** The least that writers of all shares have kept. */
 export async function keptCheckpoint(url: string): Promise<Checkpoint | undefined> {
-  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+  const connection = new MongoConnection(url);
   try {
     return await connection.run(async ({ checkpoints }) => {
       const { _id, ...first } = (await checkpoints.findOne({}, { sort: { position: 1 } })) ?? {};

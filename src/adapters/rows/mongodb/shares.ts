@@ -1,14 +1,13 @@
 /**
  * Which tenants a process writes. Tenants have 16 shares; each is leased to one process, and processes that want shares have
- * about as many. A lease has a fencing number, one higher than the lease before, which goes into each progress that is stored:
- * a process that has lost its lease, and does not know yet, can store none where the next one has.
+ * about as many. A lease has a fencing number, higher than that of the lease before, which goes into each progress that is
+ * stored: a process that has lost its lease, and does not know yet, can store none where the next one has.
  */
 import { createHash } from 'node:crypto';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
-import type { LeaseDocument } from './documents.js';
+import type { LeasesDocument } from './documents.js';
 
 export const SHARES = 16;
-const ALL = Array.from({ length: SHARES }, (_, share) => share);
 
 export const shareOf = (tenant: string): number => (createHash('sha256').update(tenant).digest()[0] ?? 0) % SHARES;
 
@@ -30,113 +29,108 @@ export type SharesOptions = {
   readonly onBeat?: () => void;
 };
 
+const NOBODY: LeasesDocument = {
+  _id: 'leases',
+  revision: 0,
+  processes: [],
+  shares: Array.from({ length: SHARES }, () => ({ owner: null, fence: 0 })),
+};
+
 export class Shares {
   readonly #connection: MongoConnection;
-  readonly #owner: string;
+  readonly #options: SharesOptions;
   readonly #leaseMs: number;
-  readonly #onBeat: () => void;
-  readonly #held = new Map<number, { readonly fence: number; until: number }>();
+  /** Fencing numbers of the shares that it has, and until when. */
+  #fences: ReadonlyMap<number, number> = new Map();
+  #until = 0;
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
 
-  constructor({ url, owner, leaseMs = LEASE_MS, onBeat = () => undefined }: SharesOptions) {
-    this.#connection = new MongoConnection({ url, socketTimeoutMs: leaseMs });
-    this.#owner = owner;
-    this.#leaseMs = leaseMs;
-    this.#onBeat = onBeat;
+  constructor(options: SharesOptions) {
+    this.#connection = new MongoConnection(options.url);
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? LEASE_MS;
   }
 
   /** Takes what is free, and goes on with that in the background. @throws RowsUnavailableError */
   async start(): Promise<void> {
-    await this.#connection.run((database) => this.#beat(database));
+    await this.#beat();
     this.#timer = setInterval(() => this.#beatLater(), this.#leaseMs / BEATS_A_LEASE).unref();
   }
 
   /** Shares whose lease has not run out. */
   held(): readonly number[] {
-    const now = performance.now();
-    return [...this.#held].flatMap(([share, { until }]) => (until > now ? share : []));
+    return performance.now() < this.#until ? [...this.#fences.keys()] : [];
   }
 
   /** @returns the fencing number of the tenant's share @throws ShareLostError */
   fenceOf(tenant: string): number {
-    const lease = this.#held.get(shareOf(tenant));
-    if (lease === undefined || lease.until <= performance.now())
+    const fence = this.#fences.get(shareOf(tenant));
+    if (fence === undefined || performance.now() >= this.#until)
       throw new ShareLostError(`Another process writes the rows of ${tenant}.`);
-    return lease.fence;
+    return fence;
   }
 
   /** A beat that fails does no harm: the next may succeed, and without it the leases run out. */
   #beatLater(): void {
     this.#beating = this.#beating
-      .then(() => this.#connection.run((database) => this.#beat(database)))
+      .then(() => this.#beat())
       .catch(() => undefined)
-      // One that failed in the middle has changed some.
-      .finally(() => this.#onBeat());
+      .finally(() => this.#options.onBeat?.());
   }
 
-  async #beat(database: Database): Promise<void> {
-    const { leases } = database;
+  #beat(isLast = false): Promise<void> {
+    return this.#connection.run(async (database) => {
+      while (!(await this.#renew(database, isLast)));
+    });
+  }
+
+  /** @returns false if another process was quicker */
+  async #renew({ leases, serverTime }: Database, isLast: boolean): Promise<boolean> {
+    const { owner } = this.#options;
     const until = performance.now() + this.#leaseMs;
-    const now = await database.serverTime();
-    const sign = { owner: this.#owner, renewedAt: now, released: false };
-    await leases.replaceOne({ _id: `process ${this.#owner}` }, sign, { upsert: true });
-    const mine = [...this.#held].map(([share, { fence }]) => leaseId(share, fence));
-    await leases.updateMany({ _id: { $in: mine }, owner: this.#owner, released: false }, { $set: { renewedAt: now } });
-    const known = await leases.find().toArray();
-    for (const [share, lease] of this.#held) {
-      const last = lastOf(known, share);
-      if (last?.fence === lease.fence && !last.released) lease.until = until;
-      else this.#held.delete(share);
-    }
-    const isAlive = ({ renewedAt, released }: LeaseDocument): boolean =>
-      !released && now.getTime() - renewedAt.getTime() < this.#leaseMs;
-    const wanting = known.filter((lease) => lease.share === undefined && isAlive(lease)).length;
-    const fair = Math.ceil(SHARES / Math.max(wanting, 1));
-    for (const share of [...this.#held.keys()].slice(fair)) await this.#release(database, share);
-    for (const share of ALL) {
-      const last = lastOf(known, share);
-      if (this.#held.size >= fair || this.#held.has(share) || (last !== undefined && isAlive(last))) continue;
-      await this.#take(database, share, (last?.fence ?? 0) + 1, until, now);
-    }
+    const now = await serverTime();
+    const before = (await leases.findOne({ _id: NOBODY._id })) ?? NOBODY;
+    const after = renewed(before, { owner, now, leaseMs: this.#leaseMs, isLast });
+    const own = after.shares.flatMap((lease, share) => (lease.owner === owner ? [[share, lease.fence] as const] : []));
+    const fences = new Map(own);
+    // What is handed over is not written any more when others may take it.
+    this.#fences = new Map([...this.#fences].filter(([share, fence]) => fences.get(share) === fence));
+    const { _id, revision } = before;
+    const there = await unlessThere(() => leases.replaceOne({ _id, revision }, after, { upsert: true }));
+    if (there.length > 0) return false;
+    [this.#fences, this.#until] = [fences, until];
+    return true;
   }
 
-  /** Of many that insert the same lease, one does. */
-  async #take({ leases }: Database, share: number, fence: number, until: number, renewedAt: Date): Promise<void> {
-    const lease = { _id: leaseId(share, fence), owner: this.#owner, share, fence, renewedAt, released: false };
-    const there = await unlessThere(() => leases.insertOne(lease));
-    if (there.length > 0) return;
-    this.#held.set(share, { fence, until });
-    await leases.deleteMany({ share, fence: { $lt: fence } });
-  }
-
-  async #release({ leases }: Database, share: number): Promise<void> {
-    const lease = this.#held.get(share);
-    this.#held.delete(share);
-    if (lease !== undefined) await leases.updateOne({ _id: leaseId(share, lease.fence) }, { $set: { released: true } });
-  }
-
-  /** Others need not wait for what is released. */
+  /** Others need not wait for what is released. What cannot be released runs out. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
-    await this.#connection
-      .run(async (database) => {
-        for (const share of [...this.#held.keys()]) await this.#release(database, share);
-        await database.leases.deleteOne({ _id: `process ${this.#owner}` });
-      })
-      // They run out.
-      .catch(() => undefined);
+    await this.#beat(true).catch(() => undefined);
     await this.#connection.close();
   }
 }
 
-const leaseId = (share: number, fence: number): string => `${share} ${fence}`;
+type Beat = { readonly owner: string; readonly now: Date; readonly leaseMs: number; readonly isLast: boolean };
 
-const lastOf = (known: readonly LeaseDocument[], share: number): LeaseDocument | undefined =>
-  known
-    .filter((lease) => lease.share === share)
-    .reduce<LeaseDocument | undefined>(
-      (last, lease) => ((lease.fence ?? 0) > (last?.fence ?? 0) ? lease : last),
-      undefined,
-    );
+/** The leases after a process has renewed its own, handed over what is more than its part, and taken what is free. */
+function renewed({ _id, revision, processes, shares }: LeasesDocument, beat: Beat): LeasesDocument {
+  const { owner, now, leaseMs, isLast } = beat;
+  const others = processes.filter((each) => each.owner !== owner && now.getTime() - each.renewedAt.getTime() < leaseMs);
+  const alive = isLast ? others : [...others, { owner, renewedAt: now }];
+  let room = isLast ? 0 : Math.ceil(SHARES / alive.length);
+  const kept = shares.map((lease) => {
+    if (lease.owner !== owner) return lease;
+    room -= 1;
+    return room < 0 ? { ...lease, owner: null } : lease;
+  });
+  const isTaken = (by: string | null): boolean => by === owner || others.some((each) => each.owner === by);
+  const taken = kept.map((lease, share) => {
+    if (isTaken(lease.owner) || shares[share]?.owner === owner || room <= 0) return lease;
+    room -= 1;
+    // Higher than those of any lease before, also one of an earlier release.
+    return { owner, fence: Math.max(lease.fence + 1, now.getTime()) };
+  });
+  return { _id, revision: revision + 1, processes: alive, shares: taken };
+}

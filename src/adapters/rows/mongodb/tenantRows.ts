@@ -12,16 +12,19 @@ import type {
   PageQuery,
   RowsQuery,
   SpaceState,
+  Spaces,
   StoredRow,
+  TenantProgress,
   VersionPage,
   VersionQuery,
 } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { filtersOf, type StateFilter, sortOf } from './conditions.js';
-import { type Database, whileWanted } from './connection.js';
-import type { Definition, Definitions } from './definitions.js';
+import { type Database, LONGEST_QUERY_MS } from './connection.js';
+import { type Definition, Definitions } from './definitions.js';
 import {
   OPEN,
+  progressOf,
   spaceIn,
   spaceKey,
   spaceState,
@@ -34,6 +37,11 @@ import {
 } from './documents.js';
 import type { Indexes } from './indexes.js';
 
+/** Options of a query that ends when it is cancelled. */
+const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
+  maxTimeMS: LONGEST_QUERY_MS,
+  ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
+});
 type Wanted = ReturnType<typeof whileWanted>;
 
 /** Large results are sorted on disk. */
@@ -47,11 +55,13 @@ export class Known {
   /** Totals by space, the position of its last change, and conditions. */
   readonly totals = new LRUCache<string, number>({ max: MOST_TOTALS });
 
-  constructor(
-    readonly definitions: Definitions,
-    readonly indexes?: Indexes,
-  ) {}
+  readonly definitions = new Definitions();
+
+  constructor(readonly indexes?: Indexes) {}
 }
+
+/** @param id a tenant, or a copy */
+export const tenantIn = async ({ tenants }: Database, id: string) => (await tenants.findOne({ _id: id })) ?? undefined;
 
 export class TenantRows {
   readonly #database: Database;
@@ -63,6 +73,10 @@ export class TenantRows {
     this.#database = database;
     this.#known = known;
     this.#tenant = tenant;
+  }
+
+  get progress(): TenantProgress | undefined {
+    return this.#tenant && progressOf(this.#tenant);
   }
 
   async rows(space: string, query: RowsQuery, cancellation?: Cancellation): Promise<FoundRows> {
@@ -119,7 +133,7 @@ export class TenantRows {
         if (rows.length > 0 && characters > maxCharacters) break;
         rows.push(storedRow(found));
       }
-    this.#known.indexes?.took(performance.now() - startedAt, definition, query);
+    this.#known.indexes?.took(performance.now() - startedAt, this.#database, definition, query);
     if (!withTotal) return { rows, state };
     const isLast = behind === undefined && rows.length < limit && (rows.length > 0 || offset === 0);
     const isWhole = isLast && characters <= maxCharacters;
@@ -154,13 +168,12 @@ export class TenantRows {
     return { versions, state, total: await this.#database.states.countDocuments(filter, wanted) };
   }
 
-  async spaces(): Promise<Map<string, { readonly assetType: AssetType; readonly state: SpaceState }> | undefined> {
+  async spaces(): Promise<Spaces | undefined> {
     if (this.#tenant === undefined) return undefined;
     const spaces = new Map<string, { readonly assetType: AssetType; readonly state: SpaceState }>();
-    for (const space of Object.keys(this.#tenant.spaces)) {
-      const definition = await this.#definitionOf(space);
-      if (definition === undefined) continue;
-      spaces.set(space, { assetType: definition.assetType, state: spaceState(this.#tenant, space) });
+    for (const [space, { definition }] of Object.entries(this.#tenant.spaces)) {
+      const { assetType } = await this.#known.definitions.get(this.#database, definition);
+      spaces.set(space, { assetType, state: spaceState(this.#tenant, space) });
     }
     return spaces;
   }

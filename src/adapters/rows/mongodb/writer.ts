@@ -1,5 +1,4 @@
 /** What the follower writes to MongoDB. */
-
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
@@ -15,17 +14,12 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
-import { Definitions } from './definitions.js';
-import { copyId, progressOf, spaceKey, type TenantDocument } from './documents.js';
-import { Indexes } from './indexes.js';
-import { tenantIn } from './reads.js';
+import { copyId, progressOf, type TenantDocument } from './documents.js';
+import { makeAlways } from './indexes.js';
 import { SHARES, type Shares, shareOf } from './shares.js';
 import { SliceWriter } from './sliceWriter.js';
 import { Sweeper } from './sweeper.js';
-import { Known, TenantRows } from './tenantRows.js';
-
-/** To count or end states of a very large table takes long. */
-const SOCKET_TIMEOUT_MS = 300_000;
+import { Known, TenantRows, tenantIn } from './tenantRows.js';
 
 /** Tenants that are remembered as they were stored. */
 const MOST_STORED = 1_000;
@@ -34,8 +28,8 @@ export type MongoRowWriterOptions = {
   readonly url: string;
   /** The tenants that it writes; by default all, and no other process may write. */
   readonly shares?: Pick<Shares, 'held' | 'fenceOf'>;
-  /** How long states that ended stay where lists find them. */
-  readonly sweepAfterMs?: number;
+  /** How long states that ended stay where lists find them, at least. */
+  readonly sweepEveryMs?: number;
 };
 
 const ALL_SHARES: Pick<Shares, 'held' | 'fenceOf'> = {
@@ -48,19 +42,17 @@ export const openMongoRowWriter = (options: MongoRowWriterOptions): RowWriter =>
 
 class MongoRowWriter implements RowWriter {
   readonly #connection: MongoConnection;
-  readonly #indexes: Indexes;
   readonly #shares: Pick<Shares, 'held' | 'fenceOf'>;
   readonly #sweeper: Sweeper;
-  readonly #known = new Known(new Definitions());
+  readonly #known = new Known();
   #isIndexed: Promise<void> | undefined;
-  /** Tenants as this writer has stored them last. What another process has stored since lets no commit through. */
+  /** Tenants and copies as this writer has stored them last. What another process has stored since lets no commit through. */
   readonly #stored = new LRUCache<string, TenantDocument>({ max: MOST_STORED });
 
-  constructor({ url, shares = ALL_SHARES, sweepAfterMs }: MongoRowWriterOptions) {
-    this.#connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
-    this.#indexes = new Indexes(url);
+  constructor({ url, shares = ALL_SHARES, sweepEveryMs }: MongoRowWriterOptions) {
+    this.#connection = new MongoConnection(url);
     this.#shares = shares;
-    this.#sweeper = new Sweeper(this.#connection, sweepAfterMs);
+    this.#sweeper = new Sweeper(this.#connection, sweepEveryMs);
   }
 
   rows({ tenant, space }: SpaceRef, query: Parameters<RowWriter['rows']>[1]) {
@@ -71,8 +63,16 @@ class MongoRowWriter implements RowWriter {
     return this.#ask(tenant, (rows) => rows.spaces());
   }
 
-  progress(tenant: string): Promise<TenantProgress | undefined> {
-    return this.#progress(tenant);
+  progress(tenant: string) {
+    return this.#ask(tenant, async (rows) => rows.progress);
+  }
+
+  dump(tenant: string): AsyncIterable<DumpLine> {
+    return this.#dump(tenant);
+  }
+
+  apply(tenant: string, slice: Slice): Promise<boolean> {
+    return this.#apply(tenant, tenant, slice);
   }
 
   tenants(): Promise<ReadonlyMap<string, TenantProgress>> {
@@ -81,30 +81,12 @@ class MongoRowWriter implements RowWriter {
       const found = new Map<string, TenantProgress>();
       for await (const document of tenants.find()) {
         const progress = progressOf(document);
-        const isMine = document._id === document.tenant && held.has(shareOf(document.tenant));
-        if (isMine && progress !== undefined) found.set(document.tenant, progress);
+        if (document._id !== document.tenant || !held.has(shareOf(document.tenant)) || progress === undefined) continue;
+        found.set(document.tenant, progress);
+        // What the process before has not swept.
+        this.#sweeper.note(document);
       }
       return found;
-    });
-  }
-
-  apply(tenant: string, slice: Slice): Promise<boolean> {
-    return this.#apply(tenant, tenant, slice);
-  }
-
-  #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
-    const fence = this.#shares.fenceOf(tenant);
-    return this.#connection.run(async (database) => {
-      const document = (await this.#tenantIn(database, id)) ?? (await this.#create(database, tenant, id));
-      if (slice.position <= document.position) return true;
-      const writer = new SliceWriter(database, this.#known.definitions, document, slice);
-      if ((await writer.write()) === 'clean-up goes on') return false;
-      this.#shares.fenceOf(tenant);
-      this.#stored.delete(id);
-      const stored = await writer.commit(fence);
-      if (stored !== undefined) this.#stored.set(id, stored);
-      for (const s of writer.ending) this.#sweeper.noteEnded(s, slice.position);
-      return true;
     });
   }
 
@@ -112,29 +94,27 @@ class MongoRowWriter implements RowWriter {
     const fence = this.#shares.fenceOf(tenant);
     this.#stored.delete(tenant);
     return this.#connection.run(async (database) => {
-      const { _id } = (await tenantIn(database, tenant)) ?? (await this.#create(database, tenant, tenant));
-      const parked = typeof state === 'object' ? state : undefined;
-      await database.tenants.updateOne(
-        { _id, fence: { $lte: fence } },
-        parked === undefined
-          ? { $set: { state: state === 'filling' ? 'filling' : 'running' }, $unset: { parked: '' } }
-          : { $set: { state: 'parked', parked } },
-      );
+      await this.#create(database, tenant, tenant);
+      const change =
+        typeof state === 'object'
+          ? { $set: { state: 'parked' as const, parked: state } }
+          : { $set: { state: state ?? ('running' as const) }, $unset: { parked: '' as const } };
+      await database.tenants.updateOne({ _id: tenant, fence: { $lte: fence } }, change);
     });
   }
 
   async copy(tenant: string): Promise<RowCopy> {
     const id = copyId(tenant);
-    const discard = (): Promise<void> => {
-      this.#stored.delete(id);
-      return this.#connection.run((database) => discardTenant(database, id));
-    };
+    const discard = (): Promise<void> => this.#connection.run((database) => this.#discard(database, id));
     await discard();
-    await this.#connection.run((database) => this.#create(database, tenant, id));
+    await this.#connection.run(async (database) => {
+      await this.#create(database, tenant, tenant);
+      await this.#create(database, tenant, id);
+    });
     return {
       rows: ({ space }, query) => this.#ask(id, (rows) => rows.rows(space, query)),
       spaces: () => this.#ask(id, (rows) => rows.spaces()),
-      progress: () => this.#progress(id),
+      progress: () => this.#ask(id, async (rows) => rows.progress),
       apply: (_, slice) => this.#apply(tenant, id, slice),
       dump: () => this.#dump(id),
       swap: () => this.#swap(tenant, id),
@@ -142,16 +122,11 @@ class MongoRowWriter implements RowWriter {
     };
   }
 
-  dump(tenant: string): AsyncIterable<DumpLine> {
-    return this.#dump(tenant);
-  }
-
   remove(tenant: string): Promise<void> {
     this.#shares.fenceOf(tenant);
-    this.#stored.clear();
     return this.#connection.run(async (database) => {
-      await discardTenant(database, copyId(tenant));
-      await discardTenant(database, tenant);
+      await this.#discard(database, copyId(tenant));
+      await this.#discard(database, tenant);
     });
   }
 
@@ -161,21 +136,17 @@ class MongoRowWriter implements RowWriter {
     // Others may have written these tenants before.
     this.#stored.clear();
     return this.#connection.run(async ({ checkpoints }) => {
-      const [any] = await checkpoints.find().limit(1).toArray();
-      if (any === undefined) return undefined;
-      const found = await checkpoints.find({ _id: { $in: held } }, { sort: { position: 1 } }).toArray();
-      const [first] = found;
-      if (first === undefined || found.length < held.length) return { log: any.log, position: 0 };
-      const { _id, ...checkpoint } = first;
-      return checkpoint;
+      const all = await checkpoints.find({}, { sort: { position: 1 } }).toArray();
+      const found = all.filter(({ _id }) => held.includes(_id));
+      const [first] = found.length < held.length ? all.map(({ log }) => ({ log, position: 0 })) : found;
+      return first && checkpointIn(first);
     });
   }
 
-  keep({ position, eventId, log }: Checkpoint): Promise<void> {
-    const kept = { position, log, ...(eventId !== undefined && { eventId }) };
-    return this.#connection.run(async ({ checkpoints }) => {
-      for (const _id of this.#shares.held()) await checkpoints.replaceOne({ _id }, kept, { upsert: true });
-    });
+  async keep(checkpoint: Checkpoint): Promise<void> {
+    const replacement = checkpointIn(checkpoint);
+    const kept = this.#shares.held().map((_id) => ({ replaceOne: { filter: { _id }, replacement, upsert: true } }));
+    if (kept.length > 0) await this.#connection.run(({ checkpoints }) => checkpoints.bulkWrite(kept));
   }
 
   /** The server mends its files itself. */
@@ -184,8 +155,13 @@ class MongoRowWriter implements RowWriter {
   }
 
   async close(): Promise<void> {
+    await this.#connection.close();
     await this.#sweeper.close();
-    await Promise.all([this.#connection.close(), this.#indexes.close()]);
+  }
+
+  /** All that a slice is made from is of one moment, so that what is late writes what others have written as well. */
+  async #tenantIn(database: Database, id: string): Promise<TenantDocument | undefined> {
+    return this.#stored.get(id) ?? (await tenantIn(database, id));
   }
 
   #ask<Result>(id: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> {
@@ -194,15 +170,20 @@ class MongoRowWriter implements RowWriter {
     );
   }
 
-  /** All that a slice is made from is of one moment, so that what is late writes what others have written as well. */
-  async #tenantIn(database: Database, id: string): Promise<TenantDocument | undefined> {
-    return this.#stored.get(id) ?? (await tenantIn(database, id));
-  }
-
-  #progress(id: string): Promise<TenantProgress | undefined> {
+  #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
+    const fence = this.#shares.fenceOf(tenant);
     return this.#connection.run(async (database) => {
-      const document = await this.#tenantIn(database, id);
-      return document === undefined ? undefined : progressOf(document);
+      const document = (await this.#tenantIn(database, id)) ?? (await this.#create(database, tenant, id));
+      if (slice.position <= document.position) return true;
+      const writer = new SliceWriter(database, this.#known.definitions, document, slice);
+      if (!(await writer.write())) return false;
+      this.#shares.fenceOf(tenant);
+      this.#stored.delete(id);
+      const stored = await writer.commit(fence);
+      if (stored === undefined) return true;
+      this.#stored.set(id, stored);
+      this.#sweeper.note(stored);
+      return true;
     });
   }
 
@@ -211,9 +192,9 @@ class MongoRowWriter implements RowWriter {
     yield* rows.dump();
   }
 
-  /** Stores a tenant without rows. */
+  /** Stores a tenant without rows, unless it is there. */
   async #create(database: Database, tenant: string, id: string): Promise<TenantDocument> {
-    this.#isIndexed ??= this.#indexes.makeAlways();
+    this.#isIndexed ??= makeAlways(database);
     await this.#isIndexed.catch((error: unknown) => {
       this.#isIndexed = undefined;
       throw error;
@@ -230,33 +211,35 @@ class MongoRowWriter implements RowWriter {
     this.#stored.clear();
     return this.#connection.run(async (database) => {
       const [copy, shown] = [await tenantIn(database, id), await tenantIn(database, tenant)];
-      if (copy === undefined) return;
+      if (copy === undefined || shown === undefined) throw new RowsUnavailableError('These rows are removed.');
+      await noteGarbage(database, shown);
       const { _id: _, parked: __, ...rows } = copy;
-      if (shown === undefined) {
-        await unlessThere(() => database.tenants.insertOne({ ...rows, _id: tenant, state: 'running', fence }));
-      } else {
-        await noteGarbage(database, shown);
-        // Not where another process has the share by now, nor over rows that are further.
-        const { matchedCount } = await database.tenants.replaceOne(
-          { _id: tenant, generation: shown.generation, position: { $lte: copy.position }, fence: { $lte: fence } },
-          { ...rows, state: 'running', fence },
-        );
-        if (matchedCount === 0) throw new RowsUnavailableError('Another process writes these rows.');
-      }
+      // Not where another process has the share by now, nor over rows that are further.
+      const { matchedCount } = await database.tenants.replaceOne(
+        { _id: tenant, generation: shown.generation, position: { $lte: copy.position }, fence: { $lte: fence } },
+        { ...rows, state: 'running', fence },
+      );
+      if (matchedCount === 0) throw new RowsUnavailableError('Another process writes these rows.');
       await database.tenants.deleteOne({ _id: id });
-      for (const space of Object.keys(copy.spaces)) this.#sweeper.noteEnded(spaceKey(copy, space), copy.position);
+      this.#sweeper.note({ ...copy, _id: tenant });
     });
+  }
+
+  /** The rows go later, when nobody reads them. */
+  async #discard(database: Database, id: string): Promise<void> {
+    this.#stored.delete(id);
+    const document = await tenantIn(database, id);
+    if (document === undefined) return;
+    await noteGarbage(database, document);
+    await database.tenants.deleteOne({ _id: id });
   }
 }
 
-/** The rows go later, when nobody reads them. */
-async function discardTenant(database: Database, id: string): Promise<void> {
-  const document = await tenantIn(database, id);
-  if (document === undefined) return;
-  await noteGarbage(database, document);
-  await database.tenants.deleteOne({ _id: id });
-}
+const noteGarbage = ({ garbage }: Database, { tenant, generation }: TenantDocument) =>
+  unlessThere(() => garbage.insertOne({ _id: generation, tenant }));
 
-async function noteGarbage({ garbage }: Database, { tenant, generation }: TenantDocument): Promise<void> {
-  await unlessThere(() => garbage.insertOne({ _id: generation, tenant, generation }));
-}
+const checkpointIn = ({ position, eventId, log }: Checkpoint): Checkpoint => ({
+  position,
+  log,
+  ...(eventId !== undefined && { eventId }),
+});
