@@ -221,31 +221,37 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await Promise.all([late, next].map((each) => each.close()));
   });
 
-  test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
+  test('what has ended leaves the lists, also after a restart; what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
-    const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
-    const reads = openMongoRowReads({ url });
-    for (let position = 0; position < END; ) {
-      const slice = await sliceBehind(position, Math.min(position + 5, END), 'acme', writer);
-      while (!(await writer.apply('acme', slice)));
-      ({ position } = slice);
-    }
-    const copy = await writer.copy('acme');
-    for (let position = 0; position < END; ) {
-      const slice = await sliceBehind(position, Math.min(position + 20, END), 'acme', copy);
-      while (!(await copy.apply('acme', slice)));
-      ({ position } = slice);
-    }
-    await copy.swap();
-    expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
+    const fill = async (rows: Pick<RowWriter, 'rows' | 'apply'>, atOnce: number) => {
+      for (let position = 0; position < END; ) {
+        const slice = await sliceBehind(position, Math.min(position + atOnce, END), 'acme', rows);
+        while (!(await rows.apply('acme', slice)));
+        ({ position } = slice);
+      }
+    };
     const { MongoClient } = await import('mongodb');
     const client = await MongoClient.connect(url);
-    const states = client.db().collection('rows');
-    const swept = async () =>
+    const [states, tenants] = [client.db().collection('rows'), client.db().collection('row_tenants')];
+    const isSwept = async () =>
       (await states.distinct('s')).length === SPACES.length &&
       (await states.countDocuments({ h: { $in: ['replaced', 'forgotten'] } })) === 0 &&
-      (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0;
-    while (!(await swept())) await wait(20);
+      (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0 &&
+      Object.keys((await tenants.findOne({ tenant: 'acme' }))?.ended ?? {}).length === 0;
+    const reads = openMongoRowReads({ url });
+    const before = openMongoRowWriter({ url });
+    await fill(before, 5);
+    await before.close();
+    expect(await isSwept()).toBe(false);
+    const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
+    await writer.tenants();
+    while (!(await isSwept())) await wait(20);
+    expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
+    const copy = await writer.copy('acme');
+    await fill(copy, 20);
+    await copy.swap();
+    expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
+    while (!(await isSwept())) await wait(20);
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
     await Promise.all([writer, reads, client].map((each) => each.close()));
   });

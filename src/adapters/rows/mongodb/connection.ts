@@ -1,5 +1,4 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
-import type { Collection } from 'mongodb';
 import { MongoBulkWriteError, MongoClient, MongoNetworkError, MongoServerError } from 'mongodb';
 import { RowsUnavailableError } from '../../../ports/rowStore.js';
 import type {
@@ -10,18 +9,6 @@ import type {
   StateDocument,
   TenantDocument,
 } from './documents.js';
-
-/** All collections. `states` is the one that grows, and may be sharded by `s` and `i`. */
-export type Database = {
-  readonly states: Collection<StateDocument>;
-  readonly tenants: Collection<TenantDocument>;
-  readonly definitions: Collection<DefinitionDocument>;
-  readonly garbage: Collection<GarbageDocument>;
-  readonly checkpoints: Collection<CheckpointDocument>;
-  readonly leases: Collection<LeasesDocument>;
-  /** The server's clock, which all processes use for leases. */
-  serverTime(): Promise<Date>;
-};
 
 type Opened = { readonly client: MongoClient; readonly database: Database };
 
@@ -89,7 +76,7 @@ export class MongoConnection {
     const client = new MongoClient(this.#url, OPTIONS);
     try {
       await client.connect();
-      return { client, database: databaseIn(client, databaseOf(this.#url)) };
+      return { client, database: databaseIn(client, this.#url) };
     } catch (error) {
       await client.close();
       throw error;
@@ -103,19 +90,21 @@ export class MongoConnection {
   }
 }
 
-function databaseIn(client: MongoClient, name: string): Database {
-  const db = client.db(name);
+/** All collections. `states` is the one that grows, and may be sharded by `s` and `i`. */
+function databaseIn(client: MongoClient, url: string) {
+  const db = client.db(databaseOf(url));
   return {
-    states: db.collection('rows'),
-    tenants: db.collection('row_tenants'),
-    definitions: db.collection('row_definitions'),
-    garbage: db.collection('row_garbage'),
-    checkpoints: db.collection('row_checkpoints'),
-    leases: db.collection('row_leases'),
-    // Some servers send a number.
+    states: db.collection<StateDocument>('rows'),
+    tenants: db.collection<TenantDocument>('row_tenants'),
+    definitions: db.collection<DefinitionDocument>('row_definitions'),
+    garbage: db.collection<GarbageDocument>('row_garbage'),
+    checkpoints: db.collection<CheckpointDocument>('row_checkpoints'),
+    leases: db.collection<LeasesDocument>('row_leases'),
+    /** The server's clock, which all processes use for leases. Some servers send a number. */
     serverTime: async () => new Date((await db.command({ hello: 1 })).localTime),
   };
 }
+export type Database = ReturnType<typeof databaseIn>;
 
 /** The URLs of the driver may have several hosts, which `URL` does not parse. */
 const databaseOf = (url: string): string => {

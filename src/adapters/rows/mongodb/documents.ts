@@ -113,6 +113,10 @@ export const copyId = (tenant: string): string => `${tenant}~copy`;
 
 export const stateId = (s: string, { i, f }: Pick<StateDocument, 'i' | 'f'>): string => `${s}/${i}/${f}`;
 
+/** States of a space that are visible at a position. Those that ended for a while are not among them. */
+export const visibleAt = (s: string, position: Position) =>
+  ({ s, o: 1, f: { $lte: position }, t: { $gt: position } }) as const;
+
 /** @param p the position up to which its batch id is known */
 export const newDocument = (s: string, slots: Slots, row: Row, n: number, p: Position): StateDocument => ({
   _id: stateId(s, { i: row.id, f: row.from }),

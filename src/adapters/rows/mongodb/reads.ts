@@ -1,5 +1,6 @@
 /** What every process asks of rows on MongoDB. */
 import { type Checkpoint, type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
+import type { Cancellation } from '../../../supervision/cancellation.js';
 import { MongoConnection } from './connection.js';
 import { progressOf } from './documents.js';
 import { Indexes } from './indexes.js';
@@ -10,19 +11,20 @@ import { Known, TenantRows, tenantIn } from './tenantRows.js';
 export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
   const connection = new MongoConnection(url);
   const known = new Known(new Indexes());
-  const shown = <Result>(tenant: string, ask: (rows: TenantRows) => Promise<Result>): Promise<Result> =>
+  type Ask<Result> = (rows: TenantRows) => Promise<Result>;
+  const shown = <Result>(tenant: string, cancellation: Cancellation | undefined, ask: Ask<Result>): Promise<Result> =>
     connection.run(async (database) => {
       const document = await tenantIn(database, tenant);
       if (document?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
       if (document?.state === 'parked')
         throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
-      return ask(new TenantRows(database, known, document));
+      return ask(new TenantRows(database, known, document, cancellation));
     });
   return {
-    rows: ({ tenant, space }, query, cancellation) => shown(tenant, (rows) => rows.rows(space, query, cancellation)),
-    page: ({ tenant, space }, query, cancellation) => shown(tenant, (rows) => rows.page(space, query, cancellation)),
+    rows: ({ tenant, space }, query, cancellation) => shown(tenant, cancellation, (rows) => rows.rows(space, query)),
+    page: ({ tenant, space }, query, cancellation) => shown(tenant, cancellation, (rows) => rows.page(space, query)),
     versions: ({ tenant, space }, query, cancellation) =>
-      shown(tenant, (rows) => rows.versions(space, query, cancellation)),
+      shown(tenant, cancellation, (rows) => rows.versions(space, query)),
     spaces: (tenant) =>
       connection.run(async (database) => new TenantRows(database, known, await tenantIn(database, tenant)).spaces()),
     progress: (tenant) =>

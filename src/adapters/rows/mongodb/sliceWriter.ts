@@ -24,6 +24,7 @@ import {
   spaceKey,
   stateId,
   type TenantDocument,
+  visibleAt,
 } from './documents.js';
 
 type Write<Kind extends RowWrite['kind']> = Extract<RowWrite, { kind: Kind }>;
@@ -106,24 +107,20 @@ export class SliceWriter {
 
   /**
    * Stores the progress.
-   * @returns the tenant as it is stored then, and the spaces in which states have ended; undefined if another process had
-   *   stored this slice already
-   * @throws RowsUnavailableError if it has stored something else
+   * @returns the tenant as it is stored then; of the spaces in which states have ended, those of this slice
+   * @throws RowsUnavailableError if another process has stored it since
    */
-  async commit(fence: number): Promise<TenantDocument | undefined> {
-    const { tenants } = this.#database;
+  async commit(fence: number): Promise<TenantDocument> {
     const { _id, generation, position } = this.#tenant;
     const moved = { position: this.#slice.position, fence };
     const spaces = Object.fromEntries([...this.#spaces].map(([name, { state }]) => [name, state]));
     const ended = Object.fromEntries([...this.#ending].map((name) => [name, moved.position]));
-    const { matchedCount } = await tenants.updateOne(
+    const { matchedCount } = await this.#database.tenants.updateOne(
       { _id, generation, position, fence: { $lte: fence } },
       { $set: { ...moved, ...below('spaces', spaces), ...below('ended', ended) } },
     );
-    if (matchedCount === 1) return { ...this.#tenant, ...moved, spaces: { ...this.#tenant.spaces, ...spaces }, ended };
-    const stored = await tenants.findOne({ _id });
-    if (stored?.generation === generation && stored.position >= moved.position) return undefined;
-    throw new RowsUnavailableError('Another process writes these rows.');
+    if (matchedCount === 0) throw new RowsUnavailableError('Another process writes these rows.');
+    return { ...this.#tenant, ...moved, spaces: { ...this.#tenant.spaces, ...spaces }, ended };
   }
 
   /** The space of a write, as the write finds it; it defines a new one. */
@@ -298,10 +295,6 @@ function remove(space: Space, { was, to }: Write<'delete'>): void {
 
 /** The batch id that the state ends with: it may have moved in the slice. */
 const batchOf = (was: Row | undefined): Pick<End, 'b'> => (was === undefined ? {} : { b: was.batch });
-
-/** States of a space that are visible at a position, and have not ended for a while. */
-const visibleAt = (s: string, position: Position) =>
-  ({ s, o: 1, f: { $lte: position }, t: { $gt: position } }) as const;
 
 /** Ids with equal values. */
 function grouped<Value>(values: ReadonlyMap<string, Value>): Iterable<readonly [string[], Value]> {

@@ -21,7 +21,7 @@ import type {
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { filtersOf, type StateFilter, sortOf } from './conditions.js';
 import { type Database, LONGEST_QUERY_MS } from './connection.js';
-import { type Definition, Definitions } from './definitions.js';
+import { Definitions } from './definitions.js';
 import {
   OPEN,
   progressOf,
@@ -32,17 +32,11 @@ import {
   storedVersion,
   type TenantDocument,
   VERSIONS,
+  visibleAt,
   WHOLE_STATE,
   type WholeState,
 } from './documents.js';
 import type { Indexes } from './indexes.js';
-
-/** Options of a query that ends when it is cancelled. */
-const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
-  maxTimeMS: LONGEST_QUERY_MS,
-  ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
-});
-type Wanted = ReturnType<typeof whileWanted>;
 
 /** Large results are sorted on disk. */
 const ANY_SIZE = { allowDiskUse: true } as const;
@@ -54,7 +48,6 @@ const MOST_TOTALS = 1_000;
 export class Known {
   /** Totals by space, the position of its last change, and conditions. */
   readonly totals = new LRUCache<string, number>({ max: MOST_TOTALS });
-
   readonly definitions = new Definitions();
 
   constructor(readonly indexes?: Indexes) {}
@@ -67,60 +60,49 @@ export class TenantRows {
   readonly #database: Database;
   readonly #known: Known;
   readonly #tenant: TenantDocument | undefined;
+  /** Options of queries that end when they are not wanted any more. */
+  readonly #wanted: { readonly maxTimeMS: number; readonly signal?: AbortSignal };
 
   /** @param tenant as it was read for this question; undefined: it has no rows */
-  constructor(database: Database, known: Known, tenant: TenantDocument | undefined) {
+  constructor(database: Database, known: Known, tenant: TenantDocument | undefined, cancellation?: Cancellation) {
     this.#database = database;
     this.#known = known;
     this.#tenant = tenant;
+    this.#wanted = { maxTimeMS: LONGEST_QUERY_MS, ...(cancellation && { signal: cancellation.signal }) };
   }
 
   get progress(): TenantProgress | undefined {
     return this.#tenant && progressOf(this.#tenant);
   }
 
-  async rows(space: string, query: RowsQuery, cancellation?: Cancellation): Promise<FoundRows> {
-    const { ids, keys, at, withFormerIds } = query;
-    const place = this.#placeOf(space);
+  async rows(space: string, { ids, keys, at, withFormerIds }: RowsQuery): Promise<FoundRows> {
     const state = spaceState(this.#tenant, space);
-    const named = [
-      ...(ids.length === 0 ? [] : [{ i: { $in: [...ids] } }]),
-      ...(keys.length === 0 ? [] : [{ k: { $in: [...keys] } }]),
-    ];
-    const [first] = named;
-    if (place === undefined || first === undefined) return { rows: [], formerIds: new Map(), state };
-    const wanted = whileWanted(cancellation);
-    const visible = visibleAt(place, at);
-    const found = await this.#find({ ...visible, ...(named.length === 1 ? first : { $or: named }) }, wanted).toArray();
-    const rows = found.map(storedRow);
+    const place = this.#placeOf(space);
+    const [first, second] = [ids.length > 0 && { i: { $in: [...ids] } }, keys.length > 0 && { k: { $in: [...keys] } }];
+    if (place === undefined || !(first || second)) return { rows: [], formerIds: new Map(), state };
+    const named = first && second ? { $or: [first, second] } : { ...first, ...second };
+    const rows = (await this.#find({ ...shownAt(place, at), ...named }, this.#wanted).toArray()).map(storedRow);
     if (withFormerIds !== true) return { rows, formerIds: new Map(), state };
     const taken = new Set(rows.map(({ key }) => key));
     const free = keys.filter((key) => !taken.has(key));
-    return { rows, formerIds: await this.#formerIds(place, free, at, wanted), state };
+    return { rows, formerIds: await this.#formerIds(place, free, Math.min(at ?? OPEN, place.progress)), state };
   }
 
-  async #formerIds(place: Place, keys: string[], at: Position | undefined, wanted: Wanted) {
-    if (keys.length === 0) return new Map<string, string>();
-    const until = Math.min(at ?? place.progress, place.progress);
-    const deleted = await this.#database.states
-      .find<Pick<WholeState, 'i' | 'k' | 't' | 'n'>>(
-        { s: place.s, k: { $in: keys }, t: { $lte: until }, h: 'deleted' },
-        { ...wanted, projection: { i: 1, k: 1, t: 1, n: 1 } },
-      )
-      .toArray();
+  async #formerIds({ s }: Place, keys: string[], until: Position): Promise<Map<string, string>> {
+    if (keys.length === 0) return new Map();
+    const were = { s, k: { $in: keys }, t: { $lte: until }, h: 'deleted' } as const;
+    const deleted = await this.#find(were, this.#wanted).toArray();
     deleted.sort((a, b) => a.t - b.t || a.n - b.n);
-    return new Map(deleted.flatMap(({ k, i }) => (k === null ? [] : [[k, i] as const])));
+    return new Map(deleted.map(({ k, i }) => [k ?? '', i]));
   }
 
-  async page(space: string, query: PageQuery, cancellation?: Cancellation): Promise<Page> {
+  async page(space: string, query: PageQuery): Promise<Page> {
     const { sort, offset, limit, behind, withTotal, maxCharacters } = query;
     const state = spaceState(this.#tenant, space);
     const place = this.#placeOf(space);
-    const definition = await this.#definitionOf(space);
-    if (place === undefined || definition === undefined) return { rows: [], state, ...(withTotal && { total: 0 }) };
-    const wanted = whileWanted(cancellation);
-    const conditions = filtersOf(definition, query.conditions);
-    const filter = both(visibleAt(place, query.at), conditions);
+    if (place === undefined) return { rows: [], state, ...(withTotal && { total: 0 }) };
+    const definition = await this.#known.definitions.get(this.#database, place.definition);
+    const filter = both(shownAt(place, query.at), filtersOf(definition, query.conditions));
     const isDown = sort.at(-1)?.direction === 'desc';
     const range: StateFilter[] = behind === undefined ? [] : [{ n: isDown ? { $lt: behind } : { $gt: behind } }];
     const startedAt = performance.now();
@@ -128,7 +110,7 @@ export class TenantRows {
     let characters = 0;
     const order = { sort: sortOf(definition, sort), skip: offset, limit };
     if (limit > 0)
-      for await (const found of this.#find(both(filter, range), { ...wanted, ...order })) {
+      for await (const found of this.#find(both(filter, range), { ...this.#wanted, ...order })) {
         characters += found.d.length;
         if (rows.length > 0 && characters > maxCharacters) break;
         rows.push(storedRow(found));
@@ -137,35 +119,31 @@ export class TenantRows {
     if (!withTotal) return { rows, state };
     const isLast = behind === undefined && rows.length < limit && (rows.length > 0 || offset === 0);
     const isWhole = isLast && characters <= maxCharacters;
-    const total = isWhole ? offset + rows.length : await this.#total(place, filter, query, state, wanted);
-    return { rows, state, total };
+    return { rows, state, total: isWhole ? offset + rows.length : await this.#total(place, filter, query, state) };
   }
 
-  async #total(place: Place, filter: StateFilter, { conditions, at }: PageQuery, state: SpaceState, wanted: Wanted) {
+  async #total({ s }: Place, filter: StateFilter, { conditions, at }: PageQuery, state: SpaceState): Promise<number> {
     if (conditions.length === 0 && at === undefined) return state.rows;
-    const key = JSON.stringify([place.s, state.changed, at, conditions]);
-    const known = this.#known.totals.get(key);
-    if (known !== undefined) return known;
-    const total = await this.#database.states.countDocuments(filter, wanted);
+    const key = JSON.stringify([s, state.changed, at, conditions]);
+    const total = this.#known.totals.get(key) ?? (await this.#database.states.countDocuments(filter, this.#wanted));
     this.#known.totals.set(key, total);
     return total;
   }
 
-  async versions(space: string, query: VersionQuery, cancellation?: Cancellation): Promise<VersionPage> {
-    const { limit, withTotal, behind } = query;
+  async versions(space: string, query: VersionQuery): Promise<VersionPage> {
+    const { begun, direction, behind, limit, withTotal } = query;
     const state = spaceState(this.#tenant, space);
     const place = this.#placeOf(space);
     if (place === undefined) return { versions: [], state, ...(withTotal && { total: 0 }) };
-    const wanted = whileWanted(cancellation);
-    const by = query.begun === undefined ? 't' : 'f';
-    const order = query.direction === 'asc' ? 1 : -1;
+    const by = begun === undefined ? 't' : 'f';
+    const order = direction === 'asc' ? 1 : -1;
     const filter = both({ s: place.s }, versionFilters(query, place.progress));
-    const range = behind === undefined ? [] : [behindOf(by, query.direction, behind)];
-    const options = { ...wanted, sort: { [by]: order, n: order }, limit } as const;
+    const range = behind === undefined ? [] : [behindOf(by, direction, behind)];
+    const options = { ...this.#wanted, sort: { [by]: order, n: order }, limit } as const;
     const found = limit === 0 ? [] : await this.#find(both(filter, range), options).toArray();
     const versions = found.map((each) => storedVersion(each, place.progress));
     if (!withTotal) return { versions, state };
-    return { versions, state, total: await this.#database.states.countDocuments(filter, wanted) };
+    return { versions, state, total: await this.#database.states.countDocuments(filter, this.#wanted) };
   }
 
   async spaces(): Promise<Spaces | undefined> {
@@ -180,20 +158,16 @@ export class TenantRows {
 
   async *dump(): AsyncGenerator<DumpLine> {
     const spaces = Object.entries(this.#tenant?.spaces ?? {}).sort(([a], [b]) => compareSortValues(a, b));
-    for (const [space, { next, revision, lastEventAt, rows }] of spaces) {
-      const assetType = (await this.#definitionOf(space))?.assetType;
-      const text = JSON.stringify({ assetType, next, revision, lastEventAt, rows });
-      yield { space, kind: 'space', id: '', text };
+    for (const [space, { definition, next, revision, lastEventAt, rows }] of spaces) {
+      const { assetType } = await this.#known.definitions.get(this.#database, definition);
+      yield { space, kind: 'space', id: '', text: JSON.stringify({ assetType, next, revision, lastEventAt, rows }) };
       const place = this.#placeOf(space);
       if (place === undefined) continue;
-      const rowsByNumber = this.#find(visibleAt(place), { ...ANY_SIZE, sort: { n: 1 } });
-      for await (const row of rowsByNumber) {
+      for await (const row of this.#find(shownAt(place), { ...ANY_SIZE, sort: { n: 1 } }))
         yield { space, kind: 'row', id: row.i, text: JSON.stringify(storedRow(row)) };
-      }
       const past = { s: place.s, t: { $lte: place.progress }, h: { $in: VERSIONS } };
-      for await (const version of this.#find(past, { ...ANY_SIZE, sort: { n: 1, f: 1 } })) {
+      for await (const version of this.#find(past, { ...ANY_SIZE, sort: { n: 1, f: 1 } }))
         yield { space, kind: 'version', id: version.i, text: JSON.stringify(storedVersion(version, place.progress)) };
-      }
     }
   }
 
@@ -203,24 +177,17 @@ export class TenantRows {
   }
 
   #placeOf(space: string): Place | undefined {
-    const tenant = this.#tenant;
-    if (tenant === undefined || spaceIn(tenant, space) === undefined) return undefined;
-    return { s: spaceKey(tenant, space), progress: tenant.position };
-  }
-
-  async #definitionOf(space: string): Promise<Definition | undefined> {
-    const id = spaceIn(this.#tenant, space)?.definition;
-    return id === undefined ? undefined : this.#known.definitions.get(this.#database, id);
+    const stored = spaceIn(this.#tenant, space);
+    if (this.#tenant === undefined || stored === undefined) return undefined;
+    return { s: spaceKey(this.#tenant, space), progress: this.#tenant.position, definition: stored.definition };
   }
 }
 
-type Place = { readonly s: string; readonly progress: Position };
+type Place = { readonly s: string; readonly progress: Position; readonly definition: string };
 
-/** States that rows had at a position, or have. Those that ended for a while are not among the present ones. */
-function visibleAt({ s, progress }: Place, at?: Position): StateFilter {
-  if (at === undefined || at >= progress) return { s, o: 1, f: { $lte: progress }, t: { $gt: progress } };
-  return { s, f: { $lte: at }, t: { $gt: at } };
-}
+/** States that rows had at a position, or have. */
+const shownAt = ({ s, progress }: Place, at: Position = progress): StateFilter =>
+  at >= progress ? visibleAt(s, progress) : { s, f: { $lte: at }, t: { $gt: at } };
 
 function versionFilters({ id, ended, begun, how }: VersionQuery, progress: Position): StateFilter[] {
   const isPast: StateFilter = {

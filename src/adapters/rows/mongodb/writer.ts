@@ -137,9 +137,9 @@ class MongoRowWriter implements RowWriter {
     this.#stored.clear();
     return this.#connection.run(async ({ checkpoints }) => {
       const all = await checkpoints.find({}, { sort: { position: 1 } }).toArray();
-      const found = all.filter(({ _id }) => held.includes(_id));
-      const [first] = found.length < held.length ? all.map(({ log }) => ({ log, position: 0 })) : found;
-      return first && checkpointIn(first);
+      const [first, ...others] = all.filter(({ _id }) => held.includes(_id));
+      if (first !== undefined && others.length + 1 === held.length) return checkpointIn(first);
+      return all[0] && { log: all[0].log, position: 0 };
     });
   }
 
@@ -180,7 +180,6 @@ class MongoRowWriter implements RowWriter {
       this.#shares.fenceOf(tenant);
       this.#stored.delete(id);
       const stored = await writer.commit(fence);
-      if (stored === undefined) return true;
       this.#stored.set(id, stored);
       this.#sweeper.note(stored);
       return true;
