@@ -22,8 +22,6 @@ export function repeatOnProductionEngines(folders: readonly string[], except: re
         // The services look here.
         process.env.MONGODB_URL = mongoDb.freshUrl();
         process.env.RABBITMQ_URL = rabbitMq.url;
-        // The server reads all states of a space for each question, which takes seconds on a busy machine.
-        process.env.LIST_TIMEOUT_MS = '30000';
       }, ENGINE_START_MS);
       afterAll(async () => {
         process.env = before;
