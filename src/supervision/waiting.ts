@@ -32,20 +32,6 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** Lets long work pause now and then, so that other work of the thread runs. */
-export class Pauses {
-  #dueAt = performance.now() + WITHOUT_PAUSE_MS;
-
-  isDue(): boolean {
-    return performance.now() > this.#dueAt;
-  }
-
-  async take(): Promise<void> {
-    await nextTurn();
-    this.#dueAt = performance.now() + WITHOUT_PAUSE_MS;
-  }
-}
-
 /** An answer did not come in time. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
