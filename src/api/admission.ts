@@ -122,8 +122,9 @@ export class Turns {
 }
 
 /**
- * `costly`: documents of orders, pages made of versions or of a stream, undos, what an operator looks at. `largeWrite`: a write with a large body, or of
- * many records. `moment`: finding a moment of the past, which costly work asks for in its turn, so it has turns of its own.
+ * `costly`: documents of orders, pages made of versions or of a stream, undos, what an operator looks at. `largeWrite`: a write
+ * with a large body, or of many records. `moment`: finding a moment of the past, which costly work asks for in its turn, so it
+ * has turns of its own.
  */
 export type WorkKind = 'costly' | 'moment' | 'largeWrite';
 

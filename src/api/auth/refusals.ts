@@ -13,7 +13,7 @@ import { MAX_REFUSALS_TOLD, REFUSALS_TOLD_EVERY_S } from '../../domain/limits.js
 import type { RequestContext } from '../requestContext.js';
 
 type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }>;
-/** `refusal` makes its event, of so many times. */
+/** A refusal that is not noted yet. `refusal` makes its event, which says how many times it happened. */
 type Waiting = { readonly refusal: (times: number) => Refusal; readonly caller: Caller; readonly times: number };
 
 /** Nobody is authenticated. */

@@ -85,7 +85,7 @@ export const CHANGES: readonly Quota[] = ['logBytes'];
 export const CREATES: readonly Quota[] = [...CHANGES, 'records'];
 
 /**
- * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind. Whoever audits has the
+ * For an operation on the table `:table`, `read` and `write` stand for the scope of tables of its kind. Auditors have the
  * permissions to read.
  */
 type Allowed = 'anyone' | 'read' | 'write' | Permission;
