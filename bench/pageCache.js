@@ -16,7 +16,7 @@ function dropPages(file) {
 /** The same for the rows of all tenants of a data directory. */
 export function dropRows(directory) {
   const rows = join(directory, 'rows');
-  const files = readdirSync(rows).filter((name) => /\.\d+\.db(-wal)?$/.test(name));
+  const files = readdirSync(rows).filter((name) => /^[^.]+\.[^.]+\.db(-wal)?$/.test(name));
   if (files.length === 0) throw new Error(`There are no rows in ${directory}.`);
   return files.every((name) => dropPages(join(rows, name)));
 }
