@@ -20,7 +20,6 @@ import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from 
 import { once, recordAt, refuseChosenId } from './idempotency.js';
 import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { orderView, type WrittenOrder, writeOrder } from './orders/orderWriter.js';
-import { takePartIds } from './orders/sentParts.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -81,16 +80,13 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
-  const id = input.id ?? commands.newId();
+  const id = commands.newId();
   const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields);
   try {
     if (orderId === undefined) throw unknownParentOf(assetType);
-    const { position, order } = await writeOrder(commands, caller, orderId, async (current) => {
-      const decision = addPart(current, assetType, input, id);
-      const isChosen = decision.kind === 'accepted' && input.id !== undefined;
-      if (isChosen) await takePartIds(commands, caller, orderId, [{ path: '', id, assetType }]);
-      return decision;
-    });
+    const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
+      addPart(current, assetType, input, id),
+    );
     return { position, id, record: partView(assetType, order, id) };
   } catch (error) {
     if (error instanceof NotFoundError) throw unknownParentOf(assetType);
@@ -99,8 +95,7 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
 };
 
 const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
-  const named = await orderInBody(commands, caller, assetType, id, input);
-  const { position, order } = await writePart(commands, caller, assetType, id, named, (current) => {
+  const { position, order } = await writePart(commands, caller, assetType, id, (current) => {
     requireTag(precondition, assetType, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
   });
@@ -120,40 +115,25 @@ export async function removePart(
   const id = recordId(assetType.name, anyCaseId);
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const decide = (order: Order) => decideRemoval(order, id, assetTypes);
-  return (await writePart(commands, caller, assetType, id, undefined, decide)).position;
+  return (await writePart(commands, caller, assetType, id, decide)).position;
 }
 
-/** @param named the part's order, if the body names it @throws NotFoundError */
+/** @throws NotFoundError */
 async function writePart(
   commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
-  named: string | undefined,
   decide: (order: Order) => OrderDecision,
 ): Promise<WrittenOrder> {
   const unknown = () => new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-  const orderId = named ?? (await orderOf(commands, caller.tenant, assetType, id));
+  const orderId = await orderOf(commands, caller.tenant, assetType, id);
   if (orderId === undefined) throw unknown();
   return writeOrder(commands, caller, orderId, (order) => {
     // It was removed, and the read models, or another request, do not know yet.
     if (!order.parts.has(id)) throw unknown();
     return decide(order);
   });
-}
-
-/** The order that the body names, if the part belongs to it. Then the read models, which may be away, are not needed. */
-async function orderInBody(
-  { orders }: Application,
-  caller: Caller,
-  { parent }: AssetType,
-  id: string,
-  { fields }: RecordInput,
-): Promise<string | undefined> {
-  const named = ownValue(fields, parent?.field ?? '');
-  if (typeof named !== 'string') return undefined;
-  const order = (await orders.load(caller.tenant, named, caller.deadline))?.state;
-  return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
 }
 
 /** The id of the order that a part, or a part of one, belongs to, by the rows; undefined for a dead end. */

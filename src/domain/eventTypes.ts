@@ -74,6 +74,7 @@ export const eventTypes = {
   OrderPartAdded: { activity: 'order.part_added' },
   OrderPartChanged: { activity: 'order.part_changed' },
   OrderPartsChanged: { activity: 'order.parts_changed' },
+  /** Of earlier releases, in the stream of an id that a client chose for a part. */
   PartIdTaken: {},
   OrderStatusChanged: { activity: 'order.status_changed' },
   OrderApproved: { activity: 'order.approved' },

@@ -141,9 +141,6 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 1_000;
 
-/** Parts that one request gives an order: each is checked, and their event is applied in one transaction. */
-export const MAX_REQUEST_PARTS = 1_000;
-
 /** Steps on a page of the replay of an order; a page has MAX_HISTORY_PAGE_BYTES at most. */
 export const MAX_REPLAY_STEPS = 100;
 /** Parts that are checked for problems for such a page. */

@@ -23,8 +23,6 @@ export const tableStream = (tenant: string, table: string): string => `table-${t
 /** The sync sessions of a table. */
 export const syncStream = (tenant: string, table: string): string => `sync-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
-/** One stream for each id that a client has chosen for a part, so that only one order has it. */
-export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
 export const STREAM_PREFIXES = {

@@ -1,21 +1,13 @@
-/** Loads an order from its stream. Long ones are kept, so that a change reads only what is new. */
-import { LRUCache } from 'lru-cache';
-import { charactersOf } from '../../domain/jsonSize.js';
+/** Loads an order from its stream. */
 import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
-
-/** Characters of the events of long orders that a process keeps, so that a change reads only what is new. */
-const KEPT_ORDERS_CHARACTERS = 32_000_000;
-
-/** Characters of an order's events from which it is kept: that costs less than reading them again for each change. */
-const LONG_CHARACTERS = 50_000;
 
 /** An order as it was after an event of its stream. */
 type OrderAt = Loaded<Order> & {
@@ -23,22 +15,13 @@ type OrderAt = Loaded<Order> & {
   readonly eventId: string;
   /** The last one up to that event, without its snapshot, which contains the whole order. */
   readonly approval: Approval | undefined;
-  /** Of all events up to that one. */
-  readonly characters: number;
 };
-
-type OrderLog = StreamReads & Pick<EventStore, 'erasures'>;
 
 /** Reads orders of one log. */
 export class OrderReader {
-  readonly #eventStore: OrderLog;
-  readonly #kept = new LRUCache<string, OrderAt>({
-    maxSize: KEPT_ORDERS_CHARACTERS,
-    sizeCalculation: ({ characters }) => characters,
-  });
-  #erasures = 0;
+  readonly #eventStore: StreamReads;
 
-  constructor(eventStore: OrderLog) {
+  constructor(eventStore: StreamReads) {
     this.#eventStore = eventStore;
   }
 
@@ -58,19 +41,10 @@ export class OrderReader {
     revision: Revision | undefined,
     cancellation?: Cancellation,
   ): Promise<OrderAt | undefined> {
-    // What is erased since may be in kept orders.
-    const { count = 0 } = this.#eventStore.erasures ?? {};
-    if (count !== this.#erasures) this.#kept.clear();
-    this.#erasures = count;
-
+    let loaded: OrderAt | undefined;
     const stream = orderStream(tenant, orderId);
-    const kept = this.#kept.get(stream);
-    const known = revision === undefined || (kept !== undefined && kept.revision <= revision) ? kept : undefined;
-    let loaded = known;
-    const pages = { from: (known?.revision ?? -1) + 1, to: revision, cancellation };
-    for await (const events of streamPages(this.#eventStore, stream, pages)) loaded = after(loaded, events);
-    if (loaded !== undefined && revision === undefined && loaded.characters >= LONG_CHARACTERS)
-      this.#kept.set(stream, loaded);
+    for await (const events of streamPages(this.#eventStore, stream, { to: revision, cancellation }))
+      loaded = after(loaded, events);
     return loaded;
   }
 }
@@ -89,7 +63,6 @@ function after(before: OrderAt | undefined, events: readonly RecordedEvent[]): O
       approved === undefined
         ? before?.approval
         : { approvedAt: approved.data.approvedAt, approver: approved.data.approver },
-    characters: events.reduce((sum, { data }) => sum + charactersOf(data), before?.characters ?? 0),
   };
 }
 

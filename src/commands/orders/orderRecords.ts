@@ -5,15 +5,15 @@ import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
-import type { OrderEvent } from '../../domain/order/events.js';
+import type { OrderEvent, PartsChange } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
-import { type DecidedParts, decideParts, type SentParts } from '../../domain/order/parts.js';
+import { decideParts, type SentParts } from '../../domain/order/parts.js';
 import type { Application } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
 import { refuseChosenId } from '../idempotency.js';
 import { tenantOf } from '../tables.js';
 import { newOrderId, orderView, writeNewOrder, writeOrder } from './orderWriter.js';
-import { chosenId, hasParts, partLists, takePartIds, takeParts } from './sentParts.js';
+import { hasParts, namedId, partLists, takeParts } from './sentParts.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export async function createOrder(
@@ -24,18 +24,14 @@ export async function createOrder(
 ): Promise<WrittenRecord> {
   const newId = await newOrderId(commands, caller);
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const id = chosenId(body) ?? newId;
+  const id = namedId(body) ?? newId;
   const { own, parts } = takeParts(commands, assetTypes, assetType, id, body);
-  const { input, decided } = checkedWhole(assetTypes, assetType, 'create', own, parts, new Map());
-  if (decided.chosen.length > 0 && input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
+  const { input, change } = checkedWhole(assetTypes, assetType, 'create', own, parts, new Map());
   refuseChosenId(caller, input);
-  await takePartIds(commands, caller, id, decided.chosen);
-  const decision = decideCreation(assetType, input, decided.change.added);
+  const decision = decideCreation(assetType, input, change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);
   return { position, ...createdOrder(commands, caller, assetType, id, order, body) };
 }
-
-const NEEDS_ID = 'Where parts have ids of your choice, the order needs one too: sent again, it would be another order.';
 
 /** The answer to a create: the order, with its parts if the body has some. */
 export function createdOrder(
@@ -57,7 +53,7 @@ type UpdateChecks = {
   readonly adjust?: (fields: RecordInput['fields']) => RecordInput['fields'];
   /** On the order before the change. */
   readonly before?: (order: Order) => void | Promise<void>;
-  /** Before ids of parts are taken, which is for good. */
+  /** On the events that it makes. */
   readonly decided?: (order: Order, events: readonly OrderEvent[], at: string) => Promise<void>;
 };
 
@@ -81,11 +77,9 @@ export async function updateOrder(
   const fields = adjust(checked.ok ? checked.input.fields : {});
   const { position, order } = await writeOrder(commands, caller, id, async (current, at) => {
     await before?.(current);
-    const { input, decided } = checkedWhole(assetTypes, assetType, 'update', own, parts, current.parts);
-    const decision = decideUpdate(current, id, { ...input, fields }, decided.change);
-    if (decision.kind !== 'accepted') return decision;
-    await check?.(current, decision.events, at);
-    await takePartIds(commands, caller, id, decided.chosen);
+    const { input, change } = checkedWhole(assetTypes, assetType, 'update', own, parts, current.parts);
+    const decision = decideUpdate(current, id, { ...input, fields }, change);
+    if (decision.kind === 'accepted') await check?.(current, decision.events, at);
     return decision;
   });
   const lists = isWithParts ? { lists: listsOf(assetTypes, assetType, id, order) } : {};
@@ -102,16 +96,16 @@ function checkedWhole(
   own: unknown,
   sent: SentParts,
   parts: Order['parts'],
-): { readonly input: RecordInput; readonly decided: DecidedParts } {
+): { readonly input: RecordInput; readonly change: PartsChange } {
   const errors = new FieldErrorList();
   const checked = checkRecord(assetType, kind, own);
   if (!checked.ok) {
     errors.addAll(checked.errors);
     errors.addUnnamed(checked.unnamed);
   }
-  const decided = decideParts(assetTypes, parts, sent, errors);
+  const change = decideParts(assetTypes, parts, sent, errors);
   if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
-  return { input: checked.input, decided };
+  return { input: checked.input, change };
 }
 
 type Lists = NonNullable<WrittenRecord['lists']>;

@@ -7,7 +7,7 @@ import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
 import { accept, conflict, move, type Order, type OrderDecision, refuse, stay, toChanges } from './order.js';
-import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
+import { tooManyParts, UNKNOWN_PART, withDescendants } from './parts.js';
 import type { OrderStatus } from './status.js';
 
 export function createOrder(
@@ -91,13 +91,11 @@ const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
   JSON.stringify(a) === JSON.stringify(b ?? null);
 
 /**
- * A new line, consignment, goods or charge. Whether another order has an id that the client chose is checked elsewhere.
+ * A new line, consignment, goods or charge.
  * @param order the one that the parent field of the part leads to
  */
 export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
-  if (order.parts.has(newId)) return refuse('id', `The id ${newId} is taken.`);
-  const choice = input.id === undefined ? {} : refusedChoice(newId);
-  if (Object.keys(choice).length > 0) return { kind: 'invalid', errors: choice };
+  if (input.id !== undefined) return refuse('id', UNKNOWN_PART);
   if (order.parts.size >= MAX_ORDER_PARTS) return refuse(assetType.parent?.field ?? 'id', tooManyParts);
   const refused = checkParent(order, assetType, input.fields) ?? refuseClosed(order);
   if (refused !== undefined) return refused;

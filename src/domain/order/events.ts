@@ -78,9 +78,6 @@ export type PartsChange = {
   readonly removed: readonly PartFields[];
 };
 
-/** In the stream of an id that a client chose for a part, `part-<tenant>.<id>`: the order that has the id for good. */
-export type PartIdTaken = EventOf<'PartIdTaken', { readonly table: string; readonly orderId: string }>;
-
 export type OrderEvent =
   | EventOf<'OrderCreated', Created>
   /** A type of its own, so that releases that do not know parts here stop at it, and still read all other orders. */

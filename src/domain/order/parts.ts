@@ -1,6 +1,6 @@
 /** Lists of parts in the body of an order: decides which parts are added, changed and removed. Pure. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import type { FieldErrorList, FieldErrors } from '../assetTypes/fieldErrors.js';
+import type { FieldErrorList } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
@@ -13,9 +13,9 @@ export type SentPart = {
   /** Path in the body, such as `consignments.0.goods.1`, for errors. */
   readonly path: string;
   readonly assetType: AssetType;
-  /** Chosen by the client, or new. */
+  /** Of a part that the order has, if the body names one; otherwise new. */
   readonly id: string;
-  readonly isChosen: boolean;
+  readonly isNamed: boolean;
   /** Id of the order, or of the part that contains it. */
   readonly parentId: string;
   /** Unchecked. */
@@ -31,12 +31,6 @@ export type SentParts = {
   readonly parts: readonly SentPart[];
 };
 
-export type DecidedParts = {
-  readonly change: PartsChange;
-  /** Added parts with ids that the client chose: whether other orders have them is checked elsewhere. */
-  readonly chosen: readonly Pick<SentPart, 'path' | 'id' | 'assetType'>[];
-};
-
 /** The parts of an order before the change. */
 type PartsById = ReadonlyMap<string, OrderPart>;
 type AssetTypes = ReadonlyMap<string, AssetType>;
@@ -47,10 +41,9 @@ export function decideParts(
   parts: PartsById,
   sent: SentParts,
   errors: FieldErrorList,
-): DecidedParts {
+): PartsChange {
   const added: PartFields[] = [];
   const changed: PartChanges[] = [];
-  const chosen: SentPart[] = [];
   const named = new Set<string>();
   for (const part of sent.parts) {
     // Errors cost more than valid parts, and nobody reads thousands of them.
@@ -63,7 +56,7 @@ export function decideParts(
     const input = checkedPart(part, known, errors);
     if (input === undefined) continue;
     if (known === undefined) {
-      if (part.isChosen) chosen.push(part);
+      if (part.isNamed) errors.add(`${path}.id`, UNKNOWN_PART);
       added.push({ table, id, fields: withoutNulls(input.fields) });
     } else {
       const set = changedFields(known.fields, input.fields);
@@ -75,24 +68,12 @@ export function decideParts(
   if (path !== undefined && parts.size + added.length - removed.length > MAX_ORDER_PARTS) {
     errors.add(path, tooManyParts);
   }
-  for (const { path: of, id } of chosen) errors.addAll(refusedChoice(id), `${of}.`);
-  return { change: { added, changed, removed }, chosen };
+  return { added, changed, removed };
 }
 
 export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
 
-/** Errors of an id that a client chose for a new part. */
-export const refusedChoice = (id: string): FieldErrors =>
-  id[VERSION_DIGIT] === '7'
-    ? {
-        id: [
-          'No part of the order has this id, and a new one of version 7 is made by the service: choose one of another version, such as 4 or 5.',
-        ],
-      }
-    : {};
-
-/** Index in the text of a UUID. */
-const VERSION_DIGIT = 14;
+export const UNKNOWN_PART = 'No part of the order has this id. The service chooses the ids of new parts: leave it out.';
 
 function checkedPart(
   { path, assetType, id, parentId, body }: SentPart,
