@@ -2,7 +2,7 @@
 
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
-import type { KnownTenant, Tenant } from '../domain/identity/directory.js';
+import type { Tenant } from '../domain/identity/directory.js';
 import type { EventKey } from '../domain/keyUse.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
@@ -29,8 +29,6 @@ export const patience = ({ deadline }: Caller, longestMs: number): number =>
 /** The tenants as this process knows them: evolved from the log, in memory. */
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
-  /** For decisions, which read on from there. */
-  known(name: string): KnownTenant | undefined;
   tenants(): Iterable<Tenant>;
   /** Why a parked tenant is not served, for callers. It stays as it was before the event that could not be applied. */
   parkedReason(name: string): string | undefined;

@@ -6,7 +6,7 @@ import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, NotFoundError, ValidationError } from '../context.js';
+import { type Caller, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
@@ -78,7 +78,6 @@ export async function addAssetField(
 ): Promise<DirectoryChange> {
   const field = toField(parseBody(fieldBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     const assetType = assetTypeOf(tenant, table);
     if (!assetType.supportingData)
       throw new ValidationError({ table: [`${table} is Master Data and cannot be customized.`] });
@@ -99,7 +98,6 @@ export async function addAssetTable(
 ): Promise<DirectoryChange> {
   const assetType = toAssetType(parseBody(tableBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     if (tenant.assetTypes.has(assetType.name))
       throw new ValidationError({ name: [`There is an asset ${assetType.name} already.`] });
     if (tenant.assetTypes.size >= MAX_TABLES)

@@ -7,7 +7,13 @@ import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError } from '../context.js';
-import { type DirectoryChange, type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
+import {
+  type DirectoryChange,
+  type DirectoryCommands,
+  refuseMore,
+  writeDirectory,
+  writeTenant,
+} from './directoryWriter.js';
 import { hashSecret, newClientSecret, requireNoRotation, requireRotation } from './secrets.js';
 
 export const clientBody = z.strictObject({
@@ -33,7 +39,6 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
   const clientId = commands.newId();
   const clientSecret = newClientSecret();
   const change = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     refuseMore('API clients', tenant.clients.size, MAX_CLIENTS);
     const data = { clientId, name: input.name, scopes, secretHash: hashSecret(clientSecret) };
     return [{ type: 'ApiClientCreated', data }];
@@ -88,7 +93,7 @@ export const recordClientUse = (
   clientId: string,
   secret: LiveSecret,
 ): Promise<DirectoryChange> =>
-  writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+  writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
     { type: 'ApiClientUsed', data: { clientId, secret } },
   ]);
 
@@ -100,7 +105,7 @@ function writeClient(
   decide: (client: ApiClient) => readonly ClientEvent[],
 ): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
-    const client = tenant?.clients.get(clientId);
+    const client = tenant.clients.get(clientId);
     if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
     return decide(client);
   });

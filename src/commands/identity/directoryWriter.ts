@@ -1,16 +1,10 @@
-/** Changes of a tenant's directory streams. A decision takes the tenant from the directory, and reads on from there. */
-import {
-  evolveTenant,
-  type KnownTenant,
-  type StreamEnds,
-  type Tenant,
-  type Webhook,
-} from '../../domain/identity/directory.js';
+/** Changes of a tenant's directory streams: few events each, so that a decision reads them whole. */
+import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventToAppend, Position } from '../../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
 import {
   type Caller,
@@ -23,13 +17,8 @@ import {
 } from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
-/**
- * Directory commands decide on what the log says, then wait until the directory in memory knows the change. The command
- * line has no directory: it reads whole streams.
- */
-export type DirectoryCommands = LogAccess & {
-  readonly directory: Pick<TenantDirectory, 'waitFor'> & Partial<Pick<TenantDirectory, 'known'>>;
-};
+/** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
+export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
 
 /** An event of the tenant cannot be applied, so its current state is unknown. */
 export class TenantParkedError extends TryAgainError {
@@ -44,57 +33,27 @@ export class TenantParkedError extends TryAgainError {
 /** `parked`: set when an event could not be applied; the state is the one before it. */
 type LoadedTenant = Loaded<Tenant | undefined> & { readonly parked?: TenantParkedError | undefined };
 
-/** The tenant as its own stream and one more of its directory streams say. @param known reads the log from there on */
-async function loadTenant(
-  eventStore: Commands['eventStore'],
-  tenant: string,
-  stream: string,
-  known?: KnownTenant,
-): Promise<LoadedTenant> {
-  const ofTenant = tenantStream(tenant);
-  const before = await loadFrom(eventStore, ofTenant, known?.tenant, known?.ends);
-  const loaded = stream === ofTenant ? before : await loadFrom(eventStore, stream, before?.state, known?.ends);
-  // Another log was put in place of the one that the directory has read, and it has not noticed yet.
-  if (before === undefined || loaded === undefined) return loadTenant(eventStore, tenant, stream);
-  return { ...loaded, parked: before.parked ?? loaded.parked };
-}
-
-/**
- * Reads on from the last event that is known, so it costs the same however many events the stream has.
- * @returns undefined when the log does not have that event
- */
-async function loadFrom(
-  eventStore: Commands['eventStore'],
-  stream: string,
-  before: Tenant | undefined,
-  ends: StreamEnds = NOTHING_KNOWN,
-): Promise<LoadedTenant | undefined> {
-  const end = ends.get(stream);
-  let isKnown = end !== undefined;
-  let isSame = end === undefined;
+/** The tenant as its own stream and one more of its directory streams say. */
+async function loadTenant(eventStore: Commands['eventStore'], tenant: string, stream: string): Promise<LoadedTenant> {
   const writable = copiedOnce();
   let parked: TenantParkedError | undefined;
-  const evolve = (tenant: Tenant | undefined, { id, type, data, metadata }: EventToAppend): Tenant | undefined => {
-    if (isKnown) {
-      isKnown = false;
-      isSame = id === end?.eventId;
-      return tenant;
-    }
+  const evolve = (state: Tenant | undefined, event: RecordedEvent): Tenant | undefined => {
+    const { id, type, data, metadata, position } = event;
     // A deleted tenant needs no state, so it is parked no longer.
     if (type === 'TenantDeleted') parked = undefined;
-    if (parked !== undefined) return tenant;
+    if (parked !== undefined) return state;
     try {
-      return evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, writable);
+      return evolveTenant(state, { type, data } as DirectoryEvent, metadata.occurredAt, writable, position);
     } catch (error) {
-      parked = new TenantParkedError(stream, `${type} (${id})`, { cause: error });
-      return tenant;
+      parked = new TenantParkedError(event.stream, `${type} (${id})`, { cause: error });
+      return state;
     }
   };
-  const loaded = await loadStream(eventStore, stream, evolve, before, { from: end?.revision });
-  return isSame ? { ...loaded, parked } : undefined;
+  const ofTenant = tenantStream(tenant);
+  const before = await loadStream(eventStore, ofTenant, evolve);
+  const loaded = stream === ofTenant ? before : await loadStream(eventStore, stream, evolve, before.state);
+  return { ...loaded, parked };
 }
-
-const NOTHING_KNOWN: StreamEnds = new Map();
 
 export type DirectoryChange = {
   /** Of the last event; 0 when nothing changed. */
@@ -104,25 +63,46 @@ export type DirectoryChange = {
 };
 
 /**
- * Decides on the tenant as its own stream and this one say, and appends to this one. The directory usually knows the change
- * when this returns; while the log is slow to be read it does not, and the write stands all the same.
- * @param decide pure; gets undefined for an unknown tenant; throws to refuse
+ * Decides on the tenant as its own stream and this one say, and appends to this one.
+ * @param decide pure; throws to refuse
  * @param evenParked whether the decision is possible for a parked tenant, too
- * @throws NotFoundError for a deleted tenant; TenantParkedError; what `decide` throws
+ * @throws NotFoundError for an unknown or a deleted tenant; TenantParkedError; what `decide` throws
  */
-export async function writeDirectory(
+export const writeDirectory = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  stream: string,
+  decide: (tenant: Tenant) => readonly DirectoryEvent[],
+  evenParked = false,
+): Promise<DirectoryChange> =>
+  writeTenant(
+    commands,
+    caller,
+    stream,
+    (tenant) => {
+      if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+      return decide(tenant);
+    },
+    evenParked,
+  );
+
+/**
+ * The same for a tenant that may not be there: `decide` gets undefined. The directory usually knows the change when this
+ * returns; while the log is slow to be read it does not, and the write stands all the same.
+ */
+export async function writeTenant(
   commands: DirectoryCommands,
   caller: Caller,
   stream: string,
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
   evenParked = false,
 ): Promise<DirectoryChange> {
-  const { eventStore, directory } = commands;
+  const { eventStore } = commands;
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
     name: `Tenant ${caller.tenant}`,
     load: async () => {
-      const loaded = await loadTenant(eventStore, caller.tenant, stream, directory.known?.(caller.tenant));
+      const loaded = await loadTenant(eventStore, caller.tenant, stream);
       if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
       return loaded;
     },
@@ -189,7 +169,7 @@ export function writeWebhook(
   decide: (webhook: Webhook) => readonly WebhookEvent[],
 ): Promise<DirectoryChange> {
   return writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    const webhook = tenant?.webhooks.get(id);
+    const webhook = tenant.webhooks.get(id);
     if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
     return decide(webhook);
   });

@@ -4,8 +4,8 @@ import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/
 import type { Quota } from '../../domain/quotas.js';
 import type { CleanUpGuard } from '../../domain/referenceTable/cleanUpGuard.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
-import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type Caller, ConflictError, ValidationError } from '../context.js';
+import { type DirectoryChange, type DirectoryCommands, writeDirectory, writeTenant } from './directoryWriter.js';
 
 /** @throws ValidationError for a name that is no host label */
 export function checkTenantName(name: string): void {
@@ -16,7 +16,6 @@ export function checkTenantName(name: string): void {
 }
 
 /**
- * Its clean-ups are guarded from the beginning (decision 0025).
  * @throws ValidationError for a name that is no host label or an unknown order model
  * @throws ConflictError when the tenant exists
  */
@@ -31,7 +30,7 @@ export async function createTenant(
   if (orderModel === undefined) {
     throw new ValidationError({ order_model: [`The order model must be one of ${ORDER_MODELS.join(', ')}.`] });
   }
-  return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
+  return writeTenant(commands, caller, tenantStream(name), (tenant) => {
     if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
     return [{ type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } }];
   });
@@ -41,13 +40,9 @@ export async function createTenant(
  * Hosts, tokens and sessions of the tenant end, its webhooks are sent nothing more, its read models are dropped, and its
  * name is not given again. Its events stay in the log. @throws NotFoundError
  */
-export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> {
-  const name = caller.tenant;
-  const end = (tenant: Tenant | undefined): readonly DirectoryEvent[] => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${name}.`);
-    return [{ type: 'TenantDeleted', data: { name } }];
-  };
-  return writeDirectory(commands, caller, tenantStream(name), end, true);
+export function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> {
+  const { tenant: name } = caller;
+  return writeDirectory(commands, caller, tenantStream(name), () => [{ type: 'TenantDeleted', data: { name } }], true);
 }
 
 export const changeRateLimit = (
@@ -81,8 +76,5 @@ function changeTenant(
   event: DirectoryEvent,
   isChange: (tenant: Tenant) => boolean = () => true,
 ): Promise<DirectoryChange> {
-  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-    return isChange(tenant) ? [event] : [];
-  });
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => (isChange(tenant) ? [event] : []));
 }

@@ -66,7 +66,6 @@ export async function addUser(
   const passwordHash = await hashPassword(caller.tenant, input.password ?? made ?? '', caller.deadline);
   let id = 0;
   const change = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
     if ([...tenant.users.values()].some((user) => user.email === input.email)) {
       throw new ValidationError({ email: ['The email field names a user that exists already.'] });
     }
@@ -89,8 +88,7 @@ export async function changeUser(
   const input = parseBody(changeUserBody, body);
   const passwordHash =
     input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password, caller.deadline);
-  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    const users = tenant?.users ?? new Map<number, User>();
+  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
     const { mustChangePassword = false } = userOf(users, id);
     if (input.roles !== undefined && !input.roles.includes('admin')) keepAnAdmin(users, id);
     const mustChange = input.must_change_password ?? (passwordHash === undefined && mustChangePassword);
@@ -145,7 +143,7 @@ export async function changeOwnPassword(
   }
   const passwordHash = await hashPassword(caller.tenant, chosen, caller.deadline);
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    const { id, passwordHash: current, mustChangePassword } = userOf(tenant?.users ?? new Map(), known.id);
+    const { id, passwordHash: current, mustChangePassword } = userOf(tenant.users, known.id);
     if (current !== known.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
     const changed = mustChangePassword ? { mustChangePassword: false } : {};
     return [{ type: 'UserChanged', data: { id, passwordHash, ...changed } }];
@@ -161,8 +159,7 @@ function userOf(users: ReadonlyMap<number, User>, id: number): User {
 
 /** @throws NotFoundError, ConflictError (last admin) */
 export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<DirectoryChange> {
-  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    const users = tenant?.users ?? new Map<number, User>();
+  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
     userOf(users, id);
     keepAnAdmin(users, id);
     return [{ type: 'UserRemoved', data: { id } }];

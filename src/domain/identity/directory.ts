@@ -1,5 +1,5 @@
 /** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
-import { changedQuotas, isQuota, type OwnQuotas } from '../quotas.js';
+import { changedQuotas, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { WebhookEventKind } from '../webhook/catalogue.js';
 import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
@@ -55,15 +55,6 @@ export type Tenant = {
   readonly deleted?: true;
 };
 
-/** The last event that a tenant's state shows of a stream. */
-export type StreamEnd = { readonly revision: number; readonly eventId: string };
-
-/** By stream. Not of sessions and the use of clients, which have streams without number. */
-export type StreamEnds = ReadonlyMap<string, StreamEnd>;
-
-/** A tenant, maybe a deleted one, and what it shows of its streams. */
-export type KnownTenant = { readonly tenant: Tenant; readonly ends: StreamEnds };
-
 /** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
@@ -71,7 +62,7 @@ export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clie
  * The tenant after one more event; undefined before TenantCreated.
  * @param at time of the event
  * @param position of the event in the log; only webhooks need it
- * @throws Error when the event lacks data that it needs
+ * @throws Error when the event does not say rightly what a table, a field or the orders are
  */
 export function evolveTenant(
   tenant: Tenant | undefined,
@@ -94,7 +85,6 @@ export function evolveTenant(
   }
   // A write that was in flight when the tenant was deleted may stand after the deletion in the log.
   if (tenant?.deleted) return tenant;
-  checkShape(event);
   if (event.type === 'TenantCreated') return newTenant(event.data);
   if (tenant === undefined) return undefined;
   switch (event.type) {
@@ -272,35 +262,3 @@ export const wantedAfter = ({ addedKinds: added, createdPosition }: Webhook, kin
   added?.find((each) => each.kind === kind)?.position ?? createdPosition ?? 0;
 
 const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;
-
-const isText = (value: unknown): boolean => typeof value === 'string';
-const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
-
-/**
- * Missing data in an event would otherwise fail later, in work for all tenants; here it fails at once, and affects only its
- * own tenant. @throws Error
- */
-function checkShape(event: DirectoryEvent): void {
-  if (!isWhole(event)) throw new Error(`The event ${event.type} does not say what it is about.`);
-}
-
-function isWhole({ type, data }: DirectoryEvent): boolean {
-  switch (type) {
-    case 'CleanUpGuardChanged':
-      return (data.maxPercent === null || Number.isFinite(data.maxPercent)) && Number.isFinite(data.minRecords ?? 0);
-    case 'QuotasChanged':
-      return Object.entries(data).every(([name, value]) => isQuota(name) && (value === null || Number.isFinite(value)));
-    case 'UserAdded':
-      return Number.isSafeInteger(data.id) && isText(data.email);
-    case 'ApiClientCreated':
-      return isText(data.clientId) && isText(data.secretHash) && areTexts(data.scopes);
-    case 'ApiClientSecretStaged':
-      return isText(data.clientId) && isText(data.secretHash);
-    case 'WebhookCreated':
-      return isText(data.id) && isText(data.url) && areTexts(data.events) && isText(data.sealedSecret);
-    case 'WebhookChanged':
-      return data.events === undefined || areTexts(data.events);
-    default:
-      return true;
-  }
-}

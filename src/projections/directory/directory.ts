@@ -3,12 +3,7 @@
  * commands decided without a read model. A start continues from the stored directory; the keys are few, and read again.
  */
 
-import {
-  DIRECTORY_STREAM_PREFIXES,
-  type KnownTenant,
-  type StreamEnds,
-  type Tenant,
-} from '../../domain/identity/directory.js';
+import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../../domain/identity/directory.js';
 import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../../domain/identity/signingKeys.js';
 import { parseStream, SIGNING_KEYS_STREAM } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
@@ -49,7 +44,7 @@ export class Directory {
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
   readonly #onParked: (parked: ParkedTenant) => void;
-  #known: KnownTenants = { tenants: new Map(), ends: new Map(), place: { position: 0 } };
+  #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
   #keys: KnownKeys = NO_KEYS;
   readonly #parked = new Map<string, ParkedTenant>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
@@ -103,12 +98,6 @@ export class Directory {
   tenant(name: string): Tenant | undefined {
     const tenant = this.#known.tenants.get(name);
     return tenant?.deleted ? undefined : tenant;
-  }
-
-  known(name: string): KnownTenant | undefined {
-    const { tenants, ends } = this.#known;
-    const [tenant, ofTenant] = [tenants.get(name), ends.get(name)];
-    return tenant && ofTenant && { tenant, ends: ofTenant };
   }
 
   *tenants(): Iterable<Tenant> {
@@ -188,7 +177,7 @@ export class Directory {
   }
 
   #evolve({ events, position, eventId }: EventSlice): void {
-    const { tenants, ends, place: before } = this.#known;
+    const { tenants, place: before } = this.#known;
     const writable = copiedOnce();
     const changed = new Set<string>();
     for (const event of events) {
@@ -203,14 +192,13 @@ export class Directory {
       changed.add(tenant);
       try {
         evolveTenantIn(tenants, event, writable);
-        if (isCounted(event.stream)) ends.set(tenant, withEnd(ends.get(tenant), event));
       } catch (error) {
         this.#park(tenant, event, error);
       }
     }
-    this.#known = { tenants, ends, place: { position, eventId } };
+    this.#known = { tenants, place: { position, eventId } };
     this.#completeUntil = this.#parked.size === 0 ? undefined : (this.#completeUntil ?? before);
-    this.#stored?.reached({ tenants, ends, place: this.#completeUntil ?? this.#known.place }, changed);
+    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place }, changed);
   }
 
   #park(tenant: string, event: RecordedEvent, error: unknown): void {
@@ -243,11 +231,3 @@ function withKeyEvent(known: KnownKeys, { type, data, metadata, revision }: Reco
     return { ...known, revision };
   }
 }
-
-/** A tenant has any number of sessions and of clients, but few events in the stream of one. */
-const UNCOUNTED = ['session-', 'client-'];
-
-const isCounted = (stream: string): boolean => !UNCOUNTED.some((prefix) => stream.startsWith(prefix));
-
-const withEnd = (ends: StreamEnds | undefined, { stream, revision, id: eventId }: RecordedEvent): StreamEnds =>
-  new Map(ends).set(stream, { revision, eventId });

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { KnownTenant, StreamEnd, StreamEnds, Tenant, Webhook } from '../../domain/identity/directory.js';
+import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { ApiClient, User } from '../../domain/identity/events.js';
 import { onThisRelease, standardTables } from '../../domain/identity/tenantTables.js';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
@@ -14,7 +14,7 @@ import type { EventPosition, EventStore } from '../../ports/eventStore.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-export const TENANTS_VERSION = 5;
+export const TENANTS_VERSION = 6;
 
 /** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;
@@ -24,11 +24,10 @@ const PLACE_AFTER_MS = 10_000;
 /** Tenants as of a position in the log, by name. */
 export type KnownTenants = {
   readonly tenants: Map<string, Tenant>;
-  readonly ends: Map<string, StreamEnds>;
   readonly place: EventPosition;
 };
 
-const nothing = (): KnownTenants => ({ tenants: new Map(), ends: new Map(), place: { position: 0 } });
+const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
 
 export class StoredDirectory {
   readonly #store: DirectoryStore;
@@ -111,13 +110,13 @@ export class StoredDirectory {
 
   #save(): void {
     this.#timerEndsAt = Number.POSITIVE_INFINITY;
-    const { tenants, ends, place } = this.#known;
+    const { tenants, place } = this.#known;
     if (this.#isSuperseded || place.position <= this.#storedPosition) return;
     const changed = this.#isNew ? tenants.values() : [...this.#changed].flatMap((name) => tenants.get(name) ?? []);
     const at = { ...place, logId: this.#logId, build: this.#build };
     let outcome: DirectorySaved | 'failed' = 'failed';
     try {
-      outcome = this.#store.save(at, storedTenants(changed, ends), this.#isNew);
+      outcome = this.#store.save(at, storedTenants(changed), this.#isNew);
       this.#hasFailed = false;
     } catch (error) {
       if (!this.#hasFailed) this.#onError(error);
@@ -136,7 +135,12 @@ export class StoredDirectory {
   #loaded(): (Omit<KnownTenants, 'place'> & { readonly place: DirectoryPlace }) | undefined {
     try {
       const stored = this.#store.load();
-      return stored && { place: stored.place, ...tenantsFrom(stored.tenants) };
+      return (
+        stored && {
+          place: stored.place,
+          tenants: new Map(stored.tenants.map(({ name, json }) => [name, tenantFrom(json)] as const)),
+        }
+      );
     } catch (error) {
       this.#onError(error);
       return undefined;
@@ -144,18 +148,8 @@ export class StoredDirectory {
   }
 }
 
-function* storedTenants(tenants: Iterable<Tenant>, ends: ReadonlyMap<string, StreamEnds>): Generator<StoredTenant> {
-  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant, ends.get(tenant.name)) };
-}
-
-function tenantsFrom(stored: readonly StoredTenant[]): Omit<KnownTenants, 'place'> {
-  const { tenants, ends } = nothing();
-  for (const { name, json } of stored) {
-    const known = tenantFrom(json);
-    tenants.set(name, known.tenant);
-    ends.set(name, known.ends);
-  }
-  return { tenants, ends };
+function* storedTenants(tenants: Iterable<Tenant>): Generator<StoredTenant> {
+  for (const tenant of tenants) yield { name: tenant.name, json: tenantJson(tenant) };
 }
 
 /** A tenant whose maps are lists, in their order. Of the tables, only those that the tenant has made or added fields to. */
@@ -165,11 +159,10 @@ type TenantJson = Omit<Tenant, 'assetTypes' | 'clients' | 'users' | 'webhooks' |
   readonly users: readonly User[];
   readonly webhooks: readonly Webhook[];
   readonly endedSessions: readonly (readonly [userId: number, sessions: readonly (readonly [string, string])[]])[];
-  readonly ends: readonly (readonly [stream: string, StreamEnd])[];
 };
 
 /** Standard tables and fields are not stored: a later release may have others. */
-export function tenantJson(tenant: Tenant, ends: StreamEnds = new Map()): string {
+export function tenantJson(tenant: Tenant): string {
   const standard = standardTables(tenant.orderModel);
   const stored: TenantJson = {
     ...tenant,
@@ -178,17 +171,16 @@ export function tenantJson(tenant: Tenant, ends: StreamEnds = new Map()): string
     users: [...tenant.users.values()],
     webhooks: [...tenant.webhooks.values()],
     endedSessions: [...tenant.endedSessions].map(([userId, sessions]) => [userId, [...sessions]]),
-    ends: [...ends],
   };
   return JSON.stringify(stored);
 }
 
 /** The tenant with the standard tables of this release. @param json of `tenantJson`, maybe of an earlier release */
-export function tenantFrom(json: string): KnownTenant {
-  const { ends, ...stored }: TenantJson = JSON.parse(json);
+export function tenantFrom(json: string): Tenant {
+  const stored: TenantJson = JSON.parse(json);
   const standard = standardTables(stored.orderModel);
   const own = stored.assetTypes.flatMap((each) => onThisRelease(standard, each) ?? []);
-  const tenant = {
+  return {
     ...stored,
     assetTypes: new Map([...standard, ...own.map((each) => [each.name, each] as const)]),
     clients: new Map(stored.clients.map((each) => [each.clientId, each])),
@@ -196,5 +188,4 @@ export function tenantFrom(json: string): KnownTenant {
     webhooks: new Map(stored.webhooks.map((each) => [each.id, each])),
     endedSessions: new Map(stored.endedSessions.map(([userId, sessions]) => [userId, new Map(sessions)])),
   };
-  return { tenant, ends: new Map(ends) };
 }
