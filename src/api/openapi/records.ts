@@ -11,6 +11,7 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
+import { EXAMPLE_VALUES } from '../../domain/webhook/exampleOrder.js';
 import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
 
 /** Body of create, update, or one item of a batch. */
@@ -102,29 +103,10 @@ function refined(field: AssetField, property: JsonSchema): JsonSchema {
 export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
 export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';
 
-const BY_NAME: Fields = {
-  external_id: 'C-1001',
-  account_id: 'C-1001',
-  buyer_customer_party_id: 'C-1001',
-  accounting_customer_party_id: 'C-1001',
-  name: 'Bakkerij De Molen',
-  code: 'PCE',
-  value: 'Piece',
-  language: 'nl',
-  street_name: 'Dorpsstraat',
-  address_number: '12',
-  city_name: 'Utrecht',
-  postal_zone: '3511 AB',
-  country: 'NL',
-  currency_code: 'EUR',
-  processing_status: 'pending_validation',
-};
-
 function exampleValue(field: AssetField): FieldValue {
   if (field.list === true) return ['Item 4711 is out of stock.'];
   if (field.format === 'uuid') return EXAMPLE_ID;
-  const value =
-    (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? fieldRules(field.type).example;
+  const value = ownValue(EXAMPLE_VALUES, field.name) ?? fieldRules(field.type).example;
   if (field.oneOf !== undefined) return field.oneOf[0] ?? null;
   if (typeof fieldRules(field.type).example !== typeof value) return fieldRules(field.type).example;
   return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
