@@ -4,7 +4,7 @@ import { newId } from '../commands/clock.js';
 import type { Caller } from '../commands/context.js';
 import { saveOrder } from '../commands/orders/lifecycle.js';
 import { createRecord } from '../commands/records.js';
-import { upsertBatch } from '../commands/referenceTables/synchronize.js';
+import { upsertBatch } from '../commands/referenceTables/batches.js';
 import { assetTypeOf, tenantOf } from '../commands/tables.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from './tenants.js';

@@ -4,19 +4,18 @@
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { ERASED, type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
-import { type RowEffect, tableEffects } from '../domain/effects.js';
+import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js';
 import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
 import { MAX_ERASURES } from '../domain/limits.js';
 import type { OrderEvent } from '../domain/order/events.js';
-import { type Order, stay } from '../domain/order/order.js';
+import type { OrderStatus } from '../domain/order/status.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } from '../domain/streams.js';
-import type { EventToAppend } from '../ports/eventStore.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
-import { orderAfter } from './orders/loadOrder.js';
 import { streamPages } from './streamPages.js';
 import { type Loaded, loadStream, NO_STREAM, streamEnd, writeStream } from './writeStream.js';
 
@@ -45,13 +44,11 @@ export async function eraseRecord(
   const orderId = assetType.role === 'order' ? id : name.orderId;
   if (assetType.role === 'part' && orderId === undefined)
     throw new ValidationError({ order: [`A record of ${table} is a part of an order: name the order as well.`] });
-  const { stream, until } =
-    assetType.role === 'reference'
-      ? await eraseFromTable(commands, caller, { table, id, fields })
-      : await eraseFromOrder(commands, caller, { table, id, fields, orderId: orderId ?? id });
+  const place = assetType.role === 'reference' ? { table, id } : { table, id, orderId: orderId ?? id };
+  const orderModel = [...assetTypes.values()].find(({ role }) => role === 'order')?.name ?? '';
+  const { stream, until } = await eraseFrom(commands, caller, place, orderModel, fields);
   const names = Object.keys(fields);
-  const about = assetType.role === 'reference' ? { table, id } : { table, id, orderId: orderId ?? id };
-  await sayErased(commands, caller, { type: 'DataErased', data: { ...about, fields: names, reason } });
+  await sayErased(commands, caller, { type: 'DataErased', data: { ...place, fields: names, reason } });
   const erased = { tenant: caller.tenant, table, id, stream, until, fields };
   // Last: an interrupted run is repeated as a whole.
   await recordErasure(commands, caller, erased);
@@ -103,43 +100,33 @@ async function requireRoom({ eventStore }: Pick<DirectoryCommands, 'eventStore'>
     throw new ConflictError(`The log has ${MAX_ERASURES} erasures, and each process knows all of them: no more fit.`);
 }
 
-type Erased = { readonly table: string; readonly id: string; readonly fields: Fields };
 type Covered = Pick<ErasedRecord, 'stream' | 'until'>;
 
-/** What the stream of a table says of one record. */
-type Trace = { readonly isKnown: boolean; readonly fields?: Fields | undefined; readonly batchId?: string | null };
+/** What a stream says of one record, and of the status of the order that it belongs to. */
+type Trace = {
+  readonly isKnown: boolean;
+  /** Undefined while it is deleted. */
+  readonly fields?: Fields | undefined;
+  readonly batch?: string | null | undefined;
+  readonly status?: OrderStatus | undefined;
+};
 
-function eraseFromTable(commands: DirectoryCommands, caller: Caller, { table, id, fields }: Erased): Promise<Covered> {
-  const evolve = (trace: Trace, { type, data }: EventToAppend): Trace =>
-    tableEffects({ type, data } as ReferenceTableEvent, table).reduce(
-      (before, effect) => traced(before, effect, id),
-      trace,
-    );
-  return eraseFrom(commands, caller, tableStream(caller.tenant, table), table, evolve, { isKnown: false }, (trace) => {
-    if (!trace.isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
-    const set = filledOf(trace.fields, fields);
-    return Object.keys(set).length === 0 ? [] : [{ type: 'RecordChanged', data: { id, set } }];
-  });
-}
+type Place = { readonly table: string; readonly id: string; readonly orderId?: string | undefined };
 
-function traced(trace: Trace, effect: RowEffect, id: string): Trace {
-  switch (effect.kind) {
-    case 'create':
-      return effect.id === id ? { isKnown: true, fields: effect.fields, batchId: effect.batch } : trace;
-    case 'patch': {
-      if (effect.id !== id) return trace;
-      const { batch: batchId = trace.batchId ?? null, set } = effect;
-      return { ...trace, batchId, fields: { ...trace.fields, ...set } };
-    }
-    case 'delete':
-      return effect.id === id ? { isKnown: true } : trace;
-    case 'touch':
-      return effect.ids.includes(id) ? { ...trace, batchId: effect.batch } : trace;
-    case 'cleanUp':
-      return trace.isKnown && trace.batchId !== effect.batch ? { isKnown: true } : trace;
-    default:
-      return trace;
-  }
+function traced(trace: Trace, effect: RowEffect, { table, id, orderId }: Place): Trace {
+  if (!('space' in effect)) return trace;
+  const set = effect.kind === 'create' ? effect.fields : effect.kind === 'patch' ? effect.set : {};
+  const isOfOrder = 'id' in effect && effect.id === orderId;
+  const status = (isOfOrder ? set.processing_status : undefined) as OrderStatus | undefined;
+  const now = status === undefined ? trace : { ...trace, status };
+  if (effect.space !== table) return now;
+  if (effect.kind === 'touch') return effect.ids.includes(id) ? { ...now, batch: effect.batch } : now;
+  if (effect.kind === 'cleanUp') return now.batch === effect.batch ? now : { ...now, fields: undefined };
+  if (effect.id !== id) return now;
+  if (effect.kind === 'delete') return { ...now, fields: undefined };
+  if (effect.kind === 'redact') return now;
+  const { batch = now.batch } = effect;
+  return { ...now, isKnown: true, batch, fields: { ...(effect.kind === 'patch' && now.fields), ...set } };
 }
 
 /** The erased fields that have another value now, with what comes into its place. */
@@ -151,58 +138,52 @@ const filledOf = (now: Fields = {}, erased: Fields): Fields =>
     }),
   );
 
-/** `isKnown`: whether the order has, or once had, the part. */
-type OrderTrace = { readonly order?: Order | undefined; readonly isKnown: boolean };
-
-function eraseFromOrder(
-  commands: DirectoryCommands,
-  caller: Caller,
-  { table, id, fields, orderId }: Erased & { readonly orderId: string },
-): Promise<Covered> {
-  const isOrder = id === orderId;
-  const evolve = (trace: OrderTrace, event: EventToAppend): OrderTrace => {
-    const order = orderAfter(trace.order, [event]);
-    return { order, isKnown: trace.isKnown || (isOrder ? order?.table === table : order?.parts.has(id) === true) };
-  };
-  const stream = orderStream(caller.tenant, orderId);
-  return eraseFrom(commands, caller, stream, table, evolve, { isKnown: false }, ({ order, isKnown }) => {
-    if (order === undefined || !isKnown)
-      throw new NotFoundError(
-        `There never was a record ${id} in ${table}${isOrder ? '' : ` of the order ${orderId}`}.`,
-      );
-    const set = filledOf(isOrder ? order.fields : order.parts.get(id)?.fields, fields);
-    const named = Object.entries(set).map(([name, to]) => [name, { from: null, to }] as const);
-    if (named.length === 0) return [];
-    // Without the values before.
-    const data = { status: stay(order), changes: Object.fromEntries(named) };
-    return [isOrder ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } }];
-  });
-}
-
 /**
  * Decides on all of a stream. After a conflict only what is new is read, as it may be long.
  * @returns what the erasure covers: everything before its own events
  */
-async function eraseFrom<State>(
+async function eraseFrom(
   commands: DirectoryCommands,
   caller: Caller,
-  stream: string,
-  name: string,
-  evolve: (state: State, event: EventToAppend) => State,
-  first: State,
-  decide: (state: State) => readonly (RecordChanged | OrderEvent)[],
+  place: Place,
+  orderModel: string,
+  erased: Fields,
 ): Promise<Covered> {
-  let known: Loaded<State> = { ...NO_STREAM, state: first };
-  const load = async () => {
-    const evolveFrom = (state: State | undefined, event: EventToAppend) => evolve(state ?? first, event);
+  const { table, id, orderId } = place;
+  const stream = orderId === undefined ? tableStream(caller.tenant, table) : orderStream(caller.tenant, orderId);
+  const evolve = (trace: Trace = NOTHING, { type, data }: RecordedEvent): Trace => {
+    const event: unknown = { type, data };
+    const effects =
+      orderId === undefined
+        ? tableEffects(event as ReferenceTableEvent, table)
+        : orderEffects(event as OrderEvent, orderId, orderModel);
+    return effects.reduce<Trace>((before, effect) => traced(before, effect, place), trace);
+  };
+  let known: Loaded<Trace> = { ...NO_STREAM, state: NOTHING };
+  const load = async (): Promise<Loaded<Trace>> => {
     const from = known.revision + 1;
-    const next = await loadStream(commands.eventStore, stream, evolveFrom, known.state, { from });
-    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? first };
+    const next = await loadStream(commands.eventStore, stream, evolve, known.state, { from });
+    if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? NOTHING };
     return known;
   };
-  const { revision, events } = await writeStream(commands, caller, { stream, name, load, decide });
+  const decide = ({ isKnown, fields, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
+    const ofOrder = orderId === undefined || orderId === id ? '' : ` of the order ${orderId}`;
+    if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}${ofOrder}.`);
+    const set = fields === undefined ? {} : filledOf(fields, erased);
+    if (Object.keys(set).length === 0) return [];
+    if (status === undefined) return [{ type: 'RecordChanged', data: { id, set } }];
+    // Without the values before.
+    const changes = Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: null, to }] as const));
+    const data = { status: { from: status, to: status }, changes };
+    return [
+      id === orderId ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } },
+    ];
+  };
+  const { revision, events } = await writeStream(commands, caller, { stream, name: table, load, decide });
   return { stream, until: revision - events.length };
 }
+
+const NOTHING: Trace = { isKnown: false };
 
 const sayErased = (
   commands: DirectoryCommands,

@@ -69,7 +69,7 @@ export const MAX_ATTEMPTS = 20;
 export async function loadStream<State>(
   eventStore: StreamReads,
   stream: string,
-  evolve: (state: State | undefined, event: EventToAppend) => State | undefined,
+  evolve: (state: State | undefined, event: RecordedEvent) => State | undefined,
   before?: State,
   pages: PagesOf = {},
 ): Promise<Loaded<State | undefined>> {
@@ -94,43 +94,23 @@ export async function streamEnd(eventStore: Commands['eventStore'], stream: stri
 }
 
 /** A change of a stream, from its request until it is written or refused. */
-export class Change<State, Event extends DomainEvent> {
-  readonly outcome: Promise<Written<State, Event>>;
-  #resolve: (written: Written<State, Event>) => void = () => {};
-  #reject: (reason: unknown) => void = () => {};
-  #isOver = false;
+export type Change<State, Event extends DomainEvent> = {
+  readonly caller: Caller;
+  /** Pure or read-only; may run several times; throws to refuse; returns no events when nothing changes. */
+  readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+  readonly succeed: (written: Written<State, Event>) => void;
+  readonly refuse: (reason: unknown) => void;
+};
 
-  /** @param decide pure or read-only, may run several times; throws to refuse; returns no events when nothing changes */
-  constructor(
-    readonly caller: Caller,
-    readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>,
-  ) {
-    this.outcome = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    const { deadline } = caller;
-    if (deadline === undefined) return;
-    const giveUp = (): void => this.refuse(deadline.reason);
-    const forget = deadline.onCancel(giveUp);
-    this.outcome.then(forget, forget);
-    if (deadline.reason !== undefined) giveUp();
-  }
-
-  /** It was written, refused, or its caller's time is over. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  succeed(written: Written<State, Event>): void {
-    this.#isOver = true;
-    this.#resolve(written);
-  }
-
-  refuse(reason: unknown): void {
-    this.#isOver = true;
-    this.#reject(reason);
-  }
+/** Begins a change. @returns what becomes of it, or the caller's deadline */
+export function begin<State, Event extends DomainEvent>(
+  { caller, decide }: Pick<Change<State, Event>, 'caller' | 'decide'>,
+  work: (change: Change<State, Event>) => Promise<void>,
+): Promise<Written<State, Event>> {
+  const outcome = new Promise<Written<State, Event>>((succeed, refuse) => {
+    work({ caller, decide, succeed, refuse }).catch(refuse);
+  });
+  return caller.deadline?.within(outcome) ?? outcome;
 }
 
 /** A stream, and how its state is loaded. */
@@ -155,11 +135,7 @@ export function writeStream<State, Event extends DomainEvent>(
   caller: Caller,
   write: Target<State, Event> & { readonly decide: Change<State, Event>['decide'] },
 ): Promise<Written<State, Event>> {
-  const run = async () => {
-    const change = new Change(caller, write.decide);
-    await writeTogether(log, write, [change]);
-    return change.outcome;
-  };
+  const run = () => begin({ caller, decide: write.decide }, (change) => writeTogether(log, write, [change]));
   return log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run();
 }
 
@@ -174,7 +150,7 @@ export async function writeTogether<State, Event extends DomainEvent>(
   changes: readonly Change<State, Event>[],
 ): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
-    const [first, ...others] = changes.filter(({ isOver }) => !isOver);
+    const [first, ...others] = changes.filter((change) => !isOver(change));
     if (first === undefined) return;
     // The group waits as long as the caller with the most time.
     const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
@@ -201,7 +177,7 @@ export async function writeTogether<State, Event extends DomainEvent>(
       }
     }
     // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
-    if (first.isOver || others.some(({ isOver }) => isOver)) continue;
+    if (isOver(first) || others.some(isOver)) continue;
     const appended =
       parts.length === 0
         ? { position: 0 }
@@ -214,6 +190,9 @@ export async function writeTogether<State, Event extends DomainEvent>(
   }
   throw new TryAgainError(`${target.name} is being written by many at once.`);
 }
+
+/** Its caller's time has ended. */
+const isOver = ({ caller }: { readonly caller: Caller }): boolean => caller.deadline?.reason !== undefined;
 
 const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
 

@@ -115,7 +115,6 @@ export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
     const use = useOf(event);
     const own = rowEffects(event, known);
     const rows = use === undefined ? own : [...own, created(KEYS.name, use)];
-    if (!rows.every(isWhole)) throw new TypeError('A value is not of its type.');
     return { rows, activity: activityOf(event, known.orderModel, countsOf(own)) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -369,31 +368,4 @@ function ofRequest(event: ReadEvent, hash: string): readonly RowEffect[] {
 function ofErasure({ type, data }: ErasureRecorded): readonly RowEffect[] {
   if (type !== 'ErasureRecorded' || 'userId' in data) return [];
   return [{ kind: 'redact', space: data.table, id: data.id.toLowerCase(), fields: data.fields }];
-}
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const isId = (value: unknown): boolean => typeof value === 'string' && UUID.test(value);
-const isText = (value: unknown): boolean => typeof value === 'string';
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Whether the values are of their types: a malformed event would otherwise look like a failure of the engine. */
-function isWhole(effect: RowEffect): boolean {
-  if ('space' in effect && !isText(effect.space)) return false;
-  switch (effect.kind) {
-    case 'create':
-      return isId(effect.id) && isObject(effect.fields) && isText(effect.batch ?? '');
-    case 'patch':
-      return isId(effect.id) && isObject(effect.set) && isText(effect.batch ?? '');
-    case 'touch':
-      return effect.ids.every(isId) && isText(effect.batch ?? '');
-    case 'delete':
-      return isId(effect.id);
-    case 'cleanUp':
-      return isText(effect.batch);
-    case 'redact':
-      return isId(effect.id) && isObject(effect.fields);
-    case 'define':
-    case 'drop':
-      return true;
-  }
 }

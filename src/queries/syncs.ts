@@ -21,13 +21,12 @@ type StoredSync = Pick<SyncSession, 'startedAt' | 'revision' | 'actor' | 'failur
   readonly table: string;
   /** By the revision of its event. */
   readonly refused?: { readonly [revision: string]: { readonly reason: string; readonly keys: readonly string[] } };
-  readonly closedAfter?: number;
   readonly deleted?: number;
   readonly operationId?: string;
 };
 
 function sessionOf(row: StoredRow, supersededAt: string | undefined): SyncSession {
-  const { refused = {}, closedAfter: after, deleted, operationId, ...session } = told<StoredSync>(row);
+  const { refused = {}, deleted, operationId, ...session } = told<StoredSync>(row);
   const id = syncId(row.id);
   const refusals = Object.values(refused);
   const reason = refusals.at(-1)?.reason;
@@ -37,8 +36,7 @@ function sessionOf(row: StoredRow, supersededAt: string | undefined): SyncSessio
     changedAt: row.updated,
     supersededAt,
     ...(reason !== undefined && { refused: { reason, keys: new Set(refusals.flatMap(({ keys }) => keys)) } }),
-    ...(after !== undefined && { closed: { id, after } }),
-    ...(deleted !== undefined && { committed: { id, deleted, ...(operationId !== undefined && { operationId }) } }),
+    ...(deleted !== undefined && { committed: { deleted, ...(operationId !== undefined && { operationId }) } }),
   };
 }
 

@@ -2,7 +2,7 @@
 import { ValidationError } from '#app/commands/context.js';
 import { addUser } from '#app/commands/identity/users.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 
 let one: Inside;

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { upsertBatch } from '#app/commands/referenceTables/batches.js';
+import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import { undoOperation } from '#app/commands/referenceTables/undo.js';
 import { recordsOn } from '../contract/queriesFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';

@@ -5,7 +5,8 @@
 import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { writeOrder } from '#app/commands/orders/orderWriter.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { upsertBatch } from '#app/commands/referenceTables/batches.js';
+import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import type { User } from '#app/domain/identity/events.js';

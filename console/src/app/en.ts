@@ -208,7 +208,6 @@ export const en = {
     countOf: { created: 'Created', updated: 'Changed', unchanged: 'Unchanged', deleted: 'Deleted' },
     syncState: {
       started: 'Open',
-      committing: 'Being ended',
       committed: 'Complete',
       expired: 'Expired',
       aborted: 'Broken off',

@@ -210,7 +210,6 @@ export const nl: Text = {
     countOf: { created: 'Aangemaakt', updated: 'Gewijzigd', unchanged: 'Ongewijzigd', deleted: 'Verwijderd' },
     syncState: {
       started: 'Open',
-      committing: 'Wordt afgerond',
       committed: 'Voltooid',
       expired: 'Verlopen',
       aborted: 'Afgebroken',

@@ -164,4 +164,4 @@ function SyncList({ table }: { readonly table: string }) {
   );
 }
 
-const COLORS = { started: 'blue', committing: 'yellow', committed: 'green', expired: 'gray', aborted: 'red' } as const;
+const COLORS = { started: 'blue', committed: 'green', expired: 'gray', aborted: 'red' } as const;

@@ -140,11 +140,11 @@ function undoReply(undone: Once<UndoResult>, dryRun: boolean): Reply {
 }
 
 /** An undo of the path's operation or sync: as a dry run, once for an Idempotency-Key, or plainly. */
-export const undoing = (undo: typeof undoOperation, schema: z.ZodType, after: string) =>
+export const undoing = (undo: typeof undoOperation) =>
   ({
     work: 'costly',
     query: [DRY_RUN],
-    body: { ...json.bodyOf(schema, { after }), optional: true },
+    body: { ...json.bodyOf(undoBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
     answer: json.one('UndoResult', 'Undone, except for the reported records.'),
     honours: ['idempotency-key'],
     errors: [409],
@@ -153,12 +153,7 @@ export const undoing = (undo: typeof undoOperation, schema: z.ZodType, after: st
     async handle({ commands }: Api, { req, caller, assetType, path, query, body }: Call): Promise<Reply> {
       const dryRun = isDryRun(query);
       const key = keyOfChange(req, dryRun);
-      let isGone = false;
-      req.context.atEnd(() => {
-        isGone = true;
-      });
-      const options = { dryRun, hasLeft: () => isGone };
-      const run = (own: Caller) => undo(commands, own, assetType, path.id, body, options);
+      const run = (own: Caller) => undo(commands, own, assetType, path.id, body, { dryRun });
       const request = { table: assetType.name, key, body: ['undo', path.id, body ?? {}] };
       return undoReply(await once(commands, caller, request, run, undoneBefore), dryRun);
     },
@@ -213,7 +208,7 @@ export const operations: Resource = {
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperation',
-      ...undoing(undoOperation, undoBody, '0198c1f2-0000-7000-8000-000000000001'),
+      ...undoing(undoOperation),
       summary: 'Undo a clean-up or a batch',
       description: `The undo of a clean-up brings back the deleted records, with their ids and values; created_at is new. The undo of a batch brings back the earlier values and batch ids, and deletes the records that the batch created. Records that changed since are reported and left alone. ${UNDO_IN_PIECES}`,
     },

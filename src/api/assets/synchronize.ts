@@ -1,5 +1,6 @@
 /** Synchronizes Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
-import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
+import { upsertBatch } from '../../commands/referenceTables/batches.js';
+import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUps.js';
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';

@@ -3,8 +3,8 @@
  * list; and undoing one.
  */
 import { z } from 'zod';
-import { commitBody, commitSync, startSync } from '../../commands/referenceTables/syncs.js';
-import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undo.js';
+import { commitBody, commitSync, startSync } from '../../commands/referenceTables/cleanUps.js';
+import { requireSync, undoSync } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
 import { MAX_DIFFERENCES, MAX_SYNC_EVENTS, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
@@ -39,8 +39,8 @@ const syncView = json.view<ShownSync>({
   id: { ...json.text, description: 'The `_batch_id` of its batches.' },
   status: [
     {
-      ...json.oneOf(['started', 'committing', 'committed', 'expired', 'aborted']),
-      description: `started: it takes batches. committing: it is closed; send its commit again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: another sync was started, or more was refused than a session remembers.`,
+      ...json.oneOf(['started', 'committed', 'expired', 'aborted']),
+      description: `started: it takes batches. expired: it was not committed within ${SYNC_HOURS} hours. aborted: another sync was started, or more was refused than a session remembers.`,
     },
     statusNow,
   ],
@@ -52,7 +52,7 @@ const syncView = json.view<ShownSync>({
   started_at: json.timestamp,
   expires_at: [json.timestamp, expiryOf],
   ended_at: [
-    { ...json.orNull(json.timestamp), description: 'When it was closed to batches; null while it is open.' },
+    { ...json.orNull(json.timestamp), description: 'When it stopped taking batches; null while it is open.' },
     (sync) => endOf(sync, sync.now) ?? null,
   ],
   actor: [json.ref('Actor'), ({ actor, showActor }) => showActor(actor)],
@@ -180,7 +180,7 @@ export const syncs: Resource = {
     },
     'POST /:table/syncs/:id/undo': {
       id: 'undoSync',
-      ...undoing(undoSync, undoSyncBody, '1042.0198c1f2-0000-7000-8000-000000000001'),
+      ...undoing(undoSync),
       summary: 'Undo a whole synchronisation',
       description: `The records that its commit deleted come back, then its batches are undone, the last one first: records get their earlier values and batch ids, and created ones are deleted. Records that changed since are reported and left alone; a dry run checks each operation by itself. An open session is refused. ${UNDO_IN_PIECES}`,
     },

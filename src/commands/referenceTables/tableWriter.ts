@@ -13,7 +13,15 @@ import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import type { FairQueue } from '../../supervision/fairQueue.js';
 import { untilTableIsShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
-import { Change, type Loaded, type LogAccess, type Written, writeStream, writeTogether } from '../writeStream.js';
+import {
+  begin,
+  type Change,
+  type Loaded,
+  type LogAccess,
+  type Written,
+  writeStream,
+  writeTogether,
+} from '../writeStream.js';
 
 /** The records that a decision is about. */
 export class DecisionRecords {
@@ -97,15 +105,7 @@ export function writeTable<State>(
 }
 
 /** A change of one record that waits for its turn. */
-class RecordChange extends Change<DecisionRecords, ReferenceTableEvent> {
-  constructor(
-    caller: Caller,
-    readonly wanted: Wanted,
-    decide: RecordChange['decide'],
-  ) {
-    super(caller, decide);
-  }
-}
+type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & { readonly wanted: Wanted };
 
 /** Changes that share one append. */
 const MAX_TOGETHER = 64;
@@ -131,25 +131,25 @@ export class RecordWriter {
     decide: RecordChange['decide'],
   ): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
     const stream = tableStream(caller.tenant, assetType.name);
-    const waiting = this.#waiting.get(stream) ?? new Set();
-    this.#waiting.set(stream, waiting);
-    const change = new RecordChange(caller, wanted, decide);
-    waiting.add(change);
-    const turn = async (): Promise<void> => {
-      // It may have been written together with an earlier one.
-      if (!waiting.has(change)) return;
-      const taken = [change, ...sharing(change, waiting)].slice(0, MAX_TOGETHER);
-      for (const each of taken) waiting.delete(each);
-      await this.#writeAll(stream, assetType, taken);
-    };
-    this.#ports.streamChanges
-      .run(stream, turn, caller.deadline, caller.actor.id)
-      .catch((error: unknown) => change.refuse(error))
-      .finally(() => {
+    return begin<DecisionRecords, ReferenceTableEvent>({ caller, decide }, async (begun) => {
+      const waiting = this.#waiting.get(stream) ?? new Set();
+      this.#waiting.set(stream, waiting);
+      const change = { ...begun, wanted };
+      waiting.add(change);
+      const turn = async (): Promise<void> => {
+        // It may have been written together with an earlier one.
+        if (!waiting.has(change)) return;
+        const taken = [change, ...sharing(change, waiting)].slice(0, MAX_TOGETHER);
+        for (const each of taken) waiting.delete(each);
+        await this.#writeAll(stream, assetType, taken);
+      };
+      try {
+        await this.#ports.streamChanges.run(stream, turn, caller.deadline, caller.actor.id);
+      } finally {
         waiting.delete(change);
         if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
-      });
-    return change.outcome;
+      }
+    });
   }
 
   /** Never rejects: each change is written, or refused with the error. */

@@ -25,8 +25,6 @@ export type RecordInput = {
   readonly id?: string;
   /** `_batch_id` of a batch item; undefined when it was not named. */
   readonly batchId?: string | null;
-  /** Set for a batch item that keeps a record as it is: its errors if there is no such record. */
-  readonly missing?: FieldErrors;
 };
 
 export type Checked =

@@ -128,8 +128,6 @@ export function upsertBatch(
     const key = uniqueKeyOf(assetType, item.fields);
     const current = known.byKey(key);
     if (current === undefined) {
-      for (const [field, messages] of Object.entries(item.missing ?? {}))
-        errors[`items.${index}.${field}`] = [...messages];
       const id = item.id ?? idOfNew(key, newIds[index] ?? '', known, takenIds);
       if (item.id !== undefined && (takenIds.has(id) || known.byId(id) !== undefined)) {
         errors[`items.${index}.id`] = [`The id ${id} belongs to another record.`];

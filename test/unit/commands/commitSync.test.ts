@@ -1,7 +1,7 @@
 /** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0034). */
 import { ConflictError } from '#app/commands/context.js';
-import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import { commitSync, startSync } from '#app/commands/referenceTables/syncs.js';
+import { upsertBatch } from '#app/commands/referenceTables/batches.js';
+import { commitSync, startSync } from '#app/commands/referenceTables/cleanUps.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { syncStream, tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
@@ -38,14 +38,12 @@ async function open() {
   };
 }
 
-// The appends of a commit: the session is closed, the table cleaned up, the commit noted.
+// The appends of a commit: the table is cleaned up, the commit is noted.
 test.each([
   { at: 1, stored: false, deleted: 3 },
-  { at: 1, stored: true, deleted: 3 },
-  { at: 2, stored: false, deleted: 3 },
+  { at: 1, stored: true, deleted: 2 },
+  { at: 2, stored: false, deleted: 2 },
   { at: 2, stored: true, deleted: 2 },
-  { at: 3, stored: false, deleted: 2 },
-  { at: 3, stored: true, deleted: 2 },
 ])('dying at append $at (stored: $stored): what is created after the deletion stays', async (death) => {
   const { log, batch, codes, commit, events } = await open();
   log.dieAtAppend(death.at, death.stored);
@@ -58,16 +56,30 @@ test.each([
   expect(await commit()).toMatchObject({ deleted, operationId });
   expect(await codes()).toContain('E');
   expect(events(tableStream(tenant, UNITS.name), 'TableCleanedUp')).toBe(1);
-  expect(events(SYNCS, 'SyncCommitted')).toBe(1);
+});
+
+test('a batch that is written while its session is committed is counted, or refused', async () => {
+  const { log, id, batch, codes, commit } = await open();
+  log.beforeAppend(tableStream(tenant, UNITS.name), () => batch(unit('D', id)));
+  await expect(commit()).rejects.toThrow('2 records have');
+  expect(await codes()).toEqual(['A', 'B', 'C', 'D']);
+  log.beforeAppend(tableStream(tenant, UNITS.name), () =>
+    commitSync(log.commands(), caller, UNITS, id, { records: 2 }),
+  );
+  await expect(batch(unit('E', id))).rejects.toThrow(ConflictError);
+  expect(await codes()).toEqual(['C', 'D']);
 });
 
 test.each<[string, (session: Awaited<ReturnType<typeof open>>) => Promise<unknown>]>([
-  ['another one is started', ({ start }) => start()],
-  ['a batch of it is refused', ({ id, batch }) => batch({ code: 'A', _batch_id: id, value: 7 }).catch(() => undefined)],
-])('a session of which, while it is committed, %s deletes nothing', async (_what, work) => {
+  ['another one was started', ({ start }) => start()],
+  [
+    'a batch of it was refused',
+    ({ id, batch }) => batch({ code: 'A', _batch_id: id, value: 7 }).catch(() => undefined),
+  ],
+])('a session of which %s deletes nothing', async (_what, work) => {
   const session = await open();
-  session.log.beforeAppend(SYNCS, () => work(session));
+  await work(session);
   await expect(session.commit()).rejects.toThrow(ConflictError);
   expect(await session.codes()).toEqual(['A', 'B', 'C']);
-  expect(session.events(SYNCS, 'SyncClosed')).toBe(0);
+  expect(session.events(SYNCS, 'SyncCommitted')).toBe(0);
 });

@@ -2,7 +2,7 @@
 import type { Commands } from '#app/commands/context.js';
 import { eraseRecord } from '#app/commands/erasures.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { ERASURES_STREAM, tableStream, tenantStream } from '#app/domain/streams.js';

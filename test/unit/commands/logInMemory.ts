@@ -4,7 +4,7 @@ import type { Commands } from '#app/commands/context.js';
 import { effectsOf, tableEffects } from '#app/domain/effects.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
-import { KEYS } from '#app/domain/spaces.js';
+import { KEYS, SYNCS } from '#app/domain/spaces.js';
 import { tableStream } from '#app/domain/streams.js';
 import {
   type EventToAppend,
@@ -12,7 +12,7 @@ import {
   type SliceRange,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
-import { type RowsQuery, RowsUnavailableError, type SpaceRef } from '#app/ports/rowStore.js';
+import { type PageQuery, type RowsQuery, RowsUnavailableError, type SpaceRef } from '#app/ports/rowStore.js';
 import type { TableRef } from '#app/queries/records.js';
 import type { StoredRecord } from '#app/queries/storedRecord.js';
 import { sliceOf } from '../../contract/eventStoreFixtures.js';
@@ -63,10 +63,14 @@ export class LogInMemory {
         },
       },
       rows: {
-        rows: async (_: SpaceRef, { ids }: RowsQuery) => {
+        rows: async ({ space }: SpaceRef, { ids }: RowsQuery) => {
           if (this.#areHidden) throw new RowsUnavailableError('The tenant is parked.');
+          if (space === SYNCS.name) return { rows: this.#syncs().filter(({ id }) => ids.includes(id)) };
           return { rows: ids.flatMap((id) => this.#keyUse(id) ?? []) };
         },
+        page: async (_: SpaceRef, { behind = -1 }: PageQuery) => ({
+          rows: this.#syncs().filter(({ n }) => n > behind),
+        }),
       },
       progress: { isTold: true, waitFor: async () => true },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
@@ -124,9 +128,32 @@ export class LogInMemory {
     return { revision: stored.length - 1, position: this.#position };
   }
 
+  #all(): readonly RecordedEvent[] {
+    return [...this.#streams.values()].flat().toSorted((a, b) => a.position - b.position);
+  }
+
+  /** The rows of sync sessions, of one table. */
+  #syncs() {
+    const rows: { n: number; id: string; created: string; updated: string; fields: Record<string, unknown> }[] = [];
+    for (const event of this.#all()) {
+      const at = event.metadata.occurredAt;
+      for (const effect of effectsOf(event, KNOWN).rows) {
+        if (!('space' in effect) || effect.space !== SYNCS.name) continue;
+        if (effect.kind === 'create')
+          rows.push({ n: rows.length, id: effect.id, created: at, updated: at, fields: { ...effect.fields } });
+        const row = effect.kind === 'patch' ? rows.find(({ id }) => id === effect.id) : undefined;
+        if (row === undefined || effect.kind !== 'patch') continue;
+        const { merge } = effect;
+        const merged = merge && { [merge.field]: JSON.stringify({ [merge.member]: merge.with }) };
+        Object.assign(row, { updated: at, fields: { ...row.fields, ...effect.set, ...merged } });
+      }
+    }
+    return rows.map(({ fields, ...row }) => ({ ...row, data: JSON.stringify(fields) }));
+  }
+
   /** The row of an Idempotency-Key; each use begins it again. */
   #keyUse(id: string) {
-    const events = [...this.#streams.values()].flat().toSorted((a, b) => a.position - b.position);
+    const events = this.#all();
     let data: string | undefined;
     for (const effect of events.flatMap((event) => effectsOf(event, KNOWN).rows))
       if (effect.kind === 'create' && effect.space === KEYS.name && effect.id === id)

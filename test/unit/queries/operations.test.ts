@@ -177,7 +177,6 @@ it('a sync session has the batches and the clean-up with its id, and says who be
       actor: { kind: 'client', id: 'robot' },
       supersededAt: last.metadata.occurredAt,
       refused: { reason: 'A name is missing.', keys: new Set(['x', 'y']) },
-      closed: { after: 3 },
       committed: { deleted: 1, operationId: String(cleanUp.revision) },
     },
     { id: one, supersededAt: second.metadata.occurredAt },

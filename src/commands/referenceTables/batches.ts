@@ -1,0 +1,153 @@
+/** Batch upserts (spec §4.7): all items or none, matched on the unique field. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
+import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import {
+  type BatchCounts,
+  upsertBatch as decide,
+  duplicateKeys,
+  uniqueKeyOf,
+} from '../../domain/referenceTable/decide.js';
+import { batchDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
+import type { BatchUpserted } from '../../domain/referenceTable/events.js';
+import { shownName } from '../../domain/shownName.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
+import { untilTenantIsShown } from '../catchUp.js';
+import { type Caller, ValidationError } from '../context.js';
+import { type Once, once } from '../idempotency.js';
+import { refuseMasterData } from '../tables.js';
+import type { DomainEvent } from '../writeStream.js';
+import { noteRefusal, requireOpenSync, syncIdsOf } from './cleanUps.js';
+import { loadTable, writeTable } from './tableWriter.js';
+
+/** What was written, or what a dry run would write, with the first differences. */
+export type BatchResult = {
+  readonly position: Position;
+  readonly counts: BatchCounts;
+  /** Names the operation; undefined when nothing was written. */
+  readonly operationId?: string | undefined;
+  readonly differences: readonly Difference[];
+};
+
+/**
+ * @param body `{ items: [{ …fields, _batch_id? }] }`, 1 to 1000 items
+ * @throws ValidationError with every error of every item, keyed `items` or `items.<index>.<field>`
+ * @throws NotSupportedError on Master Data
+ */
+export async function upsertBatch(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+  { dryRun = false, key }: { readonly dryRun?: boolean; readonly key?: string | undefined } = {},
+): Promise<Once<BatchResult>> {
+  refuseMasterData(assetType, 'written by batch');
+  const items = itemsOf(body);
+  const write = async (own: Caller): Promise<BatchResult> => {
+    try {
+      return await writeBatch(commands, own, assetType, items, dryRun);
+    } catch (error) {
+      if (!dryRun) await noteRefusal(commands, caller, assetType, items, error);
+      throw error;
+    }
+  };
+  const request = { table: assetType.name, key, body: ['batch', ...items] };
+  return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
+    if (position === undefined) return undefined;
+    const { operationId = String(revision) } = counts as { readonly operationId?: string };
+    return { position, counts: counts as BatchCounts, operationId, differences: [] };
+  });
+}
+
+async function writeBatch(
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  sent: readonly unknown[],
+  dryRun: boolean,
+): Promise<BatchResult> {
+  const items = checkItems(assetType, sent);
+  const wanted = {
+    keys: items.map(({ fields }) => uniqueKeyOf(assetType, fields)),
+    ids: items.flatMap(({ id }) => id ?? []),
+  };
+  let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
+  let differences: readonly Difference[] = [];
+  const syncs = syncIdsOf(items.map(({ batchId }) => batchId));
+  const read = async () => {
+    if (syncs.length > 0) await untilTenantIsShown(commands, caller);
+    return loadTable(commands, caller, assetType, wanted);
+  };
+  const { position, revision, events } = await writeTable(commands, caller, assetType, read, async (known) => {
+    for (const id of syncs) await requireOpenSync(commands, caller, assetType, id);
+    const newIds = wanted.keys.map((key) => (known.byKey(key) === undefined ? commands.newId() : ''));
+    const decision = decide(assetType, items, newIds, known);
+    if (!decision.ok) throw new ValidationError(decision.errors);
+    counts = decision.counts;
+    if (dryRun) {
+      differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
+      return [];
+    }
+    return counted(decision.events, counts, caller, NOTHING_CHANGED);
+  });
+  const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
+  return { position, counts, operationId, differences };
+}
+
+/**
+ * The events with what the answer counts, for a request with a key.
+ * @param nothing is written where there are no events, so that the key is known
+ */
+export function counted<Event extends DomainEvent>(
+  events: readonly Event[],
+  counts: DomainEvent['counts'],
+  { key }: Caller,
+  nothing: Event,
+): readonly Event[] {
+  const written = events.length === 0 && key !== undefined && key.goesOn !== true ? [nothing] : events;
+  return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
+}
+
+const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };
+
+function itemsOf(body: unknown): readonly unknown[] {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined;
+  if (!Array.isArray(items))
+    throw new ValidationError({ items: ['The items field is required and must be an array.'] });
+  if (items.length < 1) throw new ValidationError({ items: ['The items field must have at least 1 item.'] });
+  if (items.length > MAX_BATCH_ITEMS) {
+    throw new ValidationError({ items: [`The items field must not have more than ${MAX_BATCH_ITEMS} items.`] });
+  }
+  const unknown = new FieldErrorList();
+  for (const key of Object.keys(body ?? {}).map(shownName)) {
+    if (key !== 'items') unknown.add(key, `${key} is not a field of a batch.`);
+  }
+  if (unknown.count > 0) throw new ValidationError(unknown.toErrors(), unknown.unnamed);
+  return items;
+}
+
+/** @throws ValidationError with every error by item and field */
+function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {
+  const errors = new FieldErrorList();
+  const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
+  for (const [index, item] of items.entries()) {
+    // Errors cost more than valid items, and nobody reads thousands of them.
+    if (errors.unnamed > 0) break;
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+      errors.add(`items.${index}`, 'The item must be a JSON object.');
+      continue;
+    }
+    const checked = checkRecord(assetType, 'batchItem', item);
+    if (checked.ok) {
+      inputs.push({ index, input: checked.input });
+      continue;
+    }
+    errors.addAll(checked.errors, `items.${index}.`);
+    errors.addUnnamed(checked.unnamed);
+  }
+  errors.addAll(duplicateKeys(assetType, inputs));
+  if (errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
+  return inputs.map(({ input }) => input);
+}
