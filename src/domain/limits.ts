@@ -143,6 +143,8 @@ export const MAX_ORDER_PARTS = 1_000;
 
 /** Steps on a page of the replay of an order; a page has MAX_HISTORY_PAGE_BYTES at most. */
 export const MAX_REPLAY_STEPS = 100;
+/** Deliveries in such a step: an event may lead to hundreds, and each holds the answers to its attempts. */
+export const MAX_STEP_DELIVERIES = 20;
 /** Parts that are checked for problems for such a page. */
 export const MAX_REPLAY_PARTS = 10_000;
 /** Events of an order and of its deliveries in one export: each has a file, and one for its proof. */

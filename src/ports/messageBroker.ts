@@ -3,8 +3,8 @@ import type { LogAnchor } from './eventStore.js';
 
 export type Message = {
   /**
-   * Publishing an id that the queue still holds (waiting, in flight or dead) changes nothing in the embedded adapter;
-   * RabbitMQ delivers both. So handlers must be idempotent.
+   * Publishing an id that the queue still holds (waiting or in flight) changes nothing in the embedded adapter, and a dead
+   * letter of that id is delivered again; RabbitMQ delivers both. So handlers must be idempotent.
    */
   readonly id: string;
   /** Plain JSON. */
@@ -24,7 +24,7 @@ export class BrokerUnavailableError extends Error {
 /** What a handler decides about a message. */
 export type Outcome =
   | { readonly kind: 'done' }
-  /** Redeliver it after this many milliseconds; sooner if its consumer ends meanwhile. */
+  /** Redeliver it after this many milliseconds; with RabbitMQ sooner if they are over half a minute, or its consumer ends. */
   | { readonly kind: 'retry'; readonly delayMs: number }
   /** Move it to the dead letters, with the reason. */
   | { readonly kind: 'dead'; readonly reason: string };

@@ -8,7 +8,6 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
-import type { TenantDirectory } from '../commands/context.js';
 import { writeOrder } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
@@ -33,17 +32,16 @@ import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { requestBefore } from './deliveryRequests.js';
-import type { Endpoint, Gate } from './gate.js';
+import type { Gate, Pass, Slot } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
 import type { ReceiverHealth } from './receiverHealth.js';
-import { type Payloads, sha256Of, signedRequest } from './webhookRequest.js';
+import { makeBody, sha256Of, signedRequest } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
 export type DeliveryParts = {
   readonly commands: Application;
   readonly broker: Pick<MessageBroker, 'publish'>;
-  readonly payloads: Payloads;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
@@ -66,8 +64,6 @@ const FAULT_MS = { first: 1_000, longest: 60_000 };
 const TURN_MS = { shortest: 50, longest: 15_000 };
 /** A delivery is redelivered this long after the one before it is due. */
 const AFTER_PREVIOUS_MS = 5;
-/** Clocks of processes differ. */
-const CLOCK_TOLERANCE_MS = 10_000;
 
 const DONE: Outcome = { kind: 'done' };
 const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
@@ -75,58 +71,46 @@ const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 
 /** Handles the message that a delivery is due. @returns what the broker does with the message */
 export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {
-  const job = deliveryJob.safeParse(body);
-  if (!job.success) return deadLetter('The message names no delivery.');
+  const { commands, gate, logger } = parts;
+  const { success, data: job } = deliveryJob.safeParse(body);
+  if (!success) return deadLetter('The message names no delivery.');
+  if (commands.directory.wasDeleted(job.tenant)) return DONE;
   const faultMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
-  try {
-    return await admit(parts, job.data, redeliveries, faultMs);
-  } catch (error) {
-    // A fault of the service (the log cannot be reached), not of the receiver. The stream says how far the delivery had
-    // come.
-    parts.logger.error({ err: error, ...job.data, delayMs: faultMs }, 'webhook delivery is put off');
-    return retryIn(faultMs);
-  }
-}
-
-async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number, faultMs: number): Promise<Outcome> {
-  const { commands, gate } = parts;
-  const { tenant, deliveryId } = job;
-  if (commands.directory.wasDeleted(tenant)) return DONE;
-  const load = () => loadDelivery(commands.eventStore, job);
-  const missing = deadLetter(`There is no delivery ${deliveryId}.`);
-  const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
-  if (webhookId === undefined) return missing;
-  const endpoint: Endpoint = { tenant, webhookId };
-  const { disabled, heldAfter = 0 } = commands.directory.tenant(tenant)?.webhooks.get(webhookId) ?? {};
+  const { disabled, heldAfter = 0 } = targetOf(commands, job)?.webhook ?? {};
   // This process has not heard yet that it was enabled.
   if (disabled !== undefined && heldAfter < (job.enabledAt ?? 0)) return retryIn(faultMs);
   // The operator who enables it expects attempts.
-  if (disabled !== undefined) gate.close(endpoint);
-  return gate.enter(endpoint, deliveryId, redeliveries, async () => {
-    const loaded = await load();
-    if (loaded === undefined) return missing;
-    const isSecond = redeliveries === 0 && job.enabledAt !== undefined && hasOtherMessage(loaded, parts);
-    return isSecond ? DONE : proceed(parts, loaded, endpoint);
-  });
+  if (disabled !== undefined) gate.close(job);
+  const pass = gate.enter(job, job.deliveryId, redeliveries);
+  if (typeof pass === 'number') return retryIn(pass);
+  try {
+    return await proceed(parts, job, pass, redeliveries);
+  } catch (error) {
+    // A fault of the service (the log cannot be reached), not of the receiver. The stream says how far the delivery had
+    // come.
+    logger.error({ err: error, ...job, delayMs: faultMs }, 'webhook delivery is put off');
+    return retryIn(faultMs);
+  } finally {
+    pass.leave();
+  }
 }
 
-/**
- * Enabling a webhook publishes a message for each open delivery. One that waits between two attempts has its own message,
- * which ends only when the delivery is due while the webhook is disabled; it is asked as that message asks.
- */
-const hasOtherMessage = ({ delivery }: LoadedDelivery, { commands, settings }: DeliveryParts): boolean => {
-  const step = nextStep(delivery, commands.now(), settings);
-  return delivery.retryAt !== undefined && step.kind === 'wait' && step.delayMs > CLOCK_TOLERANCE_MS;
-};
+/** The delivery as it is now, and what becomes of its message, if that can end or has to wait. */
+type Step = { readonly loaded: LoadedDelivery; readonly outcome?: Outcome };
 
-/** One step after the other, as the stream says, until its message can end or has to wait. */
-async function proceed(parts: DeliveryParts, first: LoadedDelivery, endpoint: Endpoint): Promise<Outcome> {
-  for (let loaded = first; ; ) {
-    const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
+/** One step after the other, as the stream says. */
+async function proceed(parts: DeliveryParts, job: DeliveryJob, pass: Pass, redeliveries: number): Promise<Outcome> {
+  const { commands, settings } = parts;
+  let loaded = await loadDelivery(commands.eventStore, job);
+  // A relay that reads the log once more may be about to request it.
+  if (loaded === undefined && redeliveries === 0) return retryIn(FAULT_MS.first);
+  if (loaded === undefined) return deadLetter(`There is no delivery ${job.deliveryId}.`);
+  for (;;) {
+    const step = nextStep(loaded.delivery, commands.now(), settings);
     switch (step.kind) {
       case 'over':
         // Repeated at each message, since a crash may have come between the success and this step.
-        await deliverExportOf(parts.commands, loaded);
+        await deliverExportOf(commands, loaded);
         return DONE;
       case 'wait':
         return retryIn(step.delayMs);
@@ -136,58 +120,51 @@ async function proceed(parts: DeliveryParts, first: LoadedDelivery, endpoint: En
       case 'exhausted':
         return giveUp(parts, loaded);
       case 'attempt': {
-        const made = await attempt(parts, loaded, endpoint);
-        if ('kind' in made) return made;
-        loaded = made;
+        const made: Step = await attempt(parts, loaded, pass);
+        if (made.outcome !== undefined) return made.outcome;
+        loaded = made.loaded;
       }
     }
   }
 }
 
-/** @returns the delivery after the attempt; the outcome of its message, if none was made */
-async function attempt(
-  parts: DeliveryParts,
-  loaded: LoadedDelivery,
-  endpoint: Endpoint,
-): Promise<LoadedDelivery | Outcome> {
-  const { commands, gate } = parts;
-  const { after } = loaded.delivery.subject;
+type Target = { readonly tenant: Tenant; readonly webhook: Webhook };
+
+function targetOf(
+  { directory }: Pick<Application, 'directory'>,
+  { tenant: name, webhookId }: Pick<DeliveryJob, 'tenant' | 'webhookId'>,
+): Target | undefined {
+  const tenant = directory.tenant(name);
+  const webhook = tenant?.webhooks.get(webhookId);
+  return tenant && webhook && { tenant, webhook };
+}
+
+const endpointOf = ({ tenant, delivery }: LoadedDelivery) => ({ tenant, webhookId: delivery.subject.webhookId });
+
+/** Waits for the delivery's turn in its order, and for a slot. */
+async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass): Promise<Step> {
   // If the directory lagged behind the relay's, a new webhook would look like a removed one.
-  await commands.directory.waitFor(loaded.requestedAt);
-  const target = targetOf(commands.directory, loaded);
-  const waitMs = target.kind === 'enabled' && after !== undefined ? await turnMs(parts, loaded, target, after) : 0;
-  if (waitMs > 0) return retryIn(waitMs);
-  const sent = await gate.inSlot(endpoint, (begun) => send(parts, loaded, begun));
-  switch (sent.kind) {
-    case 'attempted':
-      return conclude(parts, sent, endpoint);
-    case 'webhook-removed':
-      gate.close(endpoint);
-      await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
-      return DONE;
-    case 'webhook-disabled':
-      // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
-      gate.close(endpoint);
-      await holdExportOf(commands, loaded, sent.webhook);
-      return DONE;
-    case 'outdated':
-      return sent.current;
-    default:
-      return sent;
+  await parts.commands.directory.waitFor(loaded.requestedAt);
+  const waitMs = await turnMs(parts, loaded);
+  if (waitMs > 0) return { loaded, outcome: retryIn(waitMs) };
+  const slot = await pass.slot();
+  if (typeof slot === 'number') return { loaded, outcome: retryIn(slot) };
+  try {
+    return await inSlot(parts, loaded, slot);
+  } finally {
+    slot.end(undefined);
   }
 }
 
 /** How long to wait for the delivery that has to be over first (ms); 0 if it is, or is not to be made. */
-async function turnMs(
-  { commands, broker, gate }: DeliveryParts,
-  loaded: LoadedDelivery,
-  { webhook }: Target,
-  after: string,
-): Promise<number> {
+async function turnMs({ commands, broker, gate }: DeliveryParts, loaded: LoadedDelivery): Promise<number> {
+  const { after } = loaded.delivery.subject;
+  const target = targetOf(commands, endpointOf(loaded));
+  if (after === undefined || target === undefined || target.webhook.disabled !== undefined) return 0;
   await gate.left(after);
   const first = await loadDelivery(commands.eventStore, { tenant: loaded.tenant, deliveryId: after });
   if (first === undefined) {
-    const message = await requestBefore(commands, webhook, loaded);
+    const message = await requestBefore(commands, target.webhook, loaded);
     if (message !== undefined) await broker.publish(DELIVERY_QUEUE, [message]);
     return message === undefined ? 0 : TURN_MS.shortest;
   }
@@ -200,49 +177,41 @@ async function turnMs(
   return Math.min(TURN_MS.longest, Math.max(TURN_MS.shortest, dueMs, idleMs / 2));
 }
 
-type Target = { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook };
-
-type Unsendable =
-  | { readonly kind: 'webhook-removed' }
-  | { readonly kind: 'webhook-disabled'; readonly webhook: Webhook };
-
-function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target | Unsendable {
-  const tenant = directory.tenant(name);
-  const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
-  if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
-  return { kind: webhook.disabled === undefined ? 'enabled' : 'webhook-disabled', tenant, webhook };
-}
-
-type Attempted = {
-  readonly kind: 'attempted';
-  /** The delivery with this attempt in flight. */
-  readonly started: LoadedDelivery;
-  readonly url: string;
-  readonly result: AttemptResult;
-};
-
-/** The delivery has changed since it was loaded: another process made the attempt, or is making it. */
-type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
-
-/** In the slot: the webhook as it is now, and the attempt. */
-async function send(
-  parts: DeliveryParts,
-  loaded: LoadedDelivery,
-  begun: () => void,
-): Promise<Attempted | Unsendable | Outdated> {
-  const { commands, metrics, tracer } = parts;
-  const target = targetOf(commands.directory, loaded);
-  if (target.kind !== 'enabled') return target;
+/** The webhook as it is now, the attempt, and its outcome, for which the slot is free again. */
+async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, slot: Slot): Promise<Step> {
+  const { commands, gate, health, metrics, logger } = parts;
+  const endpoint = endpointOf(loaded);
+  const target = targetOf(commands, endpoint);
+  // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
+  if (target === undefined || target.webhook.disabled !== undefined) {
+    gate.close(endpoint);
+    if (target !== undefined) await holdExportOf(commands, loaded, target.webhook);
+    else await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
+    return { loaded, outcome: DONE };
+  }
   const { url } = target.webhook;
   const number = loaded.delivery.started + 1;
   const { bodySha256, post } = await prepare(parts, target, loaded);
   // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
   const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, { url, bodySha256 }));
-  if (!start.appended) return { kind: 'outdated', current: start.written };
-  begun();
-  const result = await traceAttempt(tracer, loaded, target.webhook, post);
-  metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
-  return { kind: 'attempted', started: start.written, url, result };
+  // Another process made the attempt, or is making it.
+  if (!start.appended) return { loaded: start.written };
+  const result = await traceAttempt(parts.tracer, loaded, target.webhook, post);
+  metrics?.attempted(endpoint, result);
+  const failures = slot.end(result);
+  const written = await appendOutcome(parts, start.written, result);
+  const { ok, status, durationMs } = result;
+  const { deliveryId, delivery } = loaded;
+  // The URL's path and query may hold secrets of the receiver.
+  const { host } = new URL(url);
+  const { orderId } = delivery.subject;
+  const about = { ...endpoint, deliveryId, orderId, attempt: number, host, ok, status, durationMs };
+  if (result.ok) logger.info(about, 'webhook attempt');
+  else {
+    logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
+    await health.failed(written, url, result, failures);
+  }
+  return { loaded: written };
 }
 
 type Prepared = {
@@ -253,12 +222,12 @@ type Prepared = {
 
 /** If the body would be too large, the attempt fails with that reason, without a call, and has no hash. */
 async function prepare(
-  { commands, payloads, transport, settings }: DeliveryParts,
+  { commands, transport, settings }: DeliveryParts,
   { tenant, webhook }: Target,
   { delivery: { subject }, deliveryId }: LoadedDelivery,
 ): Promise<Prepared> {
   try {
-    const body = await payloads.make(tenant, webhook, subject);
+    const body = await makeBody(commands, tenant, webhook, subject);
     const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
     const request = signedRequest(commands, webhook, sent, settings.version);
     return { bodySha256: sha256Of(body), post: () => transport.post(request) };
@@ -297,27 +266,6 @@ async function traceAttempt(
   if (!ok) failSpan(span, status === null ? (result.cause ?? 'no answer') : String(status));
   span.end();
   return result;
-}
-
-/** The slot is free again: appends the outcome. */
-async function conclude(
-  parts: DeliveryParts,
-  { started, url, result }: Attempted,
-  endpoint: Endpoint,
-): Promise<LoadedDelivery> {
-  const written = await appendOutcome(parts, started, result);
-  const { deliveryId, delivery } = started;
-  const { ok, status, durationMs } = result;
-  const { orderId } = delivery.subject;
-  // The URL's path and query may hold secrets of the receiver.
-  const { host } = new URL(url);
-  const about = { ...endpoint, deliveryId, orderId, attempt: delivery.started, host, ok, status, durationMs };
-  if (result.ok) parts.logger.info(about, 'webhook attempt');
-  else {
-    parts.logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
-    await parts.health.failed(written, url, result, parts.gate.failures(endpoint));
-  }
-  return written;
 }
 
 /**

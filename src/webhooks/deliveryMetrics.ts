@@ -45,7 +45,6 @@ export class DeliveryMetrics {
       help: 'Time from the begin of a call to the end of its answer, or to the time limit.',
       labelNames: LABELS,
       buckets: DURATION_BUCKETS_SECONDS,
-      collect,
     });
     this.#failed = new Counter({
       registers,
@@ -54,23 +53,56 @@ export class DeliveryMetrics {
       labelNames: LABELS,
       collect,
     });
-    registerBacklog(registry, queries.deliveries);
-    registerStates(registry, directory, this.#openCircuits);
+    const gauge = (
+      name: string,
+      help: string,
+      values: () => Values | Promise<Values>,
+      labels: readonly string[] = [],
+    ) =>
+      new Gauge({
+        registers,
+        name,
+        help,
+        labelNames: [...LABELS, ...labels],
+        async collect() {
+          const found = await values();
+          this.reset();
+          for (const [about, value] of found) this.set(about, value);
+        },
+      });
+    const circuit = 'webhook_circuit_open';
+    gauge(circuit, '1 while nothing but a probe now and then is sent to a webhook that keeps failing.', () =>
+      [...webhooksOf(directory)].map(([key, { labels }]) => [labels, this.#openCircuits.has(key) ? 1 : 0]),
+    );
+    const disabledHelp = '1 for each webhook that is disabled, with the cause: admin, gone, failing.';
+    const disabled = (): Values =>
+      [...webhooksOf(directory).values()].flatMap(({ labels, cause }) => (cause ? [[{ ...labels, cause }, 1]] : []));
+    gauge('webhook_disabled', disabledHelp, disabled, ['cause']);
+    // One query for both gauges, since they are collected at the same time. While the rows are away, which `engine_up`
+    // reports, there are no figures rather than old ones.
+    const backlog = singleFlight(() => queries.deliveries.backlog().catch(() => []));
+    const waiting = (value: (waiting: DeliveryBacklog) => number) => async (): Promise<Values> =>
+      (await backlog()).map((each) => [{ tenant: each.tenant, webhook: each.webhookId }, value(each)]);
+    const open = waiting((each) => each.open);
+    gauge('webhook_deliveries_open', 'Deliveries that are neither made nor given up.', open);
+    const oldest = waiting((each) => Math.max(0, (Date.now() - Date.parse(each.oldestRequestedAt)) / 1000));
+    gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', oldest);
   }
 
-  attempted({ tenant, webhookId: webhook }: Endpoint, result: AttemptResult): void {
-    this.#count({ tenant, webhook });
-    this.#attempts.inc({ tenant, webhook, outcome: outcomeOf(result) });
-    this.#durations.observe({ tenant, webhook }, result.durationMs / 1000);
+  attempted(endpoint: Endpoint, result: AttemptResult): void {
+    const labels = this.#count(endpoint);
+    this.#attempts.inc({ ...labels, outcome: outcomeOf(result) });
+    this.#durations.observe(labels, result.durationMs / 1000);
   }
 
-  failedForGood({ tenant, webhookId: webhook }: Endpoint): void {
-    this.#count({ tenant, webhook });
-    this.#failed.inc({ tenant, webhook });
+  failedForGood(endpoint: Endpoint): void {
+    this.#failed.inc(this.#count(endpoint));
   }
 
-  #count(labels: Labels): void {
-    this.#counted.set(keyOf(labels), labels);
+  #count(endpoint: Endpoint): Labels {
+    const labels = { tenant: endpoint.tenant, webhook: endpoint.webhookId };
+    this.#counted.set(endpointKey(endpoint), labels);
+    return labels;
   }
 
   /** @param endpoint see `endpointKey` */
@@ -84,82 +116,38 @@ export class DeliveryMetrics {
    * dropped: creating and removing webhooks would make the metrics grow without end.
    */
   #follow(directory: TenantDirectory): void {
-    const present = new Map(webhooksOf(directory).map((labels) => [keyOf(labels), labels]));
+    const present = webhooksOf(directory);
     for (const [key, labels] of this.#counted) {
       if (present.has(key)) continue;
       for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
       this.#durations.remove(labels);
       this.#failed.remove(labels);
       this.#openCircuits.delete(key);
+      this.#counted.delete(key);
     }
-    this.#counted = present;
-    for (const labels of present.values()) {
+    for (const [key, { labels }] of present) {
+      this.#counted.set(key, labels);
       for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);
       this.#failed.inc(labels, 0);
     }
   }
 }
 
-function registerStates(registry: Registry, directory: TenantDirectory, openCircuits: ReadonlySet<string>): void {
-  const registers = [registry];
-  new Gauge({
-    registers,
-    name: 'webhook_circuit_open',
-    help: '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
-    labelNames: LABELS,
-    collect() {
-      this.reset();
-      for (const labels of webhooksOf(directory)) this.set(labels, openCircuits.has(keyOf(labels)) ? 1 : 0);
-    },
-  });
-  new Gauge({
-    registers,
-    name: 'webhook_disabled',
-    help: '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
-    labelNames: [...LABELS, 'cause'],
-    collect() {
-      this.reset();
-      for (const { name: tenant, webhooks } of directory.tenants()) {
-        for (const { id: webhook, disabled } of webhooks.values()) {
-          if (disabled !== undefined) this.set({ tenant, webhook, cause: disabled.cause }, 1);
-        }
-      }
-    },
-  });
-}
+/** Of a gauge: each with its labels. */
+type Values = readonly (readonly [labels: Labels & { readonly cause?: string }, value: number])[];
 
-/**
- * Open deliveries, as the delivery log shows them. While the read models are away there are no figures rather than old
- * ones.
- */
-function registerBacklog(registry: Registry, deliveries: Pick<DeliveryQueries, 'backlog'>): void {
-  // One query for both gauges, since they are collected at the same time. `engine_up` reports that the rows are away.
-  const backlog = singleFlight(() => deliveries.backlog().catch(() => []));
-  const gauge = (name: string, help: string, value: (waiting: DeliveryBacklog) => number): void => {
-    new Gauge({
-      registers: [registry],
-      name,
-      help,
-      labelNames: LABELS,
-      async collect() {
-        const waiting = await backlog();
-        this.reset();
-        for (const each of waiting) this.set({ tenant: each.tenant, webhook: each.webhookId }, value(each));
-      },
-    });
-  };
-  gauge('webhook_deliveries_open', 'Deliveries that are neither made nor given up.', ({ open }) => open);
-  gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', (waiting) =>
-    Math.max(0, (Date.now() - Date.parse(waiting.oldestRequestedAt)) / 1000),
+type Known = { readonly labels: Labels; readonly cause: string | undefined };
+
+/** All webhooks, by `endpointKey`. */
+function webhooksOf(directory: TenantDirectory): ReadonlyMap<string, Known> {
+  const all = [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
+    [...webhooks.values()].map(({ id: webhook, disabled }): [string, Known] => [
+      endpointKey({ tenant, webhookId: webhook }),
+      { labels: { tenant, webhook }, cause: disabled?.cause },
+    ]),
   );
+  return new Map(all);
 }
-
-const keyOf = ({ tenant, webhook }: Labels): string => endpointKey({ tenant, webhookId: webhook });
-
-const webhooksOf = (directory: TenantDirectory): Labels[] =>
-  [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
-    [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),
-  );
 
 function outcomeOf(result: AttemptResult): (typeof OUTCOMES)[number] {
   if (result.ok) return 'delivered';

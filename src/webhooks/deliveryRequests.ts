@@ -11,15 +11,15 @@ import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
-import { deliveryMessage, type NamedDelivery } from './queue.js';
+import { deliveryMessage } from './queue.js';
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
 export type Subscription = {
   readonly webhookId: string;
+  readonly kinds: readonly WebhookEventKind[];
+  /** Of an event of these kinds. */
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
-  /** Whether nothing is requested for the event now. It is requested later, in its place of the sequence. */
-  readonly isHeld?: (event: RecordedEvent) => boolean;
   /** Set for replays. */
   readonly replay?: Pick<DeliverySubject, 'purpose'>;
 };
@@ -31,20 +31,17 @@ export type DeliveryRequest = {
   readonly source: RecordedEvent;
 };
 
-/** What the relay sends to a webhook. */
+/**
+ * What the relay sends to a webhook: nothing from before it was created or subscribed to the kind, even if the relay starts
+ * at the beginning of the log, and while it is disabled nothing of that time. That is requested when it is enabled.
+ */
 export const subscriptionOf = (webhook: Webhook): Subscription => ({
   webhookId: webhook.id,
-  wants: (event, kind) => webhook.events.includes(kind) && isWantedSince(webhook, event, kind),
+  kinds: webhook.events,
+  wants: ({ position }, kind) =>
+    position > wantedAfter(webhook, kind) && position <= (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
   deliveryId: (event, kind) => firstDeliveryId(webhook.id, event, kind),
-  isHeld: ({ position }) => position > (webhook.heldAfter ?? Number.POSITIVE_INFINITY),
 });
-
-/**
- * A webhook gets no events from before it was created or subscribed to their kind, even if the relay starts at the
- * beginning of the log (another broker, an older copy of the log).
- */
-const isWantedSince = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
-  event.position > wantedAfter(webhook, kind);
 
 /** Events of an order that are read at once to find its latest delivery: mostly it is of one of the last. */
 const EARLIER_EVENTS = 20;
@@ -60,34 +57,28 @@ export const relayCaller = (
   traceparent?: string,
 ): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
 
-export const jobOf = ({ tenant, deliveryId, subject }: DeliveryRequest): NamedDelivery => {
+export function requestedMessage({ tenant, deliveryId, subject }: DeliveryRequest): Message {
   const { webhookId, orderId } = subject;
-  return { tenant, deliveryId, webhookId, orderId };
-};
-
-export const requestedMessage = (request: DeliveryRequest): Message => deliveryMessage(jobOf(request));
+  return deliveryMessage({ tenant, deliveryId, webhookId, orderId });
+}
 
 /**
  * The requests for these events, in order within each stream. Each names the delivery before it for the same order and
  * webhook.
- * @param events in log order
+ * @param events of one tenant, in log order
  */
 export async function requestsFor(
   eventStore: StreamReads,
   events: readonly RecordedEvent[],
-  subscriptionsTo: (event: RecordedEvent) => readonly Subscription[],
+  subscriptions: readonly Subscription[],
 ): Promise<readonly DeliveryRequest[]> {
-  const streams = grouped(
-    events.filter((event) => kindsOf(event).length > 0),
-    ({ stream }) => stream,
-  );
   // Streams do not wait for each other's reads.
   const made = await Promise.all(
-    [...streams.values()].map(async (ofStream) => {
+    [...grouped(events, ({ stream }) => stream).values()].map(async (ofStream) => {
       const requests: DeliveryRequest[] = [];
       const last: LastIds = new Map();
       for (const event of ofStream) {
-        const wanting = subscriptionsTo(event).filter((each) => isWanting(each, event, last));
+        const wanting = subscriptions.filter((each) => wantedKinds(event, each).length > 0);
         await findEarlier(eventStore, event, wanting, last);
         for (const each of wanting) requests.push(...requestsOf(event, each, last));
       }
@@ -103,22 +94,24 @@ export function grouped<Key, Each>(
 ): ReadonlyMap<Key, readonly Each[]> {
   const groups = new Map<Key, Each[]>();
   for (const each of all) {
-    const key = keyOf(each);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [each]);
+    const group = groups.get(keyOf(each));
+    if (group === undefined) groups.set(keyOf(each), [each]);
     else group.push(each);
   }
   return groups;
 }
 
+const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly WebhookEventKind[] =>
+  kindsOf(event).filter((kind) => subscription.kinds.includes(kind) && subscription.wants(event, kind));
+
+/** The streams, of the two that are given, that have events of these kinds. */
+export const streamsOf = (kinds: readonly WebhookEventKind[], orders: string, tables: string): readonly string[] => [
+  ...(kinds.some((kind) => kind.startsWith('order.')) ? [orders] : []),
+  ...(kinds.some((kind) => kind.startsWith('reference.')) ? [tables] : []),
+];
+
 /** The latest delivery of an order, by webhook; undefined: there is none. */
 type LastIds = Map<string, string | undefined>;
-
-function isWanting(subscription: Subscription, event: RecordedEvent, last: LastIds): boolean {
-  if (subscription.isHeld?.(event) !== true) return wantedKinds(event, subscription).length > 0;
-  last.delete(subscription.webhookId);
-  return false;
-}
 
 /** Ids follow from the events, so reading the order finds them: several relays, or a restarted one, find the same. */
 async function findEarlier(
@@ -129,17 +122,16 @@ async function findEarlier(
 ): Promise<void> {
   if (parseStream(stream).category !== 'order') return;
   let unknown = wanting.filter(({ webhookId }) => !last.has(webhookId));
-  const pages = { to: revision - 1, eventsAPage: EARLIER_EVENTS };
-  if (unknown.length > 0 && revision > 0) {
-    for await (const events of streamPagesBackwards(eventStore, stream, pages)) {
-      for (const each of unknown) {
-        const event = events.findLast((earlier) => wantedKinds(earlier, each).length > 0);
-        const kind = event && wantedKinds(event, each).at(-1);
-        if (event !== undefined && kind !== undefined) last.set(each.webhookId, each.deliveryId(event, kind));
-      }
-      unknown = unknown.filter(({ webhookId }) => !last.has(webhookId));
-      if (unknown.length === 0) return;
+  const pages = streamPagesBackwards(eventStore, stream, { to: revision - 1, eventsAPage: EARLIER_EVENTS });
+  while (unknown.length > 0) {
+    const { value: events } = await pages.next();
+    if (events === undefined) break;
+    for (const each of unknown) {
+      const event = events.findLast((earlier) => wantedKinds(earlier, each).length > 0);
+      const kind = event && wantedKinds(event, each).at(-1);
+      if (event !== undefined && kind !== undefined) last.set(each.webhookId, each.deliveryId(event, kind));
     }
+    unknown = unknown.filter(({ webhookId }) => !last.has(webhookId));
   }
   for (const { webhookId } of unknown) last.set(webhookId, undefined);
 }
@@ -161,9 +153,6 @@ function requestsOf(event: RecordedEvent, subscription: Subscription, last: Last
     return { tenant, deliveryId: id, subject, source: event };
   });
 }
-
-const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly WebhookEventKind[] =>
-  kindsOf(event).filter((kind) => subscription.wants(event, kind));
 
 /**
  * Appends the requests that the log does not have yet.
@@ -197,17 +186,16 @@ export async function requestBefore(
   { tenant, delivery: { subject } }: LoadedDelivery,
 ): Promise<Message | undefined> {
   const { after, orderId, sourceRevision: to, purpose } = subject;
-  if (after === undefined || purpose !== undefined) return undefined;
+  if (purpose !== undefined) return undefined;
   const subscription = subscriptionOf(webhook);
-  const isBefore = (event: RecordedEvent): boolean =>
-    kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
   for await (const events of streamPagesBackwards(commands.eventStore, orderStream(tenant, orderId), { to })) {
-    const event = events.findLast(isBefore);
-    if (event === undefined) continue;
-    const requests = await requestsFor(commands.eventStore, [event], () => [subscription]);
+    const isBefore = (event: RecordedEvent) =>
+      kindsOf(event).some((kind) => subscription.deliveryId(event, kind) === after);
+    const requests = await requestsFor(commands.eventStore, events.filter(isBefore), [subscription]);
     const request = requests.find(({ deliveryId }) => deliveryId === after);
-    if (request !== undefined) await appendRequests(commands, requests, relayCaller);
-    return request && requestedMessage(request);
+    if (request === undefined) continue;
+    await appendRequests(commands, requests, relayCaller);
+    return requestedMessage(request);
   }
   return undefined;
 }

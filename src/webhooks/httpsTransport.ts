@@ -1,16 +1,17 @@
 /** Makes one attempt at a receiver: verified TLS, checked address, limits on time and size, no redirects. */
 
 import { X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Transform } from 'node:stream';
-import tls, { createSecureContext, type SecureContext } from 'node:tls';
+import type { Readable, Transform } from 'node:stream';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
+import { errorCode } from '../supervision/errorCode.js';
 import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
@@ -74,25 +75,9 @@ function trust(caPem: string | undefined): SecureContext {
   if (caPem === undefined) return createSecureContext();
   // A text without any certificate would be accepted silently.
   new X509Certificate(caPem);
-  return createSecureContext({ ca: [...trustedByNode(), caPem] });
-}
-
-type Trusting = {
-  readonly rootCertificates: readonly string[];
-  readonly getCACertificates?: (type: 'default') => readonly string[];
-};
-
-/** What Node trusts where nothing else is named: `ca` replaces it. */
-function trustedByNode(): readonly string[] {
-  // From Node 22.15 on also those of the system, where Node was told to use them.
-  const known: Trusting = tls;
+  // `ca` replaces what Node trusts.
   const { NODE_EXTRA_CA_CERTS: extra } = process.env;
-  // Node only warns of a file that cannot be read.
-  const isThere = extra !== undefined && existsSync(extra);
-  return [
-    ...(known.getCACertificates?.('default') ?? known.rootCertificates),
-    ...(isThere ? [readFileSync(extra, 'utf8')] : []),
-  ];
+  return createSecureContext({ ca: [...rootCertificates, ...(extra ? [readFileSync(extra, 'utf8')] : []), caPem] });
 }
 
 type Client = TransportOptions & {
@@ -108,10 +93,11 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   const signal = AbortSignal.timeout(totalTimeoutMs);
   const progress = { isBegun: false };
   try {
-    const { status, retryAfter, body } = await exchange(request, client, signal, progress);
-    const responseBody = await beginningOf(body);
+    const answer = await exchange(request, client, signal, progress);
+    const { statusCode: status = 0 } = answer;
+    const responseBody = await beginningOf(answer);
     if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
-    const asked = retryAfterMs(retryAfter, Date.now());
+    const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
     const failed = { ok: false, reason: reasonOf(status), status, durationMs: durationMs(), responseBody } as const;
     return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
   } catch (error) {
@@ -123,8 +109,6 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   }
 }
 
-type Answer = { readonly status: number; readonly retryAfter: string | undefined; readonly body: IncomingMessage };
-
 /**
  * Sends the request; resolves when the final answer has begun. An answer may arrive before the whole request was sent.
  * @param progress is updated when there is a connection and the request goes out
@@ -134,7 +118,7 @@ function exchange(
   { policy, lookUp = receiverLookUp, connectTimeoutMs = CONNECT_TIMEOUT_MS, agent, answers }: Client,
   signal: AbortSignal,
   progress: { isBegun: boolean },
-): Promise<Answer> {
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const target = new URL(url);
     if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
@@ -165,32 +149,21 @@ function exchange(
         });
       }
     });
-    // Rejects at once: the same packet may hold what looks like an answer behind the refused one.
-    const refuse = (reason: string): void => {
-      reject(new UnusableAnswerError(reason));
-      request.destroy();
-    };
     let interim = 0;
     request.on('information', () => {
       interim += 1;
-      if (interim > MAX_INTERIM_ANSWERS) refuse(TOO_MANY_INTERIM);
-    });
-    request.once('upgrade', (_answer, socket) => {
-      refuse(SWITCHED);
-      socket.destroy();
+      if (interim <= MAX_INTERIM_ANSWERS) return;
+      // Rejects at once: the same packet may hold the final answer behind them.
+      reject(new UnusableAnswerError(`more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`));
+      request.destroy();
     });
     request.once('response', (answer) => {
       answers.set(answer.socket, answer);
-      const { statusCode: status = 0 } = answer;
-      if (answer.httpVersionMajor !== 1) return refuse(`the answer is of HTTP/${answer.httpVersion}, not of HTTP/1.1`);
-      if (status === 101) return refuse(SWITCHED);
-      if (status < 100)
-        return refuse(`the answer has the status ${String(status).padStart(3, '0')}, which HTTP has not`);
       // Answered before all of it was sent: the rest is not sent, so the connection cannot be used again.
       answer.once('end', () => {
         if (!request.writableFinished) request.destroy();
       });
-      resolve({ status, retryAfter: answer.headers['retry-after'], body: answer });
+      resolve(answer);
     });
     // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
@@ -199,16 +172,9 @@ function exchange(
 }
 
 /** The received data is not a usable answer. */
-class UnusableAnswerError extends Error {
-  override readonly name = 'UnusableAnswerError';
-}
+class UnusableAnswerError extends Error {}
 
-class ConnectTimeoutError extends Error {
-  override readonly name = 'ConnectTimeoutError';
-}
-
-const TOO_MANY_INTERIM = `more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`;
-const SWITCHED = 'the receiver answered 101 Switching Protocols, which it was not asked for';
+class ConnectTimeoutError extends Error {}
 
 function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
   if (error instanceof RefusedAddressError) return 'refused_address';
@@ -222,54 +188,44 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
  */
 async function beginningOf(body: IncomingMessage): Promise<string> {
   const coding = String(body.headers['content-encoding'] ?? 'identity').toLowerCase();
-  const kept: Uint8Array[] = [];
-  let read = 0;
+  const sent = await bytesOf(body, MAX_ANSWER_BYTES);
+  if (coding === 'identity') return textOf(sent);
+  const decoder = DECODERS.get(coding)?.();
+  decoder?.end(sent);
+  // A small answer may be gigabytes: no more is decompressed.
+  const plain = decoder && (await bytesOf(decoder, KEPT_ANSWER_BYTES));
+  const isReadable = plain !== undefined && (plain.length > 0 || sent.length === 0);
+  return isReadable ? textOf(plain) : `<${shownName(coding)}, ${sent.length} bytes>`;
+}
+
+/** Up to about so many bytes of a stream; fewer where it is cut off, out of time, or not of its coding. */
+async function bytesOf(stream: Readable, most: number): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  let length = 0;
   try {
-    for await (const chunk of body) {
-      const bytes: Uint8Array = Buffer.from(chunk);
-      kept.push(bytes.subarray(0, MAX_ANSWER_BYTES - read));
-      read += bytes.length;
-      if (read >= MAX_ANSWER_BYTES) break;
+    for await (const chunk of stream) {
+      const bytes = Buffer.from(chunk);
+      kept.push(bytes);
+      length += bytes.length;
+      if (length >= most) break;
     }
   } catch {
-    // Cut off or out of time: the part that arrived is kept.
+    // The part that arrived is kept.
   }
-  const sent = Buffer.concat(kept);
-  const plain = coding === 'identity' ? sent.subarray(0, KEPT_ANSWER_BYTES) : await decompressed(sent, coding);
-  // `stream` drops a character that the limit has cut in two.
-  return plain === undefined
-    ? `<${shownName(coding)}, ${read} bytes>`
-    : new TextDecoder().decode(plain, { stream: true });
+  return Buffer.concat(kept);
 }
+
+/** `stream` drops a character that the limit has cut in two. */
+const textOf = (bytes: Uint8Array): string =>
+  new TextDecoder().decode(bytes.subarray(0, KEPT_ANSWER_BYTES), { stream: true });
 
 /** The content codings of RFC 9110 §8.4.1, and Brotli. */
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
+  ['gzip', createUnzip],
+  ['x-gzip', createUnzip],
+  ['deflate', createUnzip],
   ['br', createBrotliDecompress],
 ]);
-
-/** The beginning of what was compressed, also of a part of it; undefined if nothing of it can be read. */
-async function decompressed(bytes: Uint8Array, coding: string): Promise<Uint8Array | undefined> {
-  const decoder = DECODERS.get(coding)?.();
-  if (decoder === undefined) return undefined;
-  const plain: Buffer[] = [];
-  let length = 0;
-  decoder.end(bytes);
-  try {
-    for await (const chunk of decoder) {
-      plain.push(Buffer.from(chunk));
-      length += plain.at(-1)?.length ?? 0;
-      // A small answer may be gigabytes: no more is decompressed.
-      if (length >= KEPT_ANSWER_BYTES) break;
-    }
-  } catch {
-    // The rest is missing, or is no such coding.
-  }
-  decoder.destroy();
-  return length === 0 && bytes.length > 0 ? undefined : Buffer.concat(plain).subarray(0, KEPT_ANSWER_BYTES);
-}
 
 /** The reason for a status other than 2xx. */
 function reasonOf(status: number): string {
@@ -277,39 +233,21 @@ function reasonOf(status: number): string {
   return status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
 }
 
+const CLOSED = 'the connection was closed before there was an answer';
+const UNREACHABLE = 'the address cannot be reached';
+
 /** Meanings of system and TLS errors, for people. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nothing accepts connections at the address'],
-  ['ECONNRESET', 'the connection was closed before there was an answer'],
-  ['EPIPE', 'the connection was closed before there was an answer'],
+  ['ECONNRESET', CLOSED],
+  ['EPIPE', CLOSED],
   ['ETIMEDOUT', 'the address does not answer'],
-  ['EHOSTUNREACH', 'the address cannot be reached'],
-  ['ENETUNREACH', 'the address cannot be reached'],
+  ['EHOSTUNREACH', UNREACHABLE],
+  ['ENETUNREACH', UNREACHABLE],
   ['HPE_HEADER_OVERFLOW', `the answer's header fields are over ${MAX_ANSWER_HEADER_BYTES} bytes`],
 ]);
 
-/** The reason of a failed attempt in one line, as the order shows it. */
-function describe(error: unknown): string {
-  return cutText(sentenceOf(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
-}
-
-function sentenceOf(error: unknown): string {
-  if (!types.isNativeError(error)) return UNKNOWN;
-  // One error for each address of the name.
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return sentenceOf(error.errors[0]);
-  if (OWN_ERRORS.some((own) => error instanceof own)) return error.message;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const meaning = MEANINGS.get(code);
-  if (meaning !== undefined) return `${meaning} (${code})`;
-  const detail = 'reason' in error && typeof error.reason === 'string' ? error.reason : undefined;
-  if (code.startsWith('HPE_')) return `the answer is not valid HTTP/1.1${detail === undefined ? '' : ` (${detail})`}`;
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `no TLS connection: ${detail ?? 'the handshake failed'}`;
-  if (CERTIFICATE.test(code)) return `the certificate is refused: ${error.message}`;
-  return code === '' ? UNKNOWN : `the attempt failed (${code})`;
-}
-
-const UNKNOWN = 'the attempt failed for a reason that is not known';
-
+/** Their messages are for people. */
 const OWN_ERRORS = [
   RefusedAddressError,
   NameNotFoundError,
@@ -317,6 +255,26 @@ const OWN_ERRORS = [
   ConnectTimeoutError,
   UnusableAnswerError,
 ];
+
+/** The reason of a failed attempt in one line, as the order shows it. */
+const describe = (error: unknown): string => cutText(sentenceOf(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
+
+function sentenceOf(error: unknown): string {
+  // One error for each address of the name.
+  if (error instanceof AggregateError && error.errors.length > 0) return sentenceOf(error.errors[0]);
+  if (!types.isNativeError(error)) return UNKNOWN;
+  if (OWN_ERRORS.some((own) => error instanceof own)) return error.message;
+  const code = errorCode(error);
+  if (typeof code !== 'string') return UNKNOWN;
+  const meaning = MEANINGS.get(code);
+  if (meaning !== undefined) return `${meaning} (${code})`;
+  const detail = 'reason' in error && typeof error.reason === 'string' ? error.reason : undefined;
+  if (code.startsWith('HPE_')) return `the answer is not valid HTTP/1.1${detail === undefined ? '' : ` (${detail})`}`;
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `no TLS connection: ${detail ?? 'the handshake failed'}`;
+  return CERTIFICATE.test(code) ? `the certificate is refused: ${error.message}` : `the attempt failed (${code})`;
+}
+
+const UNKNOWN = 'the attempt failed for a reason that is not known';
 
 /** Codes of refused certificates, from Node and OpenSSL (X509_V_ERR_…). */
 const CERTIFICATE = /CERT|CRL|ISSUER|SIGNATURE|CHAIN|CA$|HOSTNAME/;

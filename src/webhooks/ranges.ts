@@ -1,46 +1,27 @@
 /**
  * Work on many deliveries of a tenant: a range of the log is read in steps, and deliveries of its events are requested. The
- * relay leaves out what would take long; a webhook missed events while it was disabled; an admin asks for past ones; or the
- * log was put back. A step is a message that says how far the last one came, so a crash repeats at most one step, which is
- * harmless: ids follow from the events.
+ * relay leaves out what would take long; a webhook missed events while it was disabled; or an admin asks for past ones. A
+ * step is a message that says how far the last one came, so a crash repeats at most one step, which is harmless: ids follow
+ * from the events.
  */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
-import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
-import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import type { Message, Outcome } from '../ports/messageBroker.js';
-import type { DeliveryLogEntry, DeliveryQuery } from '../queries/deliveries.js';
-import {
-  appendRequests,
-  jobOf,
-  relayCaller,
-  requestsFor,
-  type Subscription,
-  subscriptionOf,
-} from './deliveryRequests.js';
-import { BACKFILL_QUEUE, deliveryMessage, type NamedDelivery, type RangeJob, rangeJob, rangeMessage } from './queue.js';
-import {
-  publishWork,
-  type RelayDeps,
-  relayRequests,
-  requestedDelivery,
-  subscriptionsIn,
-  taskMessages,
-  wantedStreams,
-} from './relay.js';
+import type { Outcome } from '../ports/messageBroker.js';
+import type { DeliveryQuery } from '../queries/deliveries.js';
+import { appendRequests, requestsFor, type Subscription, streamsOf, subscriptionOf } from './deliveryRequests.js';
+import { BACKFILL_QUEUE, deliveryMessage, type RangeJob, rangeJob, rangeMessage } from './queue.js';
+import { publishWork, type RelayDeps, relayRequests } from './relay.js';
 
 export type RangeDeps = Pick<RelayDeps, 'broker' | 'tracer'> & {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress' | 'queries'>;
 };
-
-type Job<Task extends RangeJob['task']> = Extract<RangeJob, { task: Task }>;
 
 const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
 const DONE: Outcome = { kind: 'done' };
@@ -59,10 +40,6 @@ const STEP_MS = 1_000;
  */
 const MAX_OPEN = 200;
 const WAIT_MS = { first: 100, longest: 10_000 };
-/** A webhook may be disabled again at once, and enabled again. */
-const SETTLE_MS = 1_000;
-/** Longest wait of what a webhook missed that is disabled again. */
-const DISABLED_MS = 60_000;
 /** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
 /** Waits of a message whose tenant is being served. */
@@ -86,130 +63,97 @@ export async function runRanges(deps: RangeDeps, signal: AbortSignal): Promise<v
 
 async function work(deps: RangeDeps, job: RangeJob, redeliveries: number, signal: AbortSignal): Promise<Outcome> {
   const { eventStore, directory } = deps.commands;
+  const { task, tenant, webhookId, position } = job;
   // The log was put back to an older copy, which does not have the range.
-  if (!(await eventStore.holds({ position: job.position }))) return DONE;
-  await directory.waitFor(job.position);
-  if (job.task === 'relay' || job.task === 'again') {
-    const streamPrefixes = job.task === 'again' ? wantedStreams(directory) : streamsOf(job.tenant, WEBHOOK_EVENT_KINDS);
-    return step(deps, job, { subscriptionsTo: subscriptionsIn(directory), streamPrefixes }, signal);
-  }
-  const webhook = directory.tenant(job.tenant)?.webhooks.get(job.webhookId);
+  if (!(await eventStore.holds({ position }))) return DONE;
+  await directory.waitFor(position);
+  const webhooks = [...(directory.tenant(tenant)?.webhooks.values() ?? [])];
+  if (task === 'relay') return step(deps, job, webhooks.map(subscriptionOf), signal);
+  const webhook = webhooks.find(({ id }) => id === webhookId);
   if (webhook === undefined) return DONE;
-  if (job.task === 'resume' && job.done === undefined) return resume(deps, job, webhook);
-  if (job.task === 'resume' && webhook.disabled !== undefined)
-    return retryIn(doubled(WAIT_MS.first, DISABLED_MS, redeliveries));
-  if (!(await hasRoom(deps, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
-  const subscriptions = [job.task === 'resume' ? subscriptionOf(webhook) : backfilled(job)];
-  const streamPrefixes = streamsOf(job.tenant, job.task === 'resume' ? webhook.events : job.kinds);
-  return step(deps, job, { subscriptionsTo: () => subscriptions, streamPrefixes }, signal);
+  if (task === 'resume' && job.done === undefined) return resume(deps, job, webhook);
+  const isHeld = task === 'resume' && webhook.disabled !== undefined;
+  if (isHeld || !(await hasRoom(deps, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
+  return step(deps, job, [task === 'resume' ? subscriptionOf(webhook) : backfilled(job)], signal);
 }
-
-const streamsOf = (tenant: string, kinds: readonly WebhookEventKind[]): readonly string[] => [
-  ...(kinds.some((kind) => kind.startsWith('order.')) ? [orderStream(tenant, '')] : []),
-  ...(kinds.some((kind) => kind.startsWith('reference.')) ? [tableStream(tenant, '')] : []),
-];
-
-type Wanted = {
-  readonly subscriptionsTo: (event: RecordedEvent) => readonly Subscription[];
-  readonly streamPrefixes: readonly string[];
-};
 
 /** Reads on until something was requested; what the relay left out, for as long as a step may take. */
 async function step(
   deps: RangeDeps,
   job: RangeJob,
-  { subscriptionsTo, streamPrefixes }: Wanted,
+  subscriptions: readonly Subscription[],
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { eventStore, directory } = deps.commands;
-  const { tenant, position: to, done: after = 0 } = job;
+  const { eventStore } = deps.commands;
+  const { task, tenant, position: to, done: after = 0 } = job;
   const until = Date.now() + STEP_MS;
-  let next = { done: after, requested: job.requested ?? 0 };
+  let next = { done: after, requested: job.requested };
   // So few at once that about RELAYED_AT_ONCE deliveries follow from them: making their ids takes the thread.
-  const perEvent = directory.tenant(tenant)?.webhooks.size ?? 1;
-  const maxCount = job.task === 'relay' ? Math.ceil(RELAYED_AT_ONCE / Math.max(1, perEvent)) : SLICE_EVENTS;
+  const maxCount = task === 'relay' ? Math.ceil(RELAYED_AT_ONCE / Math.max(1, subscriptions.length)) : SLICE_EVENTS;
+  const kinds = subscriptions.flatMap((each) => each.kinds);
+  const streamPrefixes = streamsOf(kinds, orderStream(tenant, ''), tableStream(tenant, ''));
+  if (streamPrefixes.length === 0) return DONE;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount, signal })) {
     const events = slice.events.filter(({ position }) => position <= to);
-    const requested = await request(deps, job, events, subscriptionsTo);
+    const requests = await requestsFor(eventStore, events, subscriptions);
+    // The relay publishes those of a backfill, as all replays.
+    const requested = await (task === 'backfill'
+      ? appendRequests(deps.commands, requests, () => callerOf(job))
+      : relayRequests(deps, requests));
     next = { done: slice.position, requested: Math.max(next.requested, requested) };
     if (slice.caughtUp || slice.position >= to) return DONE;
-    if ((requested > 0 && job.task !== 'relay') || Date.now() >= until) break;
+    if ((requested > 0 && task !== 'relay') || Date.now() >= until) break;
   }
   if (next.done === after) return retryIn(0);
   // Published before this step ends, so that no crash ends the work.
-  await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage({ ...job, ...next })]);
+  await publishWork(deps.broker, [], [rangeMessage({ ...job, ...next })]);
   return DONE;
 }
 
-/** @returns position of the last delivery that was requested; 0 if there is none */
-async function request(
-  deps: RangeDeps,
-  job: RangeJob,
-  events: readonly RecordedEvent[],
-  subscriptionsTo: Wanted['subscriptionsTo'],
-): Promise<Position> {
-  const { eventStore } = deps.commands;
-  const requests = await requestsFor(eventStore, events, subscriptionsTo);
-  if (job.task === 'relay' || job.task === 'resume') return relayRequests(deps, requests);
-  if (job.task === 'backfill') {
-    const { tenant, eventId: causationId, correlationId } = job;
-    const caller: Caller = { tenant, actor: BACKFILL, correlationId, causationId };
-    // The relay publishes them, as all replays.
-    return appendRequests(deps.commands, requests, () => caller);
-  }
-  // The log decides. A delivery that has ended there is left alone. One that is open there is published, since its job may
-  // have been done after the copy was made. One that is wanted and was never requested there is requested; its id follows
-  // from the event, so a receiver that had it before sees the id it knows.
-  const last = await appendRequests(deps.commands, requests, relayCaller);
-  const jobs = [...events.flatMap(requestedDelivery).map((each) => each.job), ...requests.map(jobOf)];
-  const loaded = await Promise.all(jobs.map((each) => loadDelivery(eventStore, each)));
-  const open = jobs.filter((_, index) => loaded[index]?.delivery.outcome === 'open');
-  // New message ids: the broker may hold a message with the delivery's id, dead or taken, and would ignore this one.
-  const message = (each: NamedDelivery): Message => deliveryMessage(each, `${each.deliveryId} again ${job.position}`);
-  await publishWork(deps.broker, open.map(message), events.flatMap(taskMessages));
-  return last;
-}
+const callerOf = ({ tenant, eventId: causationId, correlationId }: RangeJob): Caller => ({
+  tenant,
+  actor: BACKFILL,
+  correlationId,
+  causationId,
+});
 
 /**
  * The webhook was enabled. Nothing was requested, and no message kept, while it was disabled: each open delivery gets a
  * message, and then what happened meanwhile is requested.
  */
-async function resume(deps: RangeDeps, job: Job<'resume'>, webhook: Webhook): Promise<Outcome> {
-  const { tenant, position } = job;
+async function resume(deps: RangeDeps, job: RangeJob, webhook: Webhook): Promise<Outcome> {
+  const { broker, commands } = deps;
   // When it was enabled several times in a row, only the last is to publish messages.
-  if (webhook.disabled === undefined && (webhook.enabledAt ?? position) === position) {
-    const enabledMs = Date.parse(deps.commands.now()) - Date.parse(webhook.startedAt);
-    // Clocks of processes differ.
-    if (enabledMs >= 0 && enabledMs < SETTLE_MS) return retryIn(SETTLE_MS - enabledMs);
-    if (!(await deps.commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return retryIn(CATCH_UP_MS);
+  if (webhook.disabled === undefined && (webhook.enabledAt ?? job.position) === job.position) {
+    if (!(await commands.progress.waitFor(job.tenant, job.position, CATCH_UP_MS))) return retryIn(CATCH_UP_MS);
     await publishOpen(deps, job);
   }
   const done = await disabledBefore(deps, job);
-  if (done !== undefined) await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage({ ...job, done, requested: 0 })]);
+  if (done !== undefined) await publishWork(broker, [], [rangeMessage({ ...job, done })]);
   return DONE;
 }
 
 /** Their own messages have ended, or wait for an attempt, so these have new ids. */
-async function publishOpen({ commands: { queries }, broker }: RangeDeps, job: Job<'resume'>): Promise<void> {
+async function publishOpen({ commands: { queries }, broker }: RangeDeps, job: RangeJob): Promise<void> {
   const { tenant, webhookId, eventId, position: enabledAt } = job;
-  const message = ({ id: deliveryId, orderId }: DeliveryLogEntry): Message =>
-    deliveryMessage({ tenant, deliveryId, webhookId, orderId: orderId ?? '', enabledAt }, `${deliveryId}.${eventId}`);
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await queries.deliveries.page(tenant, query);
     // Those requested since have their messages.
     const waiting = page.filter(({ position }) => position < enabledAt);
-    await publishWork(broker, waiting.map(message));
-    const last = waiting.at(-1);
-    if (last === undefined || waiting.length < page.length) return;
-    query = { ...query, after: last.position };
+    const messages = waiting.map(({ id: deliveryId, orderId = '' }) =>
+      deliveryMessage({ tenant, deliveryId, webhookId, orderId, enabledAt }, `${deliveryId}.${eventId}`),
+    );
+    await publishWork(broker, messages);
+    if (waiting.length < PAGE) return;
+    query = { ...query, after: waiting.at(-1)?.position };
   }
 }
 
 /** Position of the event that had disabled the webhook. */
 async function disabledBefore(
   { commands: { eventStore } }: RangeDeps,
-  { tenant, webhookId, position }: Job<'resume'>,
+  { tenant, webhookId, position }: RangeJob,
 ): Promise<Position | undefined> {
   const stream = webhooksStream(tenant);
   const { revision: to = -1 } = (await eventStore.lastAppend(stream)) ?? {};
@@ -222,9 +166,8 @@ async function disabledBefore(
   return undefined;
 }
 
-async function hasRoom({ commands }: RangeDeps, job: Job<'resume' | 'backfill'>): Promise<boolean> {
+async function hasRoom({ commands }: RangeDeps, { tenant, webhookId, requested }: RangeJob): Promise<boolean> {
   const { eventStore, queries, progress } = commands;
-  const { tenant, webhookId, requested = 0 } = job;
   const isInLog = await eventStore.holds({ position: requested });
   if (isInLog && !(await progress.waitFor(tenant, requested, CATCH_UP_MS))) return false;
   const open = await queries.deliveries.page(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
@@ -232,12 +175,10 @@ async function hasRoom({ commands }: RangeDeps, job: Job<'resume' | 'backfill'>)
 }
 
 /** A range without an end has all up to its request, also what a clock that was ahead has dated later. */
-const backfilled = ({ webhookId, backfillId, kinds, from, to }: Job<'backfill'>): Subscription => ({
+const backfilled = ({ webhookId, backfillId, kinds, from, to }: RangeJob): Subscription => ({
   webhookId,
-  wants: (event, kind) => {
-    const { occurredAt } = event.metadata;
-    return kinds.includes(kind) && occurredAt >= from && (to === undefined || occurredAt < to);
-  },
+  kinds,
+  wants: ({ metadata: { occurredAt } }) => occurredAt >= from && (to === undefined || occurredAt < to),
   deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
   replay: { purpose: 'backfill' },
 });

@@ -4,12 +4,12 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { type Commands, NotFoundError } from '../commands/context.js';
+import type { Commands } from '../commands/context.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
 import { type AttemptResult, MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
-import { RowsUnavailableError } from '../ports/rowStore.js';
+import type { Position } from '../ports/eventStore.js';
 
 const GONE = 410;
 const HOUR_MS = 3_600_000;
@@ -39,43 +39,32 @@ export class ReceiverHealth {
    * @param failures in a row that this process saw
    */
   async failed(loaded: LoadedDelivery, url: string, { status }: AttemptResult, failures: number): Promise<void> {
-    const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(loaded.delivery.subject.webhookId);
+    const { tenant, delivery, position } = loaded;
+    const webhook = this.#commands.directory.tenant(tenant)?.webhooks.get(delivery.subject.webhookId);
     // If the URL has changed meanwhile, attempts at the new one are wanted.
     if (webhook === undefined || webhook.disabled !== undefined || webhook.url !== url) return;
-    const isLast = loaded.delivery.started >= MAX_DELIVERY_ATTEMPTS;
+    const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
     if (status === GONE && isLast) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
     if (this.#disableAfterMs === 0 || failures < MIN_FAILURES || this.#checked.has(webhook.id)) return;
     this.#checked.set(webhook.id, true);
-    const since = await this.#firstFailure(loaded);
+    const since = await this.#failingSince(tenant, webhook.id, position);
     // Changing or enabling a webhook gives it the full time again.
     const latest = Date.parse(this.#commands.now()) - this.#disableAfterMs;
-    if (since === undefined || Date.parse(since) > latest || Date.parse(webhook.startedAt) > latest) return;
+    if (since === null || Date.parse(since) > latest || Date.parse(webhook.startedAt) > latest) return;
     await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }
 
-  /** The first failure since the last success that any process saw; undefined if that cannot be known now. */
-  async #firstFailure({ tenant, delivery, position }: LoadedDelivery): Promise<string | undefined> {
+  /** The first failure since the last success that any process saw; null if that cannot be known now. */
+  async #failingSince(tenant: string, webhookId: string, position: Position): Promise<string | null> {
     const { queries, progress } = this.#commands;
-    try {
-      // A delivery log that is behind may not show the last success yet.
-      if (!(await progress.waitFor(tenant, position, CATCH_UP_MS))) return undefined;
-      const { failingSince } = await queries.deliveries.healthOf(tenant, delivery.subject.webhookId);
-      return failingSince ?? undefined;
-    } catch (error) {
-      // Deliveries do not need the rows; this check can wait until they are back.
-      if (error instanceof RowsUnavailableError) return undefined;
-      throw error;
-    }
+    // A delivery log that is behind may not show the last success yet.
+    if (!(await progress.waitFor(tenant, position, CATCH_UP_MS))) return null;
+    return (await queries.deliveries.healthOf(tenant, webhookId)).failingSince;
   }
 
   async #disable({ tenant, delivery, caller }: LoadedDelivery, cause: DisabledCause, reason: string): Promise<void> {
     const { webhookId } = delivery.subject;
-    try {
-      await disableWebhook(this.#commands, caller, webhookId, { cause, reason });
-      this.#logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
-    } catch (error) {
-      // The webhook was removed meanwhile.
-      if (!(error instanceof NotFoundError)) throw error;
-    }
+    await disableWebhook(this.#commands, caller, webhookId, { cause, reason });
+    this.#logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
   }
 }

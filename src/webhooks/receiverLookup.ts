@@ -12,11 +12,7 @@ import { isIP } from 'node:net';
 import { errorCode } from '../supervision/errorCode.js';
 
 /** Finds all addresses of a host name, as `dns.lookup` with `all` does. */
-export type LookUpAll = (
-  hostname: string,
-  options: { readonly all: true; readonly family?: number | string },
-  callback: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
+export type LookUpAll = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** Less than an attempt's limit for its connection. */
 const LOOKUP_MS = 4_000;
@@ -39,16 +35,12 @@ export type LookUpParts = {
 };
 
 /** Neither the hosts file nor DNS has an address of the name. */
-export class NameNotFoundError extends Error {
-  override readonly name = 'NameNotFoundError';
-}
+export class NameNotFoundError extends Error {}
 
 /** The name servers did not answer in time. */
-export class NameServersSilentError extends Error {
-  override readonly name = 'NameServersSilentError';
-}
+export class NameServersSilentError extends Error {}
 
-/** Creates a `lookUp` for `checkedLookup`. */
+/** @returns a lookup that throws NameNotFoundError, NameServersSilentError */
 export function createReceiverLookUp(parts: LookUpParts = {}): LookUpAll {
   const {
     hostsFile = HOSTS_FILE,
@@ -56,15 +48,9 @@ export function createReceiverLookUp(parts: LookUpParts = {}): LookUpAll {
     resolver = () => new Resolver({ timeout: QUESTION_MS, tries: TRIES }),
     lookupMs = LOOKUP_MS,
   } = parts;
-  const find = async (hostname: string): Promise<LookupAddress[]> => {
+  return async (hostname) => {
     const listed = await inHostsFile(hostsFile, hostname);
     return listed.length > 0 ? listed : byDns(resolver, await namesToAsk(resolvFile, hostname), lookupMs);
-  };
-  return (hostname, _options, callback) => {
-    find(hostname).then(
-      (addresses) => callback(null, addresses),
-      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), []),
-    );
   };
 }
 

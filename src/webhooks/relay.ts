@@ -4,6 +4,7 @@
  *
  * The log is read once, slice by slice. Events of a tenant that have very many deliveries are left to a job (ranges.ts), so
  * that no other tenant waits for them. Deliveries of an order keep their sequence all the same: each names the one before.
+ * Of a log that was put back to an older copy, or replaced, everything is relayed once more: the ids are the same.
  */
 import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Commands, TenantDirectory } from '../commands/context.js';
@@ -23,7 +24,7 @@ import {
   relayCaller,
   requestedMessage,
   requestsFor,
-  type Subscription,
+  streamsOf,
   subscriptionOf,
 } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, rangeMessage } from './queue.js';
@@ -41,8 +42,8 @@ export type RelayDeps = {
 
 /** Approvals hold whole orders, so a slice is small. With fewer events, the writes at its end would dominate. */
 const SLICE_EVENTS = 250;
-/** How long the stored checkpoint lags. What is relayed again after a crash has the same ids. */
-const STORE_AFTER_MS = 200;
+/** A write for each event would cost more than relaying some again, whose ids are the same. */
+const STORE_EVERY_MS = 200;
 /** The name is from the time when the relay knew approvals only. */
 const CHECKPOINT = 'approval-relay';
 
@@ -56,67 +57,32 @@ export const relayedAnchor = (broker: Pick<MessageBroker, 'checkpoint'>): Promis
  */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
   const { commands, broker, acceptLog = false, onReset } = deps;
-  const { eventStore } = commands;
-  const log = await eventStore.identity();
+  const log = await commands.eventStore.identity();
   const kept = await relayedAnchor(broker);
-  const found = await findLog(eventStore, kept);
+  const found = await findLog(commands.eventStore, kept);
   acceptFound(found, 'The webhook jobs', acceptLog);
-  let { position } = kept;
-  if (found !== 'same') {
+  if (found !== 'same')
     onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
-    position = await startOver(deps, log);
-  }
-  const checkpoint = new Checkpoint(broker, log);
+  let { position } = found === 'same' ? kept : { position: 0 };
+  let relayed: EventPosition | undefined;
+  /** An outage of the broker is reported by its other users. */
+  const store = async (): Promise<void> => {
+    if (relayed === undefined) return;
+    const { position, eventId } = relayed;
+    relayed = undefined;
+    await broker.storeCheckpoint(CHECKPOINT, { log, position, eventId }).catch(() => undefined);
+  };
+  const storing = setInterval(() => void store(), STORE_EVERY_MS);
   try {
-    while (!signal.aborted) position = await relayFrom(deps, position, checkpoint, signal);
+    while (!signal.aborted) {
+      position = await relayFrom(deps, position, signal, (place) => {
+        relayed = place;
+      });
+    }
   } finally {
-    await checkpoint.end();
+    clearInterval(storing);
+    await store();
   }
-}
-
-/** Stores how far the log is relayed, a moment later: a write for each event would cost more than relaying it again. */
-class Checkpoint {
-  readonly #broker: MessageBroker;
-  readonly #log: string;
-  #place: EventPosition | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(broker: MessageBroker, log: string) {
-    this.#broker = broker;
-    this.#log = log;
-  }
-
-  /** Everything up to here is relayed. */
-  advance(place: EventPosition): void {
-    this.#place = place;
-    this.#timer ??= setTimeout(() => void this.#store(), STORE_AFTER_MS);
-  }
-
-  async end(): Promise<void> {
-    clearTimeout(this.#timer);
-    await this.#store();
-  }
-
-  /** An outage of the broker is reported by its other users. Resuming at an older checkpoint is harmless. */
-  async #store(): Promise<void> {
-    this.#timer = undefined;
-    if (this.#place === undefined) return;
-    const { position, eventId } = this.#place;
-    this.#place = undefined;
-    await this.#broker.storeCheckpoint(CHECKPOINT, { log: this.#log, position, eventId }).catch(() => undefined);
-  }
-}
-
-/**
- * The log lacks events that were relayed: an older copy was put back, or another log was accepted. What it has is worked
- * through once more by a job, and the relay continues at its end.
- */
-async function startOver({ commands: { eventStore }, broker }: RelayDeps, log: string): Promise<Position> {
-  const position = await eventStore.head();
-  const job = rangeMessage({ task: 'again', tenant: '', position, done: 0, requested: 0 });
-  if (position > 0) await broker.publish(BACKFILL_QUEUE, [job]);
-  await broker.storeCheckpoint(CHECKPOINT, { log, position });
-  return position;
 }
 
 /**
@@ -126,12 +92,13 @@ async function startOver({ commands: { eventStore }, broker }: RelayDeps, log: s
  * nothing. Nothing is missed: the subscriptions at `after` are known when the streams are chosen, and each later change
  * is in a `webhooks-` stream, which is always read. When a change needs other streams, its slice is read again with
  * those; events before that slice are older than the subscription.
+ * @param relayed is told up to where everything is relayed
  */
 async function relayFrom(
   deps: RelayDeps,
   after: Position,
-  checkpoint: Checkpoint,
   signal: AbortSignal,
+  relayed: (place: EventPosition) => void,
 ): Promise<Position> {
   const { eventStore, directory } = deps.commands;
   await directory.waitFor(after);
@@ -149,29 +116,25 @@ async function relayFrom(
     const tenants = [...grouped(wanted, ({ stream }) => parseStream(stream).tenant)];
     await Promise.all(tenants.map(([tenant, events]) => relayTenant(deps, tenant, events, done)));
     done = slice.position;
-    checkpoint.advance(slice);
+    relayed(slice);
   }
   return done;
 }
 
-/** @param after position before the slice of these events */
+/** @param done position before the slice of these events */
 async function relayTenant(
   deps: RelayDeps,
   tenant: string,
   events: readonly RecordedEvent[],
-  after: Position,
+  done: Position,
 ): Promise<void> {
   const { directory, eventStore } = deps.commands;
   const webhooks = [...(directory.tenant(tenant)?.webhooks.values() ?? [])];
   const enabled = webhooks.filter(({ disabled }) => disabled === undefined).length;
-  const last = events.at(-1);
-  if (events.length > 1 && events.length * enabled > RELAYED_OF_TENANT && last !== undefined) {
-    const { position } = last;
-    const job = { task: 'relay', tenant, position, done: after, requested: 0 } as const;
-    await deps.broker.publish(BACKFILL_QUEUE, [rangeMessage(job)]);
-  } else {
-    await relayRequests(deps, await requestsFor(eventStore, events, subscriptionsIn(directory)));
-  }
+  const position = events.at(-1)?.position ?? done;
+  if (events.length > 1 && events.length * enabled > RELAYED_OF_TENANT)
+    await publishWork(deps.broker, [], [rangeMessage({ task: 'relay', tenant, position, done })]);
+  else await relayRequests(deps, await requestsFor(eventStore, events, webhooks.map(subscriptionOf)));
 }
 
 /**
@@ -223,45 +186,30 @@ async function traceRelay<Result>(
   return inSpans([...spans.values()], () => work((source) => traceparentOf(spans.get(source))));
 }
 
-// What events mean to the relay: which streams it reads, which webhooks want an event, and which messages follow.
+// What events mean to the relay: which streams it reads, and which messages follow.
 
 const WEBHOOKS = 'webhooks-';
 
 /** Streams that some webhook needs: without webhooks, reading the log costs nothing. */
-export function wantedStreams(directory: TenantDirectory): readonly string[] {
-  const kinds = [...directory.tenants()].flatMap(({ webhooks }) =>
-    [...webhooks.values()].flatMap(({ events }) => events),
-  );
-  const prefixes = [WEBHOOKS, STREAM_PREFIXES.delivery];
-  if (kinds.some((kind) => kind.startsWith('order.'))) prefixes.push(STREAM_PREFIXES.order);
-  if (kinds.some((kind) => kind.startsWith('reference.'))) prefixes.push(STREAM_PREFIXES.table);
-  return prefixes;
-}
-
-/** What an event's deliveries go to: webhooks of its tenant, each with what it wants. */
-export const subscriptionsIn =
-  (directory: TenantDirectory) =>
-  ({ metadata: { tenant } }: RecordedEvent): readonly Subscription[] =>
-    [...(directory.tenant(tenant)?.webhooks.values() ?? [])].map(subscriptionOf);
-
-/** The delivery that an event requests; none for all other events, and for one that names no webhook. */
-export function requestedDelivery({ stream, type, data }: RecordedEvent) {
-  if (type !== 'DeliveryRequested') return [];
-  const { purpose, webhookId, orderId } = (data ?? {}) as DeliverySubject;
-  if (typeof webhookId !== 'string') return [];
-  const { tenant, rest: deliveryId } = parseStream(stream);
-  return [{ job: { tenant, deliveryId, webhookId, orderId }, purpose }];
+function wantedStreams(directory: TenantDirectory): readonly string[] {
+  const webhooks = [...directory.tenants()].flatMap((tenant) => [...tenant.webhooks.values()]);
+  const kinds = webhooks.flatMap(({ events }) => events);
+  return [WEBHOOKS, STREAM_PREFIXES.delivery, ...streamsOf(kinds, STREAM_PREFIXES.order, STREAM_PREFIXES.table)];
 }
 
 /**
  * The message for a replay, which may have been requested by a process without a broker. The relay's own requests have no
  * purpose, so nothing is published twice.
  */
-const replayMessages = (event: RecordedEvent): readonly Message[] =>
-  requestedDelivery(event).flatMap(({ job, purpose }) => (purpose === undefined ? [] : [deliveryMessage(job)]));
+function replayMessages({ stream, type, data }: RecordedEvent): readonly Message[] {
+  if (type !== 'DeliveryRequested') return [];
+  const { purpose, webhookId, orderId } = (data ?? {}) as DeliverySubject;
+  const { tenant, rest: deliveryId } = parseStream(stream);
+  return purpose === undefined ? [] : [deliveryMessage({ tenant, deliveryId, webhookId, orderId })];
+}
 
 /** Work that a webhook's event requests. */
-export function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
+function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
   // An event that names no webhook parks its tenant in the directory. Other tenants continue.
   if (!recorded.stream.startsWith(WEBHOOKS) || !namesWebhook(recorded.data)) return [];
   const { tenant, correlationId } = metadata;
@@ -270,8 +218,9 @@ export function taskMessages({ id: eventId, position, metadata, ...recorded }: R
   if (event.type === 'WebhookEnabled') return [rangeMessage({ task: 'resume', ...asked })];
   if (event.type !== 'WebhookBackfillRequested' || !Array.isArray(event.data.kinds)) return [];
   const { backfillId, kinds, from, to } = event.data;
-  const range = { backfillId, kinds: [...kinds], from, ...(to === undefined ? {} : { to }), done: 0, requested: 0 };
-  return [rangeMessage({ task: 'backfill', ...asked, correlationId, ...range })];
+  return [
+    rangeMessage({ task: 'backfill', ...asked, correlationId, backfillId, kinds: [...kinds], from, to, done: 0 }),
+  ];
 }
 
 const namesWebhook = (data: unknown): boolean =>

@@ -8,7 +8,6 @@ import { DELIVERY_QUEUE } from './queue.js';
 import { runRanges } from './ranges.js';
 import { ReceiverHealth } from './receiverHealth.js';
 import { runRelay } from './relay.js';
-import { Payloads } from './webhookRequest.js';
 
 export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
   readonly commands: Application;
@@ -46,7 +45,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
   });
   const health = new ReceiverHealth(commands, logger, disableAfterHours);
-  const delivery: DeliveryParts = { ...deps, payloads: new Payloads(commands), gate, health };
+  const delivery: DeliveryParts = { ...deps, gate, health };
 
   const abort = new AbortController();
   const { signal } = abort;

@@ -7,7 +7,7 @@ import { webhooksStream } from '../domain/streams.js';
 import type { CustomData, DeliveryEvent, DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { Payloads, sha256Of } from './webhookRequest.js';
+import { makeBody, sha256Of } from './webhookRequest.js';
 
 export type SentBody = {
   readonly startedAt: string;
@@ -37,38 +37,30 @@ export async function sentBody(
     if (event.type === 'DeliveryRequested') subject = event.data;
     if (subject === undefined || event.type !== 'DeliveryAttemptStarted' || event.data.attempt !== attempt) continue;
     const webhook = { tenant: tenant.name, id: subject.webhookId };
-    const payloads = new Payloads(commands);
+    const customData = await customDataAt(commands, webhook, position, cancellation);
+    if (customData === undefined) return undefined;
+    const body = await makeBody(commands, tenant, { customData }, subject);
     const { url, bodySha256: sentSha256 } = event.data;
-    let newest: SentBody | undefined;
-    for (const customData of await customDataUntil(commands, webhook, position, cancellation)) {
-      const body = await payloads.make(tenant, { customData }, subject);
-      const sent = { startedAt: metadata.occurredAt, url, sentSha256, body, madeSha256: sha256Of(body) };
-      if (sent.madeSha256 === sentSha256) return sent;
-      newest ??= sent;
-    }
-    return newest;
+    return { startedAt: metadata.occurredAt, url, sentSha256, body, madeSha256: sha256Of(body) };
   }
   return undefined;
 }
 
-/** The attempt's body is made before the event that starts it, so a change may come between the two. */
-const VERSIONS_TRIED = 3;
-
-/** Custom data of the webhook, the newest first. It may be removed since, so its stream is read. */
-async function customDataUntil(
+/** Custom data of the webhook. It may be removed since, so its stream is read. */
+async function customDataAt(
   { eventStore }: Pick<Application, 'eventStore'>,
   { tenant, id }: { readonly tenant: string; readonly id: string },
   position: Position,
   cancellation: Cancellation,
-): Promise<readonly CustomData[]> {
-  let versions: readonly CustomData[] = [];
+): Promise<CustomData | undefined> {
+  let customData: CustomData | undefined;
   for await (const page of streamPages(eventStore, webhooksStream(tenant), { cancellation })) {
     for (const event of page) {
-      if (event.position > position) return versions;
+      if (event.position > position) return customData;
       const { type, data } = { type: event.type, data: event.data } as WebhookEvent;
-      if (data.id !== id || (type !== 'WebhookCreated' && type !== 'WebhookChanged')) continue;
-      if (data.customData !== undefined) versions = [data.customData, ...versions].slice(0, VERSIONS_TRIED);
+      if (data.id === id && (type === 'WebhookCreated' || type === 'WebhookChanged'))
+        customData = data.customData ?? customData;
     }
   }
-  return versions;
+  return customData;
 }

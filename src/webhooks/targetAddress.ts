@@ -7,6 +7,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
+import { withTimeout } from '../supervision/waiting.js';
 import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 
 /** Why an address is refused on this port; undefined if it may be used. */
@@ -65,31 +66,33 @@ function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network
 }
 
 /** The address was refused before anything was sent to it. */
-export class RefusedAddressError extends Error {
-  override readonly name = 'RefusedAddressError';
+export class RefusedAddressError extends Error {}
+
+/** The addresses of a name that the policy allows. @throws RefusedAddressError if there is none; what the lookup throws */
+async function allowedAddresses(
+  policy: AddressPolicy,
+  port: number,
+  lookUp: LookUpAll,
+  hostname: string,
+): Promise<[LookupAddress, ...LookupAddress[]]> {
+  const found = await lookUp(hostname);
+  const [first, ...others] = found.filter(({ address }) => policy(address, port) === undefined);
+  if (first !== undefined) return [first, ...others];
+  const reasons = found.map(({ address }) => policy(address, port)).join('; ');
+  throw new RefusedAddressError(`The address is refused: ${reasons || 'the name has no address'}.`);
 }
 
 /**
  * A `lookup` for `net.connect` to this port that returns only addresses the policy allows. The connection is made to
  * exactly these, so a name that changes its addresses between check and connect gains nothing.
  */
-export function checkedLookup(policy: AddressPolicy, port: number, lookUp: LookUpAll = receiverLookUp): LookupFunction {
-  return (hostname, options, callback) => {
-    lookUp(hostname, { all: true }, (error, found) => {
-      if (error !== null) return callback(error, []);
-      const addresses = found.filter(({ address }) => policy(address, port) === undefined);
-      const [first] = addresses;
-      if (first === undefined) return callback(refusal(policy, port, found), []);
-      if (options.all === true) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
-}
-
-function refusal(policy: AddressPolicy, port: number, found: readonly LookupAddress[]): RefusedAddressError {
-  const reasons = found.map(({ address }) => policy(address, port)).join('; ');
-  return new RefusedAddressError(`The address is refused: ${reasons || 'the name has no address'}.`);
-}
+export const checkedLookup =
+  (policy: AddressPolicy, port: number, lookUp: LookUpAll = receiverLookUp): LookupFunction =>
+  (hostname, { all }, callback) =>
+    void allowedAddresses(policy, port, lookUp, hostname).then(
+      (addresses) => (all ? callback(null, addresses) : callback(null, addresses[0].address, addresses[0].family)),
+      (error: Error) => callback(error, []),
+    );
 
 /**
  * Checks hosts that are IP addresses, which are not looked up. The URL parser has already normalised decimal, octal and
@@ -123,24 +126,13 @@ export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = rec
     const port = portOf(url);
     try {
       checkLiteral(policy, hostname, port);
-      if (isIP(withoutBrackets(hostname)) === 0) await checkName(checkedLookup(policy, port, lookUp), hostname);
+      const isName = isIP(withoutBrackets(hostname)) === 0;
+      if (isName) await withTimeout(CREATION_LOOKUP_MS, '', allowedAddresses(policy, port, lookUp, hostname));
     } catch (error) {
       if (error instanceof RefusedAddressError)
         return `must lead to a public address on an allowed port. ${error.message}`;
-      throw error;
+      // A lookup that fails or takes too long proves nothing.
     }
     return undefined;
   };
-}
-
-/** Rejects if the name leads to refused addresses only. A lookup that fails or takes too long proves nothing. */
-function checkName(lookup: LookupFunction, hostname: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, CREATION_LOOKUP_MS);
-    lookup(hostname, { all: true }, (error) => {
-      clearTimeout(timer);
-      if (error instanceof RefusedAddressError) reject(error);
-      else resolve();
-    });
-  });
 }

@@ -2,7 +2,6 @@
  * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
  */
 import { createHash, createHmac } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
@@ -22,102 +21,68 @@ import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { WebhookRequest } from './httpsTransport.js';
 
-/** Bytes of orders' documents that are kept for attempts of deliveries. */
-const DOCUMENT_CACHE_BYTES = 64 * 1024 * 1024;
-
-/** How long what holds records as they are now is kept: the webhooks of an event ask at about the same time. */
-const NOW_MS = 1_000;
-
 /**
- * Makes bodies as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the order
+ * Makes a body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the order
  * is as it was then, and the reference records that it names are as they are now. A test sends the catalogue's example.
+ * @throws Error if the log does not hold the event that the delivery is about
+ * @throws OrderDocumentTooLargeError, AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError
  */
-export class Payloads {
-  readonly #commands: Application;
-  /** Bodies without their end, the custom data: they are the same for all webhooks of an event. */
-  readonly #beginnings = new LRUCache<string, Buffer, () => Promise<Buffer>>({
-    maxSize: DOCUMENT_CACHE_BYTES,
-    sizeCalculation: ({ byteLength }) => byteLength,
-    // Callers that wait for one get it even if there is no room to keep it.
-    ignoreFetchAbort: true,
-    fetchMethod: (_key, _stale, { context: make }) => make(),
-  });
-  #erasures: number | undefined;
-
-  constructor(commands: Application) {
-    this.#commands = commands;
-  }
-
-  /**
-   * @throws Error if the log does not hold the event that the delivery is about
-   * @throws OrderDocumentTooLargeError, AnswerTooLargeError, RowsUnavailableError, EventStoreUnavailableError
-   */
-  async make(tenant: Tenant, { customData }: Pick<Webhook, 'customData'>, subject: DeliverySubject): Promise<Buffer> {
-    const { kind, orderId, sourceEventId, purpose } = subject;
-    if (purpose === 'test') return Buffer.from(JSON.stringify(exampleBody(kind, tenant, customData)));
-    this.#forgetErased();
-    const isNow = orderId !== '' && kind !== 'order.approved';
-    const make = () => (orderId === '' ? this.#ofTable(tenant, subject) : this.#ofOrder(tenant, subject));
-    const key = `${tenant.name} ${isNow} ${sourceEventId}`;
-    const beginning = await this.#beginnings.fetch(key, { context: make, ttl: isNow ? NOW_MS : 0 });
-    // Only what is being removed while it is made is undefined.
-    return Buffer.concat([beginning ?? (await make()), Buffer.from(`,"custom_data":${JSON.stringify(customData)}}`)]);
-  }
-
-  /** What is erased since may be in all of it. */
-  #forgetErased(): void {
-    const count = this.#commands.eventStore.erasures?.count;
-    if (count !== this.#erasures) this.#beginnings.clear();
-    this.#erasures = count;
-  }
-
-  async #ofTable({ name }: Tenant, subject: DeliverySubject): Promise<Buffer> {
-    const { kind, table = '', sourceRevision: revision } = subject;
-    const stream = tableStream(name, table);
-    const body = (event: RecordedEvent, batchId: string | null, counts: { readonly [what: string]: number }) => {
-      const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return Buffer.from(JSON.stringify(tableBody(kind, about, batchId, counts)).slice(0, -1));
-    };
-    if (kind === 'reference.cleaned_up') {
-      const event = await this.#source<TableCleanedUp>(stream, subject, ['TableCleanedUp']);
-      return body(event, event.data.batchId, { deleted: event.data.deleted });
-    }
-    const event = await this.#source<BatchUpserted | BatchUndone>(stream, subject, ['BatchUpserted', 'BatchUndone']);
-    const { batchId, changed, seen } = event.data;
-    const created = 'created' in event.data ? event.data.created : [];
-    const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
-    return body(event, batchId ?? null, counts);
-  }
-
-  async #ofOrder({ name, assetTypes }: Tenant, subject: DeliverySubject): Promise<Buffer> {
-    const { kind, orderId, sourceRevision: revision, sourceEventId } = subject;
-    const stream = orderStream(name, orderId);
-    if (kind === 'order.approved') {
-      // The order as approved, not as it is now.
-      const { data } = await this.#source<OrderApproved>(stream, subject, ['OrderApproved']);
-      const { snapshot, ...approval } = data;
-      return beginningOf(exportDocument(snapshot, approval, assetTypes));
-    }
-    const order = await this.#commands.orders.loadAt(name, orderId, revision);
-    if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
-    const snapshot = await exportSnapshot(this.#commands, name, orderId, order.state);
-    return beginningOf(orderDocument(snapshot, order.approval, assetTypes));
-  }
-
-  /** The event that the delivery is about. @throws Error if it has none of these types */
-  async #source<Event extends DomainEvent>(
-    stream: string,
-    subject: DeliverySubject,
-    types: readonly Event['type'][],
-  ): Promise<RecordedEvent & Pick<Event, 'data'>> {
-    const { sourceRevision, sourceEventId } = subject;
-    const [event] = await this.#commands.eventStore.readStream(stream, sourceRevision, sourceRevision);
-    if (event?.id !== sourceEventId || !types.some((type) => type === event.type)) throw missing(stream, subject);
-    return event;
-  }
+export async function makeBody(
+  commands: Application,
+  tenant: Tenant,
+  { customData }: Pick<Webhook, 'customData'>,
+  subject: DeliverySubject,
+): Promise<Buffer> {
+  const { kind, orderId, purpose } = subject;
+  if (purpose === 'test') return Buffer.from(JSON.stringify(exampleBody(kind, tenant, customData)));
+  if (orderId === '') return bytesOf({ ...(await ofTable(commands, tenant, subject)), custom_data: customData });
+  return bytesOf({ validated_order: await ofOrder(commands, tenant, subject), custom_data: customData });
 }
 
-const beginningOf = (order: object): Buffer => Buffer.from(`{"validated_order":${JSON.stringify(order)}`);
+const bytesOf = (body: object): Buffer => Buffer.from(JSON.stringify(body));
+
+async function ofTable({ eventStore }: Application, { name }: Tenant, subject: DeliverySubject): Promise<object> {
+  const { kind, table = '', sourceRevision: revision } = subject;
+  const stream = tableStream(name, table);
+  if (kind === 'reference.cleaned_up') {
+    const { data, metadata } = await sourceOf<TableCleanedUp>(eventStore, stream, subject, ['TableCleanedUp']);
+    const about = { table, revision, occurredAt: metadata.occurredAt };
+    return tableBody(kind, about, data.batchId, { deleted: data.deleted });
+  }
+  const types = ['BatchUpserted', 'BatchUndone'] as const;
+  const { data, metadata } = await sourceOf<BatchUpserted | BatchUndone>(eventStore, stream, subject, types);
+  const { batchId, changed, seen } = data;
+  const created = 'created' in data ? data.created : [];
+  const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
+  return tableBody(kind, { table, revision, occurredAt: metadata.occurredAt }, batchId ?? null, counts);
+}
+
+async function ofOrder(commands: Application, { name, assetTypes }: Tenant, subject: DeliverySubject): Promise<object> {
+  const { kind, orderId, sourceRevision: revision, sourceEventId } = subject;
+  const stream = orderStream(name, orderId);
+  if (kind === 'order.approved') {
+    // The order as approved, not as it is now.
+    const { data } = await sourceOf<OrderApproved>(commands.eventStore, stream, subject, ['OrderApproved']);
+    const { snapshot, ...approval } = data;
+    return exportDocument(snapshot, approval, assetTypes);
+  }
+  const order = await commands.orders.loadAt(name, orderId, revision);
+  if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
+  return orderDocument(await exportSnapshot(commands, name, orderId, order.state), order.approval, assetTypes);
+}
+
+/** The event that the delivery is about. @throws Error if it has none of these types */
+async function sourceOf<Event extends DomainEvent>(
+  eventStore: Application['eventStore'],
+  stream: string,
+  subject: DeliverySubject,
+  types: readonly Event['type'][],
+): Promise<RecordedEvent & Pick<Event, 'data'>> {
+  const { sourceRevision, sourceEventId } = subject;
+  const [event] = await eventStore.readStream(stream, sourceRevision, sourceRevision);
+  if (event?.id !== sourceEventId || !types.some((type) => type === event.type)) throw missing(stream, subject);
+  return event;
+}
 
 const missing = (stream: string, { kind, sourceEventId, sourceRevision }: DeliverySubject): Error =>
   new Error(`${stream} has no event ${sourceEventId} of ${kind} at revision ${sourceRevision}.`);

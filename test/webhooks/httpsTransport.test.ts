@@ -83,7 +83,7 @@ describe('a call to a receiver', () => {
     open({ totalTimeoutMs: 100 });
     for (const _ of ['hangs', 'resets']) expect(await post()).not.toHaveProperty('notSent');
     expect(await post(`https://127.0.0.1:1/`)).toMatchObject({ status: null, notSent: true });
-    open({ totalTimeoutMs: 100, lookUp: () => {} });
+    open({ totalTimeoutMs: 100, lookUp: () => new Promise(() => undefined) });
     expect(await post(`https://receiver.test:${receiver.port}/`)).toMatchObject({ cause: 'timeout', notSent: true });
   });
 

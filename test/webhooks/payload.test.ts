@@ -8,7 +8,7 @@ import {
   type WebhookEventKind,
 } from '#app/domain/webhook/catalogue.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
-import { Payloads } from '#app/webhooks/webhookRequest.js';
+import { makeBody } from '#app/webhooks/webhookRequest.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { errorsOf } from './schemaCheck.js';
 import { Story, webhook } from './story.js';
@@ -57,7 +57,7 @@ const subjectOf = (model: string, kind: WebhookEventKind): Promise<DeliverySubje
 };
 
 const textOf = async (subject: DeliverySubject, model = 'dyn_stock_order'): Promise<string> =>
-  (await new Payloads(inside.commands).make(tenant(model), webhook, subject)).toString('utf8');
+  (await makeBody(inside.commands, tenant(model), webhook, subject)).toString('utf8');
 
 const bodyOf = async (subject: DeliverySubject, model?: string) => JSON.parse(await textOf(subject, model));
 

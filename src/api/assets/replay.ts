@@ -3,7 +3,12 @@ import { z } from 'zod';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import { MAX_HISTORY_PAGE_BYTES, MAX_REPLAY_PARTS, MAX_REPLAY_STEPS } from '../../domain/limits.js';
+import {
+  MAX_HISTORY_PAGE_BYTES,
+  MAX_REPLAY_PARTS,
+  MAX_REPLAY_STEPS,
+  MAX_STEP_DELIVERIES,
+} from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Actor } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -17,14 +22,17 @@ import { PROBLEMS_BY, type ReplaySource, type ReplayStep, replaySteps } from '..
 import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { historyEntry } from './history.js';
-import { revisionCursor } from './listQuery.js';
+import { cursorLike } from './listQuery.js';
 import { untilShown } from './moments.js';
 import { nextLink } from './pages.js';
 import { unknownRecord } from './records.js';
 
 /** Without the lists, which may be long. */
 const stepView = json.view<ReplayStep>({
-  is_continued: [{ ...json.truth, description: 'Always false: a step has all deliveries of its event.' }, () => false],
+  is_continued: {
+    ...json.truth,
+    description: `Whether the step has further deliveries of the event before it, and nothing else: a step has at most ${MAX_STEP_DELIVERIES}.`,
+  },
   is_report: [{ ...json.truth, description: 'An API client reported the status, as an ERP system does.' }, isReport],
   problems_by: {
     ...json.oneOf(PROBLEMS_BY),
@@ -94,7 +102,7 @@ export const replaySource = ({ commands, queries }: Api, tenant: string): Replay
   deliveries: (...asked) => queries.deliveries.page(...asked),
 });
 
-const replayQuery = z.strictObject({ cursor: revisionCursor });
+const replayQuery = z.strictObject({ cursor: cursorLike(/^\d{1,15}(\.\d{1,9})?$/) });
 
 /** Documentation of a replay, for clients and users. */
 export const orderReplay = {
@@ -123,14 +131,15 @@ export async function replayReply(
   const actorOf = actorShower(source, tenant, cancellation);
   const page: string[] = [];
   let [bytes, checked] = [0, 0];
-  let next: number | undefined;
-  for await (const step of replaySteps(source, { tenant, orderId, from: Number(cursor), cancellation })) {
+  let next: string | undefined;
+  const [from = 0, leftOut] = cursor.split('.').map(Number);
+  for await (const step of replaySteps(source, { tenant, orderId, from, leftOut, cancellation })) {
     const text = stepText(tenant, step, await actorOf(step));
     bytes += Buffer.byteLength(text);
     checked += step.checked;
     const isFull = page.length === MAX_REPLAY_STEPS || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_REPLAY_PARTS;
     if (isFull && page.length > 0) {
-      next = step.recorded.revision;
+      next = step.cursor;
       break;
     }
     page.push(text);

@@ -6,6 +6,7 @@ import { type OrderReader, orderAfter } from '../../commands/orders/loadOrder.js
 import { keyValue, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
 import { type StreamReads, streamPages } from '../../commands/streamPages.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import { MAX_STEP_DELIVERIES } from '../../domain/limits.js';
 import { type ToldOfOrder, toldOfOrder } from '../../domain/order/differences.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { type Problem, problemsOf } from '../../domain/order/problems.js';
@@ -22,8 +23,12 @@ export type ReplayStep = ToldOfOrder & {
   readonly recorded: RecordedEvent;
   readonly problems: readonly Problem[];
   readonly problemsBy: (typeof PROBLEMS_BY)[number];
-  /** In the order of their requests. */
+  /** In the order of their requests, at most MAX_STEP_DELIVERIES. */
   readonly deliveries: readonly DeliveryLogEntry[];
+  /** Whether it has further deliveries of the event before it, and nothing else. */
+  readonly isContinued: boolean;
+  /** Where a replay that begins with this step begins: a revision, and how many deliveries of its event come before. */
+  readonly cursor: string;
   /** Parts of the order that were checked for problems. */
   readonly checked: number;
 };
@@ -41,6 +46,8 @@ type Replayed = {
   readonly orderId: string;
   /** Revision of the first event. */
   readonly from: Revision;
+  /** Deliveries of the first event that are left out. Default 0. */
+  readonly leftOut?: number | undefined;
   readonly cancellation?: Cancellation | undefined;
 };
 
@@ -49,7 +56,7 @@ const EVENTS_AT_ONCE = 20;
 
 /** None for an unknown order. @throws the cancellation's reason; what the engines throw */
 export async function* replaySteps(source: ReplaySource, replayed: Replayed): AsyncGenerator<ReplayStep, void, void> {
-  const { tenant, orderId, from, cancellation } = replayed;
+  const { tenant, orderId, from, leftOut = 0, cancellation } = replayed;
   const { assetTypes, orderModel } = tenant;
   const find = existing(source.find, cancellation);
   let order =
@@ -65,15 +72,30 @@ export async function* replaySteps(source: ReplaySource, replayed: Replayed): As
       const told = { recorded, ...toldOfOrder(event, orderModel, orderId) };
       const own = deliveries.filter(({ sequence }) => sequence === recorded.revision);
       const parts = order.parts.size;
+      const begin = recorded.revision === from ? leftOut : 0;
       if (event.type === 'OrderApproved') {
         // Exactly what the approver had: the approval keeps the records that the order named.
         const then = problemsOf(event.data.snapshot, assetTypes);
-        yield { ...told, problems: then, problemsBy: 'approval', checked: parts, deliveries: own };
+        yield* inSteps({ ...told, problems: then, problemsBy: 'approval', checked: parts, deliveries: own }, begin);
         continue;
       }
       const isKnown = problems !== undefined && !isChange(event);
       problems = isKnown ? problems : problemsOf(await snapshotOf({ assetTypes, find }, orderId, order), assetTypes);
-      yield { ...told, problems: problems ?? [], problemsBy: 'now', checked: isKnown ? 0 : parts, deliveries: own };
+      const checked = isKnown ? 0 : parts;
+      yield* inSteps({ ...told, problems: problems ?? [], problemsBy: 'now', checked, deliveries: own }, begin);
+    }
+  }
+}
+
+/** One event, with few deliveries a step. @param begin how many of them are left out */
+function* inSteps(step: Omit<ReplayStep, 'isContinued' | 'cursor'>, begin: number): Generator<ReplayStep, void, void> {
+  const { revision } = step.recorded;
+  for (let first = begin; first === begin || first < step.deliveries.length; first += MAX_STEP_DELIVERIES) {
+    const deliveries = step.deliveries.slice(first, first + MAX_STEP_DELIVERIES);
+    if (first === 0) yield { ...step, deliveries, isContinued: false, cursor: String(revision) };
+    else {
+      const nothingElse = { problems: [], changes: [], checked: 0 };
+      yield { ...step, ...nothingElse, deliveries, isContinued: true, cursor: `${revision}.${first}` };
     }
   }
 }

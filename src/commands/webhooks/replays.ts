@@ -79,13 +79,12 @@ export async function resendFailed(
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();
-  const arrived = new LaterDeliveries(queries.deliveries, caller.tenant);
   const { from: since, to: until } = range;
   const query = { webhookId, state: 'failed', since, until, order: 'oldest' } as const;
   let count = 0;
   for await (const page of pagesOf(queries.deliveries, caller.tenant, query)) {
     const failed = page.filter(({ purpose, position }) => purpose !== 'test' && position <= head);
-    const areOver = await Promise.all(failed.map((entry) => arrived.supersede(entry)));
+    const areOver = await Promise.all(failed.map((entry) => isSuperseded(queries.deliveries, caller.tenant, entry)));
     const due = failed.filter((_, index) => !areOver[index]);
     const resend = (entry: DeliveryLogEntry) =>
       isDryRun ? isNotResent(commands, caller, entry) : resendEntry(commands, caller, entry, sequence);
@@ -109,44 +108,16 @@ async function* pagesOf(
   }
 }
 
-/** What later deliveries to the webhook make of failed ones. */
-class LaterDeliveries {
-  readonly #log: Queries['deliveries'];
-  readonly #tenant: string;
-  /** By kind of event about tables: ids of messages that have arrived. */
-  readonly #arrived = new Map<string, Promise<ReadonlySet<string>>>();
-
-  constructor(log: Queries['deliveries'], tenant: string) {
-    this.#log = log;
-    this.#tenant = tenant;
-  }
-
-  /** Whether the event has arrived by another delivery, or a later approval of the order exports it as it is now. */
-  async supersede(failed: DeliveryLogEntry): Promise<boolean> {
-    const { webhookId, orderId, kind, messageId, sequence } = failed;
-    if (orderId === undefined) return (await this.#messages(failed)).has(messageId);
-    const isOver = (each: DeliveryLogEntry): boolean =>
-      (each.state === 'succeeded' && each.messageId === messageId) ||
-      (kind === 'order.approved' && each.sequence > sequence);
-    for await (const page of pagesOf(this.#log, this.#tenant, { webhookId, orderId, kind }))
-      if (page.some(isOver)) return true;
-    return false;
-  }
-
-  /** @param first the oldest of its kind that is asked about */
-  #messages(first: DeliveryLogEntry): Promise<ReadonlySet<string>> {
-    const known = this.#arrived.get(first.kind) ?? this.#messagesAfter(first);
-    this.#arrived.set(first.kind, known);
-    return known;
-  }
-
-  async #messagesAfter({ webhookId, kind, position: after }: DeliveryLogEntry): Promise<ReadonlySet<string>> {
-    const arrived = new Set<string>();
-    const query = { webhookId, kind, state: 'succeeded', order: 'oldest', after } as const;
-    for await (const page of pagesOf(this.#log, this.#tenant, query))
-      for (const { purpose, messageId } of page) if (purpose !== undefined) arrived.add(messageId);
-    return arrived;
-  }
+/** Whether the event has arrived by another delivery, or a later approval of the order exports it as it is now. */
+async function isSuperseded(log: Queries['deliveries'], tenant: string, failed: DeliveryLogEntry): Promise<boolean> {
+  const { webhookId, orderId, kind, messageId, sequence } = failed;
+  // An event of a table that was backfilled meanwhile is sent once more, under its id.
+  if (orderId === undefined) return false;
+  const isOver = (each: DeliveryLogEntry): boolean =>
+    (each.state === 'succeeded' && each.messageId === messageId) ||
+    (kind === 'order.approved' && each.sequence > sequence);
+  for await (const page of pagesOf(log, tenant, { webhookId, orderId, kind })) if (page.some(isOver)) return true;
+  return false;
 }
 
 const isNotResent = async (

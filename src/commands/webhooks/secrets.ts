@@ -3,10 +3,9 @@
  * every attempt: a staged secret signs beside the primary one, then replaces it.
  */
 import { randomBytes } from 'node:crypto';
-import type { Webhook } from '../../domain/identity/directory.js';
 import { webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
-import { type Caller, type Commands, type SecretBox, UnopenableSecretError } from '../context.js';
+import { type Caller, type Commands, UnopenableSecretError } from '../context.js';
 import {
   type DirectoryChange,
   type DirectoryCommands,
@@ -80,50 +79,34 @@ type UnopenableSecret = {
  * @throws TryAgainError
  */
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
-  let secrets: readonly ResealedSecret[] = [];
-  await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    const webhooks = [...(tenant?.webhooks.values() ?? [])].map((webhook) => resealed(commands.secretBox, webhook));
-    secrets = webhooks.flat();
-    return webhooks.flatMap(eventOf);
+  const { tenant } = caller;
+  let report: ResealReport = { resealed: 0, current: 0, unopenable: [] };
+  await writeDirectory(commands, caller, webhooksStream(tenant), (known) => {
+    let [resealed, current] = [0, 0];
+    const unopenable: UnopenableSecret[] = [];
+    const sealedAgain = (webhookId: string, which: 'primary' | 'staged', secret: string | undefined) => {
+      if (secret === undefined) return undefined;
+      try {
+        const sealed = commands.secretBox.reseal(secret);
+        if (sealed === undefined) current += 1;
+        else resealed += 1;
+        return sealed;
+      } catch (error) {
+        if (!(error instanceof UnopenableSecretError)) throw error;
+        unopenable.push({ tenant, webhookId, which });
+        return undefined;
+      }
+    };
+    const events = [...(known?.webhooks.values() ?? [])].flatMap((webhook): readonly WebhookEvent[] => {
+      const { id } = webhook;
+      const sealedSecret = sealedAgain(id, 'primary', webhook.sealedSecret);
+      const sealedStagedSecret = sealedAgain(id, 'staged', webhook.stagedSecret);
+      if (sealedSecret === undefined && sealedStagedSecret === undefined) return [];
+      const [primary, staged] = [sealedSecret && { sealedSecret }, sealedStagedSecret && { sealedStagedSecret }];
+      return [{ type: 'WebhookSecretsResealed', data: { id, ...primary, ...staged } }];
+    });
+    report = { resealed, current, unopenable };
+    return events;
   });
-  const of = (outcome: ResealedSecret['outcome']) => secrets.filter((each) => each.outcome === outcome);
-  return {
-    resealed: of('resealed').length,
-    current: of('current').length,
-    unopenable: of('unopenable').map(({ webhookId, which }) => ({ tenant: caller.tenant, webhookId, which })),
-  };
-}
-
-type ResealedSecret = Omit<UnopenableSecret, 'tenant'> & {
-  readonly outcome: 'resealed' | 'current' | 'unopenable';
-  /** Of a secret that was sealed again. */
-  readonly sealed?: string | undefined;
-};
-
-const resealed = (box: SecretBox, { id, sealedSecret, stagedSecret }: Webhook): readonly ResealedSecret[] => [
-  { webhookId: id, which: 'primary', ...resealedBy(box, sealedSecret) },
-  ...(stagedSecret === undefined
-    ? []
-    : [{ webhookId: id, which: 'staged', ...resealedBy(box, stagedSecret) } as const]),
-];
-
-function resealedBy(box: SecretBox, secret: string): Pick<ResealedSecret, 'outcome' | 'sealed'> {
-  try {
-    const sealed = box.reseal(secret);
-    return { outcome: sealed === undefined ? 'current' : 'resealed', sealed };
-  } catch (error) {
-    if (error instanceof UnopenableSecretError) return { outcome: 'unopenable' };
-    throw error;
-  }
-}
-
-function eventOf(secrets: readonly ResealedSecret[]): readonly WebhookEvent[] {
-  const [primary, staged] = secrets;
-  if (primary === undefined || secrets.every(({ sealed }) => sealed === undefined)) return [];
-  const data = {
-    id: primary.webhookId,
-    ...(primary.sealed === undefined ? {} : { sealedSecret: primary.sealed }),
-    ...(staged?.sealed === undefined ? {} : { sealedStagedSecret: staged.sealed }),
-  };
-  return [{ type: 'WebhookSecretsResealed', data }];
+  return report;
 }

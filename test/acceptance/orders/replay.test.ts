@@ -15,14 +15,16 @@ const stepSchema = z.looseObject({
   is_report: z.boolean(),
   problems_by: z.string(),
   problems: z.array(z.looseObject({ field: z.string() })),
-  deliveries: z.array(z.looseObject({ state: z.string() })),
+  deliveries: z.array(z.looseObject({ id: z.string(), state: z.string() })),
+  is_continued: z.boolean(),
   changes: z.array(z.unknown()),
 });
 const pageSchema = z.strictObject({
   data: z.array(stepSchema),
   links: z.strictObject({ next: z.string().nullable() }),
 });
-const replay = async (id: string) => pageSchema.parse((await acme().platform('GET', `/orders/${id}/replay`)).body).data;
+const replay = async (id: string, query = '') =>
+  pageSchema.parse((await acme().platform('GET', `/orders/${id}/replay${query}`)).body).data;
 
 it('tells the whole story: actors, changes, problems as they were, deliveries with attempts, and the report of the ERP', async () => {
   receiver.reply('/erp', (nth) =>
@@ -104,4 +106,22 @@ it('an unknown reference is a problem by the records of now, except at the appro
     reasons: ['It follows.'],
     problems: expect.arrayContaining([expect.objectContaining({ field: 'buyer_customer_party_id' })]),
   });
+});
+
+it('a step has at most 20 deliveries, and the next one goes on with those of the same event', async () => {
+  for (let n = 0; n < 21; n++) await addWebhook(acme(), receiver.url(`/many/${n}`), { events: ['order.created'] });
+  const { id } = await acme().create('dyn_stock_order', { notes: 'Many are told.' });
+  const idsOf = (steps: Awaited<ReturnType<typeof replay>>) =>
+    steps.map(({ deliveries }) => deliveries.map((each) => each.id));
+  let steps = await replay(id);
+  while (new Set(idsOf(steps).flat()).size < 21) {
+    await wait(20);
+    steps = await replay(id);
+  }
+  expect(steps.map((step) => [step.event, step.is_continued, step.deliveries.length])).toEqual([
+    ['OrderCreated', false, 20],
+    ['OrderCreated', true, 1],
+  ]);
+  expect(steps[1]).toMatchObject({ problems: [], changes: [] });
+  expect(idsOf(await replay(id, '?cursor=0.20'))).toEqual(idsOf(steps).slice(1));
 });

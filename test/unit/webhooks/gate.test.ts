@@ -1,5 +1,5 @@
 import type { AttemptResult } from '#app/domain/webhook/delivery.js';
-import { type Endpoint, Gate, type GateLimits } from '#app/webhooks/gate.js';
+import { type Endpoint, Gate, type GateLimits, type Pass } from '#app/webhooks/gate.js';
 
 const LIMITS: GateLimits = { inFlight: 200, slots: 50, slotsPerEndpoint: 20 };
 const SUCCEEDED: AttemptResult = { ok: true, status: 200, durationMs: 1, responseBody: '' };
@@ -29,19 +29,36 @@ const named = (name: string): Endpoint => {
 
 const begun = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+let deliveries = 0;
+/** Lets the message of a delivery in. */
+function entered(gate: Gate, endpoint: string): Pass {
+  const pass = gate.enter(named(endpoint), `delivery ${++deliveries}`, 0);
+  if (typeof pass === 'number') throw new Error(`It is put off for ${pass} ms.`);
+  return pass;
+}
+
+/** Makes an attempt with this result. @returns for how many milliseconds its message is put off instead; 0: it was made */
+async function attempted(gate: Gate, endpoint: string, result: AttemptResult): Promise<number> {
+  const pass = gate.enter(named(endpoint), `delivery ${++deliveries}`, 0);
+  if (typeof pass === 'number') return pass;
+  const slot = await pass.slot();
+  if (typeof slot !== 'number') slot.end(result);
+  pass.leave();
+  return typeof slot === 'number' ? slot : 0;
+}
+
 describe('slots for attempts', () => {
   /** Requests attempts that last until they are ended. */
   function attempts(gate: Gate, endpoint: string, count: number): { begun: number; end: () => void } {
     const ends: (() => void)[] = [];
     const state = { begun: 0, end: () => ends.shift()?.() };
-    for (let i = 0; i < count; i++) {
-      void gate.inSlot(named(endpoint), async (isBegun) => {
-        state.begun += 1;
-        isBegun();
-        await new Promise<void>((resolve) => ends.push(resolve));
-        return { kind: 'made' };
-      });
-    }
+    const attempt = async (): Promise<void> => {
+      const slot = await entered(gate, endpoint).slot();
+      if (typeof slot === 'number') return;
+      state.begun += 1;
+      ends.push(() => slot.end(undefined));
+    };
+    for (let i = 0; i < count; i++) void attempt();
     return state;
   }
 
@@ -55,7 +72,7 @@ describe('slots for attempts', () => {
   });
 
   test('however many webhooks of a tenant hang, a tenth of the slots is left for others', async () => {
-    const gate = gateOf();
+    const gate = gateOf({ inFlight: 1_000_000 });
     const hanging = Array.from({ length: 100 }, (_, n) => attempts(gate, `slow/${n}`, 100));
     await begun();
     expect(hanging.reduce((sum, each) => sum + each.begun, 0)).toBe(45);
@@ -68,27 +85,62 @@ describe('slots for attempts', () => {
     expect(next.begun).toBe(1);
   });
 
+  test('tenants take turns, and the webhooks of a tenant', async () => {
+    const gate = gateOf({ inFlight: 1_000, slots: 2, slotsPerEndpoint: 1 });
+    const calling = ['a', 'b', 'c', 'other/a'].map((name) => attempts(gate, name, 5));
+    await begun();
+    for (let ended = 0; ended < 6; ended++) {
+      for (const each of calling) each.end();
+      await begun();
+    }
+    const [first, second, third, other] = calling.map((each) => each.begun);
+    expect([first, second, third]).not.toContain(0);
+    expect(other).toBeGreaterThanOrEqual(Math.max(first ?? 0, second ?? 0, third ?? 0));
+  });
+
   test('when stopped, what waits for a slot gets none, and attempts in flight end', async () => {
     const gate = gateOf({ slotsPerEndpoint: 1 });
     const calling = attempts(gate, 'a', 1);
-    const waiting = gate.inSlot(named('a'), async () => ({ kind: 'made' }));
+    await begun();
+    const waiting = entered(gate, 'a').slot();
     gate.stop();
-    const again = { kind: 'retry', delayMs: 0 };
-    expect(await waiting).toEqual(again);
-    expect(await gate.inSlot(named('b'), async () => ({ kind: 'made' }))).toEqual(again);
+    expect(await waiting).toBe(0);
+    expect(await entered(gate, 'b').slot()).toBe(0);
     calling.end();
   });
 });
 
 describe('messages in flight', () => {
-  test('a webhook that has its share is put off, and so is a second message of a delivery', async () => {
+  test('a webhook that has its share is put off, and so is a second message of a delivery', () => {
     const gate = gateOf({ inFlight: 10 });
-    const never = () => new Promise<never>(() => undefined);
-    void gate.enter(named('a'), 'first', 0, never);
-    expect(await gate.enter(named('a'), 'first', 0, never)).toEqual({ kind: 'retry', delayMs: 1_000 });
-    for (let n = 0; n < 10; n++) void gate.enter(named('a'), String(n), 0, never);
-    expect(await gate.enter(named('a'), 'more', 0, never)).toMatchObject({ kind: 'retry' });
-    expect(await gate.enter(named('b'), 'other', 0, async () => ({ kind: 'done' }))).toEqual({ kind: 'done' });
+    expect(gate.enter(named('a'), 'first', 0)).toEqual(expect.objectContaining({ leave: expect.any(Function) }));
+    expect(gate.enter(named('a'), 'first', 0)).toBe(1_000);
+    for (let n = 0; n < 10; n++) gate.enter(named('a'), String(n), 0);
+    expect(gate.enter(named('a'), 'more', 0)).toEqual(expect.any(Number));
+    expect(gate.enter(named('b'), 'other', 0)).toEqual(expect.objectContaining({ leave: expect.any(Function) }));
+  });
+
+  test('one that left makes room', async () => {
+    const gate = gateOf({ inFlight: 2 });
+    const pass = entered(gate, 'a');
+    expect(gate.enter(named('a'), 'next', 0)).toEqual(expect.any(Number));
+    pass.leave();
+    entered(gate, 'a').leave();
+  });
+
+  test('a delivery is waited for until it leaves', async () => {
+    const gate = gateOf();
+    const pass = gate.enter(named('a'), 'before', 0);
+    if (typeof pass === 'number') throw new Error('It is put off.');
+    let hasLeft = false;
+    const left = gate.left('before').then(() => {
+      hasLeft = true;
+    });
+    await begun();
+    expect(hasLeft).toBe(false);
+    pass.leave();
+    await left;
+    await gate.left('before');
   });
 });
 
@@ -98,56 +150,55 @@ describe('the circuit of a webhook', () => {
     gate = gateOf();
   });
 
-  const attempt = (result: AttemptResult, endpoint = 'a') =>
-    gate.inSlot(named(endpoint), async () => ({ kind: 'made', result }));
-
   /** How long its messages are put off (ms). */
-  async function waitMs(endpoint = 'a'): Promise<number> {
-    const outcome = await gate.enter(named(endpoint), 'delivery', 0, async () => ({ kind: 'done' }));
-    return outcome.kind === 'retry' ? outcome.delayMs : 0;
+  function waitMs(endpoint = 'a'): number {
+    const pass = gate.enter(named(endpoint), 'delivery', 0);
+    if (typeof pass === 'number') return pass;
+    pass.leave();
+    return 0;
   }
 
   async function open(): Promise<void> {
     for (let n = 0; n < 3; n++) {
       if (n > 0) now += 500;
-      await attempt(FAILED);
+      await attempted(gate, 'a', FAILED);
     }
   }
 
   test('opens when enough failures in a row span enough time', async () => {
+    const before = entered(gate, 'a');
     await open();
-    expect(await waitMs()).toBe(500);
-    expect(await attempt(SUCCEEDED)).toEqual({ kind: 'retry', delayMs: 500 });
+    expect(waitMs()).toBe(500);
+    expect(await before.slot()).toBe(500);
     expect(circuits).toEqual([['acme.a', true]]);
-    expect(await waitMs('b')).toBe(0);
+    expect(waitMs('b')).toBe(0);
   });
 
   test('half-open, it lets one attempt be made at a time', async () => {
     await open();
     now += 500;
-    const probe = gate.inSlot(named('a'), () => new Promise<{ kind: 'made' }>(() => undefined));
-    await begun();
-    expect(probe).toBeInstanceOf(Promise);
-    expect(await attempt(SUCCEEDED)).toMatchObject({ kind: 'retry' });
-    expect(await waitMs()).toBeGreaterThan(0);
+    const [probe, second] = [entered(gate, 'a'), entered(gate, 'a')];
+    expect(await probe.slot()).toEqual({ end: expect.any(Function) });
+    expect(await second.slot()).toEqual(expect.any(Number));
+    expect(waitMs()).toBeGreaterThan(0);
   });
 
   test('a probe that succeeds closes it', async () => {
     await open();
     now += 500;
-    await attempt(SUCCEEDED);
-    expect(await waitMs()).toBe(0);
+    expect(await attempted(gate, 'a', SUCCEEDED)).toBe(0);
+    expect(waitMs()).toBe(0);
     expect(circuits.at(-1)).toEqual(['acme.a', false]);
-    await attempt(FAILED);
-    expect(await waitMs()).toBe(0);
+    await attempted(gate, 'a', FAILED);
+    expect(waitMs()).toBe(0);
   });
 
   test('a probe that fails doubles the wait, up to the longest', async () => {
     await open();
     for (const wait of [500, 1000, 1500, 1500]) {
-      expect(await waitMs()).toBe(wait);
+      expect(waitMs()).toBe(wait);
       now += wait;
-      await attempt(FAILED);
+      await attempted(gate, 'a', FAILED);
     }
     expect(circuits).toEqual([['acme.a', true]]);
   });

@@ -113,11 +113,7 @@ function open(parts: LookUpParts = {}): (hostname: string) => Promise<readonly L
     one.setServers([`127.0.0.1:${(server.address() as AddressInfo).port}`]);
     return one;
   };
-  const lookUp = createReceiverLookUp({ hostsFile, resolvFile, resolver, lookupMs: 20_000, ...parts });
-  return (hostname) =>
-    new Promise((resolve, reject) => {
-      lookUp(hostname, { all: true }, (error, found) => (error === null ? resolve(found) : reject(error)));
-    });
+  return createReceiverLookUp({ hostsFile, resolvFile, resolver, lookupMs: 20_000, ...parts });
 }
 
 test('the hosts file comes first, and a name in it is not asked for elsewhere', async () => {

@@ -94,14 +94,10 @@ const never: LookUpAll = () => {
 };
 
 /** A name server that gives these answers in turn. */
-function answers(...turns: string[][]): LookUpAll {
-  return (_hostname, _options, callback) => {
-    const found = (turns.shift() ?? []).map(
-      (address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }),
-    );
-    callback(null, found);
-  };
-}
+const answers =
+  (...turns: string[][]): LookUpAll =>
+  async () =>
+    (turns.shift() ?? []).map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
 
 const resolved = (lookUp: LookUpAll, all: boolean): Promise<unknown> =>
   new Promise((resolve, reject) => {

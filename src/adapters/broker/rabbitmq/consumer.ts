@@ -11,7 +11,7 @@ import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
-import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing, readyAt, restMs } from './messages.js';
+import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing, readyAt } from './messages.js';
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
@@ -40,8 +40,8 @@ export class Consumer {
   readonly #handlers: PQueue;
   /** Messages that wait for their handler, in their order. */
   readonly #waiting = new Set<{ readonly readyAt: number }>();
-  /** Ends the wait of each message that is put off. */
-  readonly #held = new Set<() => void>();
+  /** Messages that are put off for a moment. */
+  #held = 0;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
@@ -51,7 +51,7 @@ export class Consumer {
   /** Of the messages that this process has taken. */
   get depth(): Omit<QueueDepth, 'dead' | 'oldestReadyMs'> & { readonly oldest: number } {
     const [oldest = { readyAt: Number.POSITIVE_INFINITY }] = this.#waiting;
-    const [ready, delayed, inFlight] = [this.#waiting.size, this.#held.size, this.#handlers.pending];
+    const [ready, delayed, inFlight] = [this.#waiting.size, this.#held, this.#handlers.pending];
     return { ready, delayed, inFlight, oldest: oldest.readyAt };
   }
 
@@ -80,9 +80,6 @@ export class Consumer {
     channel.once('close', () => closed.abort());
     const ending = AbortSignal.any([signal, closed.signal]);
     const ended = new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
-    ending.addEventListener('abort', () => {
-      for (const end of this.#held) end();
-    });
     const link: Link = { channel, closed: closed.signal, ending };
     try {
       await channel.prefetch(concurrency + this.#mostHeld);
@@ -110,33 +107,20 @@ export class Consumer {
   /** Without an outcome when the link ends, it goes back. */
   async #work(message: ConsumeMessage, link: Link): Promise<void> {
     const receivedAt = performance.now();
-    let redeliveries = deliveriesOf(message);
-    let outcome: Outcome = { kind: 'retry', delayMs: restMs(message) };
-    while (outcome.kind === 'retry' && this.#mayHold(outcome.delayMs, receivedAt, link)) {
-      if (outcome.delayMs > 0) await this.#hold(outcome.delayMs);
-      const handled = await this.#handle(message, redeliveries, link);
-      if (handled === undefined) return;
-      outcome = handled;
-      redeliveries += 1;
+    for (let redeliveries = deliveriesOf(message) + 1; ; redeliveries += 1) {
+      const outcome = await this.#handle(message, redeliveries - 1, link);
+      if (outcome === undefined) return;
+      if (outcome.kind !== 'retry' || !this.#mayHold(outcome.delayMs, receivedAt, link))
+        return this.#conclude(message, outcome, redeliveries, link);
+      this.#held += 1;
+      await sleep(outcome.delayMs, link.ending);
+      this.#held -= 1;
     }
-    if (!link.closed.aborted) await this.#conclude(message, outcome, redeliveries, link);
   }
 
   #mayHold(delayMs: number, receivedAt: number, { ending }: Link): boolean {
-    if (ending.aborted || delayMs > LONGEST_HELD_MS || (delayMs > 0 && this.#held.size >= this.#mostHeld)) return false;
+    if (ending.aborted || delayMs > LONGEST_HELD_MS || this.#held >= this.#mostHeld) return false;
     return performance.now() + delayMs - receivedAt < LONGEST_UNACKNOWLEDGED_MS;
-  }
-
-  #hold(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#held.delete(end);
-        resolve();
-      };
-      const timer = setTimeout(end, delayMs);
-      this.#held.add(end);
-    });
   }
 
   /** @returns undefined if the link ended before its turn */

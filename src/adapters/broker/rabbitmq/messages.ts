@@ -2,15 +2,13 @@
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { DeadLetter, Message } from '../../../ports/messageBroker.js';
-import { checkpointQueue, deadQueue, delayRoute, leaderQueue } from './queues.js';
+import { checkpointQueue, deadQueue, delayQueueFor, leaderQueue } from './queues.js';
 
 type Headers = {
   /** Earlier deliveries, carried over to each copy: the server counts only within one copy. */
   readonly deliveries?: number;
   /** Milliseconds since the epoch, as `dead-at`. */
   readonly 'ready-at'?: number;
-  /** Milliseconds to wait behind a delay queue. */
-  readonly 'rest-ms'?: number;
   readonly reason?: string;
   readonly 'dead-at'?: number;
 };
@@ -34,11 +32,8 @@ export function newMessage(queue: string, { id, body }: Message): Outgoing {
 }
 
 /** The same message, to be delivered after the delay. */
-export function delayedCopy(queue: string, raw: Raw, delayMs: number, deliveries: number): Outgoing {
-  const route = delayRoute(queue, delayMs);
-  const headers: Headers = { deliveries, 'ready-at': Date.now() + delayMs, 'rest-ms': route.restMs };
-  return outgoing(route.queue, idOf(raw), raw.content, headers);
-}
+export const delayedCopy = (queue: string, raw: Raw, delayMs: number, deliveries: number): Outgoing =>
+  outgoing(delayQueueFor(queue, delayMs), idOf(raw), raw.content, { deliveries, 'ready-at': Date.now() + delayMs });
 
 export const deadCopy = (queue: string, raw: Raw, reason: string): Outgoing =>
   outgoing(deadQueue(queue), idOf(raw), raw.content, { 'dead-at': Date.now(), reason });
@@ -70,9 +65,6 @@ export const idOf = ({ properties }: Raw): string => String(properties.messageId
 
 /** When it became ready, or is to be (ms since the epoch). */
 export const readyAt = (raw: Raw): number => numberHeader(raw, 'ready-at') ?? Date.now();
-
-/** What is left of its delay, in ms. Never longer than it was, wherever clocks are put. */
-export const restMs = (raw: Raw): number => Math.min(numberHeader(raw, 'rest-ms') ?? 0, readyAt(raw) - Date.now());
 
 /** Earlier deliveries, including those to who inspects the queue. */
 export const deliveriesOf = (raw: Raw): number =>

@@ -3,8 +3,8 @@
  *
  * A delay is a queue whose messages expire into the work queue: in one queue all wait for the same time, so none waits behind
  * a longer one. Up to half a minute a delay is rounded up, to at most five fourths: behind its queue a message waits with all
- * others. A longer one is rounded down, and the message comes back with the rest of it. The queues stay: an `x-expires` would
- * end a quorum queue together with what waits in it.
+ * others. A longer one is rounded down, and what the message names is put off once more. The queues stay: an `x-expires`
+ * would end a quorum queue together with what waits in it.
  */
 
 export type Arguments = { readonly [name: string]: string | number | boolean };
@@ -56,9 +56,8 @@ export const workQueues = (queue: string): readonly Queue[] => [
   ),
 ];
 
-/** Where a message waits, and how long it has to wait after that (ms). */
-export function delayRoute(queue: string, delayMs: number): { readonly queue: string; readonly restMs: number } {
+/** Where a message waits. */
+export function delayQueueFor(queue: string, delayMs: number): string {
   const longer = delayMs < ROUNDED_DOWN_FROM_MS ? DELAYS.find((ms) => ms >= delayMs) : undefined;
-  const ms = longer ?? DELAYS.findLast((each) => each <= delayMs) ?? SHORTEST_MS;
-  return { queue: delayQueue(queue, ms), restMs: Math.max(0, delayMs - ms) };
+  return delayQueue(queue, longer ?? DELAYS.findLast((ms) => ms <= delayMs) ?? SHORTEST_MS);
 }

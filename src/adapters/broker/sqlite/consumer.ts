@@ -26,8 +26,6 @@ export class Consumer {
   /** Set if a lease could not be renewed; ends the consumer. */
   #failure: { readonly error: unknown } | undefined;
   #renewedAt = Date.now();
-  /** The clock at the last turn; at first, later than it can be. */
-  #seenMs = Number.POSITIVE_INFINITY;
   #woken = false;
 
   constructor(store: JobStore, options: ConsumerOptions) {
@@ -73,11 +71,7 @@ export class Consumer {
     const wanted = free > 0 && this.#dueInMs() <= 0 ? free : 0;
     const outcomes = this.#outcomes;
     this.#outcomes = [];
-    // The store shortens waits when it sees that the clock was put back, also since the last start.
-    const nowMs = Date.now();
-    const isPutBack = nowMs < this.#seenMs;
-    this.#seenMs = nowMs;
-    if (wanted > 0 || outcomes.length > 0 || isPutBack) {
+    if (wanted > 0 || outcomes.length > 0) {
       for (const job of this.#store.turn(queue, outcomes, wanted)) void this.#run(job);
     }
     if (signal.aborted && this.#inFlight.size === 0) return 0;

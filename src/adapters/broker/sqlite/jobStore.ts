@@ -31,6 +31,9 @@ const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/** Longer than any wait of a delivery by default. */
+const LONGEST_DELAY_MS = 5_400_000;
+
 /** One delivery of a job. */
 export type TakenJob = { readonly seq: number; readonly deliveries: number; readonly message: ReceivedMessage };
 
@@ -41,7 +44,7 @@ type JobRow = { seq: number; id: string; body: string; deliveries: number };
 type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly oldest: number | null };
 
 export class JobStore {
-  /** Stores all or nothing. Ids that the queue holds are left as they are. */
+  /** Stores all or nothing. Jobs that the queue holds are left as they are, and dead ones are due again. */
   readonly publish: (queue: string, messages: readonly Message[]) => void;
   /** Stores jobs' outcomes and takes up to `limit` due jobs, in one transaction. */
   readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
@@ -58,6 +61,9 @@ export class JobStore {
     // from the log, and finished ones are redelivered. So no write waits for the disk.
     db.pragma('synchronous = NORMAL');
     db.exec(SCHEMA);
+    // The clock was ahead, and was put back. A message that comes too early for its delivery is put off once more.
+    const tooLate = db.prepare('UPDATE jobs SET due_at = :now WHERE due_at > :now + :longest AND dead_at IS NULL');
+    tooLate.run({ now: Date.now(), longest: LONGEST_DELAY_MS });
     this.#db = db;
     this.#nextDue = db
       .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
@@ -115,19 +121,14 @@ export class JobStore {
 }
 
 function preparePublish(db: Database): JobStore['publish'] {
-  const insert = db.prepare(
-    'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
-  );
+  const insert = db.prepare(`INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id)
+    DO UPDATE SET body = excluded.body, due_at = excluded.due_at, deliveries = 0, dead_at = NULL, reason = NULL
+    WHERE dead_at IS NOT NULL`);
   return db.transaction((queue: string, messages: readonly Message[]) => {
     const now = Date.now();
     for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
   }).immediate;
 }
-
-/** Names the time of the last turn among the checkpoints. */
-const CLOCK = 'clock';
-/** How often it is stored; a clock that is put back by more is noticed. */
-const CLOCK_STEP_MS = 1_000;
 
 function prepareTurn(db: Database, leaseMs: number): JobStore['turn'] {
   const current = 'WHERE seq = ? AND deliveries = ? AND taken';
@@ -138,35 +139,22 @@ function prepareTurn(db: Database, leaseMs: number): JobStore['turn'] {
     UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
     WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
     RETURNING seq, id, body, deliveries`);
-
-  const sooner = db.prepare('UPDATE jobs SET due_at = due_at - ? WHERE due_at > ? AND dead_at IS NULL');
-  const keep = db.prepare(
-    'INSERT INTO checkpoints (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = excluded.position',
-  );
-  let last = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE name = ?').pluck().get(CLOCK) ?? 0;
-  /** If the clock is put back, also between two starts, waits become as much shorter. */
-  const look = (): number => {
-    const now = Date.now();
-    if (Math.abs(now - last) <= CLOCK_STEP_MS) return now;
-    if (last > now) sooner.run(last - now, now);
-    keep.run(CLOCK, now);
-    last = now;
-    return now;
-  };
   const store = ({ job, outcome }: JobOutcome, now: number): void => {
     if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
     else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
     else retry.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
   };
   return db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
-    const now = look();
+    const now = Date.now();
     for (const each of outcomes) store(each, now);
     if (limit <= 0) return [];
     // RETURNING has no order of its own.
-    return take
-      .all(now + leaseMs, queue, now, limit)
-      .sort((a, b) => a.seq - b.seq)
-      .map(toTaken);
+    const taken = take.all(now + leaseMs, queue, now, limit).sort((a, b) => a.seq - b.seq);
+    return taken.map(({ seq, deliveries, id, body }) => ({
+      seq,
+      deliveries,
+      message: { id, body: JSON.parse(body), redeliveries: deliveries - 1 },
+    }));
   }).immediate;
 }
 
@@ -177,9 +165,3 @@ function prepareRenew(db: Database, leaseMs: number): JobStore['renew'] {
     for (const job of jobs) extend.run(until, job.seq, job.deliveries);
   }).immediate;
 }
-
-const toTaken = (row: JobRow): TakenJob => ({
-  seq: row.seq,
-  deliveries: row.deliveries,
-  message: { id: row.id, body: JSON.parse(row.body), redeliveries: row.deliveries - 1 },
-});
