@@ -159,6 +159,8 @@ function exchange(
     });
     request.once('response', (answer) => {
       answers.set(answer.socket, answer);
+      // What follows 101 Switching Protocols is no HTTP.
+      if (answer.statusCode === 101) answer.socket.destroy();
       // Answered before all of it was sent: the rest is not sent, so the connection cannot be used again.
       answer.once('end', () => {
         if (!request.writableFinished) request.destroy();
@@ -167,6 +169,8 @@ function exchange(
     });
     // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
+    // Without an error where the receiver switched protocols.
+    request.once('close', () => reject(new UnusableAnswerError(CLOSED)));
     request.end(body);
   });
 }
