@@ -97,7 +97,7 @@ it('§3, §6.4, §8: after the 5th failed attempt, however each failed, the orde
         'Attempt 1: redirect (HTTP 302) is not followed',
         'Attempt 2: HTTP 404',
         'Attempt 3: no answer within 3000 ms',
-        'Attempt 4: the answer has the status 099, which HTTP has not',
+        'Attempt 4: HTTP 99',
         'Attempt 5: HTTP 503',
       ]);
       const shown = await acme().platform('GET', `/orders/${orderId}`);
