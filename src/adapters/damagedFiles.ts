@@ -1,92 +1,49 @@
-/**
- * Damaged databases of SQLite. The thread that meets damage leaves a mark beside the file (`broker.db.damaged`), which
- * every thread and process sees, also after a crash. If nothing is lost with the file, its writer sets it aside and creates
- * a new one.
- */
-import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+/** Damaged databases of SQLite. Where nothing is lost with the file, it is set aside, and another one takes its place. */
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
 import { codeOf, type Database, openSqlite } from './openSqlite.js';
 
-/** Damaged files of each database that are kept beside their replacement. */
-const KEPT_DAMAGED_FILES = 2;
-
-const MARK = '.damaged';
-const BESIDE = ['-wal', '-shm'] as const;
+/** What SQLite keeps beside a file has these names. */
+const ENDS = ['', '-wal', '-shm'] as const;
 
 /** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
 
-/** If the mark cannot be written, the next thread that meets the damage tries again. */
-export function markDamaged(file: string): void {
-  try {
-    writeFileSync(`${file}${MARK}`, '', { mode: 0o600 });
-  } catch {
-    // The next one tries again.
-  }
+/** Removes the file, so that the next use creates another one. */
+export function removeDatabase(file: string): void {
+  for (const end of ENDS) rmSync(file + end, { force: true });
 }
 
-export const isMarkedDamaged = (file: string): boolean => existsSync(`${file}${MARK}`);
-
-/**
- * Renames a marked file and those that SQLite keeps beside it. Keeps the last few of those set aside before.
- * @returns its new name; undefined if another process has renamed it
- */
-export function setAside(file: string): string | undefined {
-  const claimed = `${file}${MARK}.${process.pid}`;
-  try {
-    renameSync(`${file}${MARK}`, claimed);
-  } catch {
-    return undefined;
-  }
-  const aside = `${file}${MARK}-${new Date().toISOString().replaceAll(':', '')}`;
-  // The file itself last, so that a new one has no remains of the old one beside it.
-  for (const end of [...BESIDE, '']) if (existsSync(file + end)) renameSync(file + end, aside + end);
-  for (const end of BESIDE) rmSync(file + end, { force: true });
-  rmSync(claimed);
-  const before = asideOf(file);
-  for (const old of before.slice(0, Math.max(0, before.length - KEPT_DAMAGED_FILES)))
-    for (const end of ['', ...BESIDE]) rmSync(old + end, { force: true });
-  return aside;
+/** Keeps the file under this name, so that a person can look at it, in place of one that was kept before. */
+export function setAside(file: string, aside: string): void {
+  removeDatabase(aside);
+  for (const end of ENDS) if (existsSync(file + end)) renameSync(file + end, aside + end);
 }
 
-/** Oldest first. */
-function asideOf(file: string): readonly string[] {
-  const start = `${basename(file)}${MARK}-`;
-  return readdirSync(dirname(file))
-    .filter((name) => name.startsWith(start) && !BESIDE.some((end) => name.endsWith(end)))
-    .sort()
-    .map((name) => join(dirname(file), name));
-}
-
-const inOneLine = (said: string): string => said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
-
-/** Looks at all pages. @returns SQLite's description of the first damage */
-export function firstFault(db: Database): string | undefined {
+/** Looks at all pages. @throws SQLite's error at the first damage */
+export function checkPages(db: Database): void {
   const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
-  return said === 'ok' ? undefined : said;
+  const inOneLine = said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
+  if (said !== 'ok') throw Object.assign(new Error(inOneLine), { code: 'SQLITE_CORRUPT' });
 }
 
-type DamageCheck = {
-  /** Opens it read-only: otherwise closing would copy the write-ahead log into the file. */
-  readonly isOnlyRead?: boolean;
-  /** Checks all pages, however many there are. */
-  readonly isWhole?: boolean;
-};
+/** Looks at all pages of a file that is small enough to do so before each use. @throws SQLite's error at the first damage */
+export function checkIfSmall(db: Database): void {
+  if (statSync(db.name).size <= MAX_BYTES_CHECKED_AT_START) checkPages(db);
+}
 
 /**
- * Checks a file before it is used: all pages of a small one, else those that opening needs.
+ * Checks a file before it is used: all pages of a small one, else those that opening needs. Changes nothing.
  * @returns SQLite's description of the damage; undefined if none was found, or there is no file
  */
-export function damageOf(file: string, { isOnlyRead = false, isWhole = false }: DamageCheck = {}): string | undefined {
+export function damageOf(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   let db: Database | undefined;
   try {
-    db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: isOnlyRead });
-    if (isWhole || statSync(file).size <= MAX_BYTES_CHECKED_AT_START) {
-      const fault = firstFault(db);
-      if (fault !== undefined) return inOneLine(fault);
-    } else db.prepare('SELECT count(*) FROM sqlite_master').get();
+    // Closing a connection that may write would copy the write-ahead log into the file.
+    db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: true });
+    db.prepare('SELECT count(*) FROM sqlite_master').get();
+    checkIfSmall(db);
     return undefined;
   } catch (error) {
     if (!isDamage(error)) throw error;

@@ -1,6 +1,5 @@
 /** Small SQLite files that are made from the log: the contents of another version are ignored, and a damaged file is removed. */
-import { rmSync } from 'node:fs';
-import { isDamage } from './damagedFiles.js';
+import { isDamage, removeDatabase } from './damagedFiles.js';
 import { type Database, openSqlite } from './openSqlite.js';
 
 type DerivedFile = {
@@ -21,7 +20,7 @@ export function openDerived<Used>(file: string, kind: DerivedFile, use: (db: Dat
     return opened(file, kind, use);
   } catch (error) {
     if (!isDamage(error)) throw error;
-    removeDerived(file);
+    removeDatabase(file);
     return opened(file, kind, use);
   }
 }
@@ -45,9 +44,4 @@ function opened<Used>(file: string, { version, schema, timeoutMs }: DerivedFile,
     db.close();
     throw error;
   }
-}
-
-/** Removes the file, so that the next use creates another one. */
-export function removeDerived(file: string): void {
-  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
 }

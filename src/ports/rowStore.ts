@@ -103,11 +103,9 @@ export type RowsQuery = {
   readonly ids: readonly string[];
   readonly keys: readonly string[];
   readonly at?: Position | undefined;
-  /** Also, for keys that no row has, the ids of the last rows that had them. */
-  readonly withFormerIds?: boolean;
 };
 
-/** Each row once, in no order. */
+/** Each row once, in no order. `formerIds`: of keys that no row has, the ids of the last rows that had them. */
 export type FoundRows = Omit<Page, 'total'> & { readonly formerIds: ReadonlyMap<string, string> };
 
 /** This event cannot be applied, so the tenant's rows stand still. `error`: in sentences; `since`: ISO 8601. */
@@ -171,42 +169,36 @@ export type Slice = {
 /** How far the log was read for all tenants. */
 export type Checkpoint = EventPosition & { readonly log: string };
 
-/** What the follower writes. One process has it, or one of each share of tenants. @throws RowsLostError from each method */
-export interface RowWriter extends Pick<RowReads, 'rows' | 'spaces' | 'progress'> {
-  /** All tenants with rows. */
-  tenants(): Promise<ReadonlyMap<string, TenantProgress>>;
+/** Rows that are written. They are read whether or not the tenant is running. @throws RowsLostError from each method */
+export interface RowStore extends Omit<RowReads, 'close'> {
   /**
    * Applies the slice and stores its position as the tenant's progress, in one commit; nothing where the progress covers it.
    * @returns false if it is not done: call again with the same slice @throws RowRefusedError; RowsLostError also where other
    *   rows, which are behind `after`, have taken the place of the tenant's
    */
   apply(tenant: string, slice: Slice): Promise<boolean>;
+}
+
+/** What the follower writes. One process has it, or one of each share of tenants. */
+export interface RowWriter extends RowStore {
+  /** All tenants with rows. Those that run are no further than this position. */
+  tenants(): Promise<ReadonlyMap<string, Omit<TenantProgress, 'rows'>>>;
   /** undefined: running. */
   mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void>;
   /** Empty rows beside those that are shown. One a tenant: an older one is discarded. */
   copy(tenant: string): Promise<RowCopy>;
-  /** Everything, in one order: by space, then rows by n, then versions by n and `from`. */
-  dump(tenant: string): AsyncIterable<DumpLine>;
   remove(tenant: string): Promise<void>;
   checkpoint(): Promise<Checkpoint | undefined>;
-  keep(checkpoint: Checkpoint): Promise<void>;
-  /** The tenants whose rows were found damaged since the last call, by readers too. Empty ones are in their place. */
-  lost(): Promise<readonly RowsLostError[]>;
+  /** @returns the tenants whose rows were found damaged since, by readers too. Empty ones are in their place. */
+  keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]>;
   close(): Promise<void>;
 }
 
-export type RowCopy = Pick<RowWriter, 'rows' | 'spaces' | 'progress' | 'apply' | 'dump'> & {
+export interface RowCopy extends RowStore {
   /** It takes the place of the tenant's rows in one step. */
   swap(): Promise<void>;
   discard(): Promise<void>;
-};
-
-export type DumpLine = {
-  readonly space: string;
-  readonly kind: 'space' | 'row' | 'version';
-  readonly id: string;
-  readonly text: string;
-};
+}
 
 /** The engine works and cannot store a row, or the rows differ from the log: the same write fails again. */
 export class RowRefusedError extends Error {

@@ -1,6 +1,6 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
 import type { JobReport, RowDifference } from '../ports/rowJobs.js';
-import type { DumpLine, RowCopy, RowWriter } from '../ports/rowStore.js';
+import type { Page, PageQuery, RowCopy, RowReads, StoredRow, VersionPage, VersionQuery } from '../ports/rowStore.js';
 import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions } from './followedTenant.js';
 import type { Follower } from './follower.js';
@@ -9,6 +9,16 @@ import type { Follower } from './follower.js';
 const NAMED_DIFFERENCES = 100;
 const COUNTED_DIFFERENCES = 10_000;
 const COMPARED_AT_ONCE = 500;
+/** Read at a time. */
+const NEXT_ROWS = {
+  conditions: [],
+  sort: [{ field: 'n', direction: 'asc' }],
+  offset: 0,
+  limit: 1_000,
+  withTotal: false,
+  maxCharacters: 4_000_000,
+} as const satisfies PageQuery;
+const NEXT_VERSIONS = { direction: 'asc', limit: 200, withTotal: false } as const;
 
 export type WorkOptions = Omit<CopyOptions, 'toEnd'>;
 
@@ -30,14 +40,14 @@ export function rebuild(follower: Follower, tenant: string, options: WorkOptions
 /** Writes of the tenant are shown after the comparison. @throws see `Follower.withCopy` */
 export function verify(
   follower: Follower,
-  writer: Pick<RowWriter, 'dump'>,
+  rows: ReadRows,
   tenant: string,
   options: WorkOptions,
 ): Promise<VerifyReport> {
   const startedAt = performance.now();
   return follower.withCopy(tenant, options, async (copy) => {
     const report = await made(tenant, copy, startedAt);
-    const found = await differences(writer.dump(tenant), copy.dump(tenant), options.signal);
+    const found = await differences(linesOf(rows, tenant), linesOf(copy, tenant), options.signal);
     await copy.discard();
     const seconds = secondsSince(startedAt);
     return {
@@ -56,10 +66,41 @@ async function made(tenant: string, copy: RowCopy, startedAt: number): Promise<R
 
 const secondsSince = (time: number): number => (performance.now() - time) / 1000;
 
+type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions'>;
+type Line = Omit<RowDifference, 'is'> & { readonly text: string };
+
+/** All that there is of a tenant, in one order: by space, then rows by n, then versions by where they end. */
+export async function* linesOf(rows: ReadRows, tenant: string): AsyncGenerator<Line> {
+  const spaces = [...((await rows.spaces(tenant)) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [space, { assetType, state }] of spaces) {
+    const { revision, lastEventAt, rows: count } = state;
+    yield { space, kind: 'space', id: '', text: JSON.stringify([revision, lastEventAt, count, assetType]) };
+    for (let behind: number | undefined = 0; behind !== undefined; ) {
+      const page: Page = await rows.page({ tenant, space }, { ...NEXT_ROWS, behind });
+      for (const row of page.rows) yield lineOf(space, 'row', row);
+      behind = page.rows.at(-1)?.n;
+    }
+    const ended = [0, state.progress] as const;
+    for (let behind: VersionQuery['behind'] = [0, 0]; behind !== undefined; ) {
+      const page: VersionPage = await rows.versions({ tenant, space }, { ...NEXT_VERSIONS, ended, behind });
+      for (const version of page.versions) yield lineOf(space, 'version', version);
+      const last = page.versions.at(-1);
+      behind = last?.to === undefined ? undefined : [last.to, last.n];
+    }
+  }
+}
+
+const lineOf = (space: string, kind: Line['kind'], { id, ...state }: StoredRow): Line => ({
+  space,
+  kind,
+  id,
+  text: JSON.stringify(state),
+});
+
 /** Both are in the same order, so equal lines are never far from each other. */
 async function differences(
-  shown: AsyncIterable<DumpLine>,
-  made: AsyncIterable<DumpLine>,
+  shown: AsyncIterable<Line>,
+  made: AsyncIterable<Line>,
   signal: AbortSignal,
 ): Promise<readonly RowDifference[]> {
   const [alone, aloneInCopy] = [new Unmatched(), new Unmatched()];
@@ -85,28 +126,28 @@ async function differences(
   ];
 }
 
-const difference = ({ space, kind, id }: DumpLine, is: RowDifference['is']): RowDifference => ({ space, kind, id, is });
+const difference = ({ space, kind, id }: Line, is: RowDifference['is']): RowDifference => ({ space, kind, id, is });
 
 /** Lines that the other side does not have, as far as it was read. */
 class Unmatched {
-  readonly #lines = new Map<string, DumpLine>();
+  readonly #lines = new Map<string, Line>();
 
   get size(): number {
     return this.#lines.size;
   }
 
-  add(line: DumpLine): void {
+  add(line: Line): void {
     this.#lines.set(JSON.stringify(line), line);
   }
 
   /** @returns whether the line was there */
-  take(line: DumpLine): boolean {
+  take(line: Line): boolean {
     return this.#lines.delete(JSON.stringify(line));
   }
 
   /** The first line of each row or version. */
-  places(): ReadonlyMap<string, DumpLine> {
-    const places = new Map<string, DumpLine>();
+  places(): ReadonlyMap<string, Line> {
+    const places = new Map<string, Line>();
     for (const line of this.#lines.values()) {
       const { space, kind, id } = line;
       const key = JSON.stringify([space, kind, id]);

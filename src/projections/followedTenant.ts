@@ -9,20 +9,17 @@
  * Beside that, it has a mark that is stored with its rows: while it is `filling` its rows are not shown.
  */
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Parked, RowRefusedError, type RowWriter, type Slice } from '../ports/rowStore.js';
+import { type Parked, RowRefusedError, type RowStore, type Slice } from '../ports/rowStore.js';
 import { WakeUp } from '../supervision/waiting.js';
 import { EventNotAppliedError } from './rows.js';
 
 /** How long a turn of a tenant takes, in milliseconds: it ends with the slice that passes this. */
 const TURN_MS = 50;
 
-/** What a tenant's rows are written to: the store, or a copy of the tenant's rows. */
-export type WrittenRows = Pick<RowWriter, 'rows' | 'spaces' | 'apply' | 'progress'>;
-
 export type SlicesOf = (
   tenant: string,
   events: readonly RecordedEvent[],
-  store: Pick<RowWriter, 'rows' | 'spaces'>,
+  store: Pick<RowStore, 'rows' | 'spaces'>,
 ) => AsyncIterable<Slice>;
 
 export type CopyOptions = {
@@ -117,8 +114,8 @@ export class FollowedTenant {
     this.#items += itemsIn(event);
   }
 
-  /** Applies what waits for about 50 ms, or one slice. @throws what an engine throws */
-  async turn(store: WrittenRows, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
+  /** Applies what waits for about 50 ms, or one slice, to the store or a copy. @throws what an engine throws */
+  async turn(store: RowStore, slicesOf: SlicesOf, onApplied: (position: Position) => void): Promise<TurnEnd> {
     const until = performance.now() + TURN_MS;
     const { begun } = this;
     let after = 0;
@@ -159,7 +156,7 @@ export class FollowedTenant {
   }
 
   /** Rows may be made further than is known here: after a crash, or where a loss is told of that is over. */
-  async find(store: Pick<WrittenRows, 'progress'>): Promise<void> {
+  async find(store: Pick<RowStore, 'progress'>): Promise<void> {
     if (this.#isFound) return;
     const { position = 0 } = (await store.progress(this.name)) ?? {};
     this.#moveTo(position);
@@ -231,7 +228,7 @@ export class FollowedTenant {
   }
 }
 
-async function isBehind(store: Pick<WrittenRows, 'progress'>, tenant: string, position: Position): Promise<boolean> {
+async function isBehind(store: Pick<RowStore, 'progress'>, tenant: string, position: Position): Promise<boolean> {
   return ((await store.progress(tenant))?.position ?? 0) < position;
 }
 

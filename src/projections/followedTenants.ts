@@ -34,7 +34,8 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
     this.#head = head;
     for (const [name, { position, state, parked }] of await this.#deps.writer.tenants()) {
       const mark = parked ?? (state === 'filling' ? state : undefined);
-      const known = { position: Math.min(position, place), mark, isApart: mark !== undefined };
+      // Where those are that run is looked up when they have their turn.
+      const known = { position: mark === undefined ? 0 : Math.min(position, place), mark, isApart: mark !== undefined };
       this.#tenants.set(name, new FollowedTenant(name, known));
     }
   }

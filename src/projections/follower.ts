@@ -388,13 +388,13 @@ export class Follower {
       const since = behind(this.#tenants);
       if (since.size > 0 || wasAnyBehind) this.#deps.onNews({ kind: 'behind', since });
       wasAnyBehind = since.size > 0;
-      for (const error of await this.#deps.writer.lost()) {
+      const isApplied = this.#appliedTo >= next.position;
+      const checkpoint = isApplied && next.position > kept.position ? { log, ...next } : undefined;
+      for (const error of await this.#deps.writer.keep(checkpoint)) {
         const tenant = this.#tenants.get(error.tenant);
         if (tenant !== undefined) this.#fillAgain(tenant, error);
       }
-      if (this.#appliedTo < next.position) continue;
-      if (next.position > kept.position) await this.#deps.writer.keep({ log, ...next });
-      [kept, next] = [next, this.#place];
+      if (isApplied) [kept, next] = [next, this.#place];
     }
   }
 }

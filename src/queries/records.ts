@@ -178,7 +178,7 @@ export class RecordQueries {
     const known = this.#table(table);
     if (known === undefined) return { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
     const ids = wanted.ids.flatMap((id) => storedId(id) ?? []);
-    const query = { ids, keys: wanted.keys, withFormerIds: true };
+    const query = { ids, keys: wanted.keys };
     for (;;) {
       const found = await this.#rows.rows(known.space, query);
       const { formerIds, state } = found;

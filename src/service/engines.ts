@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
-import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/damagedFiles.js';
+import { damageOf, setAside } from '../adapters/damagedFiles.js';
 import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
@@ -115,9 +115,9 @@ export async function setDamagedAside(config: Config, hasJobs: boolean, log: Log
   if (!hasJobs || RABBITMQ_URL !== undefined || (await usersOf(DATA_DIR)).length > 1) return 0;
   const file = join(DATA_DIR, 'broker.db');
   const damage = damageOf(file);
-  if (damage === undefined && !isMarkedDamaged(file)) return 0;
-  markDamaged(file);
-  const aside = setAside(file);
+  if (damage === undefined) return 0;
+  const aside = `${file}.damaged`;
+  setAside(file, aside);
   log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
   return 1;
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RowFiles } from '#app/adapters/rows/sqlite/files.js';
@@ -69,43 +69,9 @@ test('rows that are lost while they are copied, and the copy, have files of thei
   await copy.apply('acme', { writes: [], position: 1 });
   const file = readlinkSync(join(directory, 'acme.db'));
   rmSync(join(directory, file));
-  new RowFiles(directory).markLost('acme');
-  expect(await writer.lost()).toEqual([expect.any(RowsLostError)]);
+  new RowFiles(directory).markLost('acme', { isDamage: false, reason: 'It is gone.' });
+  expect(await writer.keep(undefined)).toEqual([expect.any(RowsLostError)]);
   await copy.discard();
   expect(existsSync(join(directory, 'acme.db'))).toBe(true);
-  await writer.close();
-});
-
-test('rows whose loss is noticed when the checkpoint is kept are told of', async () => {
-  const writer = openRowWriter({ directory });
-  await writer.apply('acme', { writes: [], position: 1 });
-  for (let n = 0; n < 100; n += 1) await writer.apply(`other-${n}`, { writes: [], position: 2 });
-  writeFileSync(join(directory, readlinkSync(join(directory, 'acme.db'))), 'damaged '.repeat(4096));
-  // Makes tenants' progress stored, as `keep` does.
-  await writer.mark('other-0', undefined);
-  const told = await writer.lost();
-  expect(await writer.progress('acme')).toMatchObject({ state: 'filling' });
-  expect(told.map(({ tenant }) => tenant)).toEqual(['acme']);
-  await writer.close();
-});
-
-test('a loss of rows that were removed since is not told of: those that follow are filled already', async () => {
-  const before = openRowWriter({ directory });
-  await before.apply('acme', { writes: [], position: 1 });
-  await before.close();
-  for (const name of ['follower.sqlite', readlinkSync(join(directory, 'acme.db'))])
-    writeFileSync(join(directory, name), 'damaged '.repeat(4096));
-  const writer = openRowWriter({ directory });
-  expect((await writer.tenants()).get('acme')).toMatchObject({ state: 'filling', position: 0 });
-  await writer.remove('acme');
-  expect(await writer.lost()).toEqual([]);
-  await writer.close();
-});
-
-test('a checkpoint is kept with more tenants than files stay open', async () => {
-  const writer = openRowWriter({ directory });
-  for (let n = 0; n <= 100; n += 1) await writer.apply(`tenant-${n}`, { writes: [], position: 1 });
-  await writer.keep({ log: 'x', position: 1 });
-  expect(await writer.checkpoint()).toEqual({ log: 'x', position: 1 });
   await writer.close();
 });

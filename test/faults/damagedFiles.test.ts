@@ -230,7 +230,7 @@ describe('rows of another release', () => {
     for (const name of [await rowsOfAcme(), at('rows/follower.sqlite')]) {
       const db = openSqlite(name);
       // What the other release has is not looked at.
-      if (name.endsWith('.sqlite')) db.exec('DROP TABLE checkpoint');
+      if (name.endsWith('.sqlite')) db.exec('DROP TABLE kept');
       else db.exec('DROP TABLE spaces');
       db.pragma('user_version = 99');
       db.close();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { OtherLogError } from '#app/ports/eventStore.js';
 import { RowRefusedError, RowsLostError } from '#app/ports/rowStore.js';
-import { rebuild, verify } from '#app/projections/copies.js';
+import { linesOf, rebuild, verify } from '#app/projections/copies.js';
 import type { FollowerDeps } from '#app/projections/follower.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
 import { FollowedLog, Following, namesIn } from '../support/followedLog.js';
@@ -41,7 +41,7 @@ async function madeNow(tenant: string, position: number): Promise<string> {
 
 async function dumpOf(store: MemoryRows, tenant: string): Promise<string> {
   const lines: string[] = [];
-  for await (const line of store.dump(tenant)) lines.push(JSON.stringify(line));
+  for await (const line of linesOf(store, tenant)) lines.push(JSON.stringify(line));
   return lines.join('\n');
 }
 
@@ -263,7 +263,7 @@ test('a tenant whose rows are lost again while it is read by itself is read from
     yield* slicesOf(tenant, events, store, { deliveryLogDays: 30 });
   };
   let losses = 0;
-  rows.lost = async () => {
+  rows.keep = async () => {
     losses += 1;
     if (losses > 2) return [];
     await rows.remove('acme');
@@ -282,7 +282,7 @@ test('a loss that is told of when the rows are filled already parks nobody', asy
   const position = await log.item('acme', 'Last');
   await following.until((news) => news.kind === 'applied' && news.position === position);
   const losses = [new RowsLostError('acme', undefined, 'They were gone.')];
-  rows.lost = async () => losses.splice(0);
+  rows.keep = async () => losses.splice(0);
   const told = await following.until((news) => news.kind === 'filling' && news.reason === 'They were gone.');
   const since = () => following.news.slice(following.news.indexOf(told));
   const ended = await following.until((news) => since().includes(news) && /running|parked/.test(news.kind));

@@ -8,7 +8,6 @@ import { compareSortValues, keyOf, matchText, type Row, sortValue, type Version 
 import {
   type Checkpoint,
   type Condition,
-  type DumpLine,
   type FieldCondition,
   type FoundRows,
   type Page,
@@ -72,18 +71,17 @@ export class MemoryRows implements RowWriter {
     this.#settings = settings;
   }
 
-  async rows({ tenant, space }: SpaceRef, { ids, keys, at, withFormerIds }: RowsQuery): Promise<FoundRows> {
+  async rows({ tenant, space }: SpaceRef, { ids, keys, at }: RowsQuery): Promise<FoundRows> {
     const found = this.#space(tenant, space);
     const shown = found === undefined ? [] : rowsAt(found, at);
     const isAsked = ({ id, key }: Row): boolean => ids.includes(id) || (key !== null && keys.includes(key));
     const formerIds = new Map<string, string>();
-    if (withFormerIds === true)
-      for (const key of keys) {
-        const last = found?.versions
-          .filter((version) => version.key === key && version.how === 'deleted' && version.to <= (at ?? Infinity))
-          .sort((a, b) => b.to - a.to || b.n - a.n)[0];
-        if (last !== undefined && !shown.some((row) => row.key === key)) formerIds.set(key, last.id);
-      }
+    for (const key of keys) {
+      const last = found?.versions
+        .filter((version) => version.key === key && version.how === 'deleted' && version.to <= (at ?? Infinity))
+        .sort((a, b) => b.to - a.to || b.n - a.n)[0];
+      if (last !== undefined && !shown.some((row) => row.key === key)) formerIds.set(key, last.id);
+    }
     return { rows: shown.filter(isAsked).map(asStored), formerIds, state: this.#state(tenant, found) };
   }
 
@@ -161,24 +159,14 @@ export class MemoryRows implements RowWriter {
     const beside = new MemoryRows(this.#settings);
     return {
       rows: (space, query) => beside.rows(space, query),
+      page: (space, query) => beside.page(space, query),
+      versions: (space, query) => beside.versions(space, query),
       spaces: () => beside.spaces(tenant),
       progress: () => beside.progress(tenant),
       apply: (_, slice) => beside.apply(tenant, slice),
-      dump: () => beside.dump(tenant),
       swap: async () => void this.stored.set(tenant, beside.#created(tenant)),
       discard: async () => undefined,
     };
-  }
-
-  async *dump(tenant: string): AsyncGenerator<DumpLine> {
-    const spaces = [...(this.stored.get(tenant)?.spaces ?? [])].sort(([a], [b]) => compareSortValues(a, b));
-    for (const [space, { assetType, next, revision, lastEventAt, rows, versions }] of spaces) {
-      const state = { assetType, next, revision, lastEventAt, rows: rows.length };
-      yield { space, kind: 'space', id: '', text: JSON.stringify(state) };
-      for (const row of rows) yield { space, kind: 'row', id: row.id, text: JSON.stringify(asStored(row)) };
-      for (const version of [...versions].sort((a, b) => a.n - b.n || a.from - b.from))
-        yield { space, kind: 'version', id: version.id, text: JSON.stringify(asStored(version)) };
-    }
   }
 
   async remove(tenant: string): Promise<void> {
@@ -189,11 +177,8 @@ export class MemoryRows implements RowWriter {
     return this.#checkpoint;
   }
 
-  async keep(checkpoint: Checkpoint): Promise<void> {
-    this.#checkpoint = checkpoint;
-  }
-
-  async lost(): Promise<readonly RowsLostError[]> {
+  async keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]> {
+    this.#checkpoint = checkpoint ?? this.#checkpoint;
     return [];
   }
 

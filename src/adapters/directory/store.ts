@@ -1,7 +1,7 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
-import { isDamage } from '../damagedFiles.js';
-import { openDerived, removeDerived } from '../derivedSqlite.js';
+import { isDamage, removeDatabase } from '../damagedFiles.js';
+import { openDerived } from '../derivedSqlite.js';
 import { codeOf, type Database } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
@@ -84,7 +84,7 @@ export class SqliteDirectoryStore implements DirectoryStore {
     } catch (error) {
       if (isDamage(error)) {
         this.close();
-        removeDerived(this.#file);
+        removeDatabase(this.#file);
       }
       throw error;
     }

@@ -94,7 +94,7 @@ function versionOf(db: Database): number {
 
 /** Checks the file before it is used. @throws EventLogDamagedError */
 export function refuseDamagedLog(file: string): void {
-  const damage = damageOf(file, { isOnlyRead: true });
+  const damage = damageOf(file);
   if (damage !== undefined) throw new EventLogDamagedError(file, damage);
 }
 

@@ -3,10 +3,8 @@
 import { LRUCache } from 'lru-cache';
 import type { FindCursor } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import { compareSortValues } from '../../../domain/row.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type {
-  DumpLine,
   FoundRows,
   Page,
   PageQuery,
@@ -38,8 +36,6 @@ import {
 } from './documents.js';
 import type { Indexes } from './indexes.js';
 
-/** Large results are sorted on disk. */
-const ANY_SIZE = { allowDiskUse: true } as const;
 /** Documents in one answer of the server. A page is to come in one. */
 const MOST_AT_ONCE = 1_001;
 const MOST_TOTALS = 1_000;
@@ -75,14 +71,13 @@ export class TenantRows {
     return this.#tenant && progressOf(this.#tenant);
   }
 
-  async rows(space: string, { ids, keys, at, withFormerIds }: RowsQuery): Promise<FoundRows> {
+  async rows(space: string, { ids, keys, at }: RowsQuery): Promise<FoundRows> {
     const state = spaceState(this.#tenant, space);
     const place = this.#placeOf(space);
     const [first, second] = [ids.length > 0 && { i: { $in: [...ids] } }, keys.length > 0 && { k: { $in: [...keys] } }];
     if (place === undefined || !(first || second)) return { rows: [], formerIds: new Map(), state };
     const named = first && second ? { $or: [first, second] } : { ...first, ...second };
     const rows = (await this.#find({ ...shownAt(place, at), ...named }, this.#wanted).toArray()).map(storedRow);
-    if (withFormerIds !== true) return { rows, formerIds: new Map(), state };
     const taken = new Set(rows.map(({ key }) => key));
     const free = keys.filter((key) => !taken.has(key));
     return { rows, formerIds: await this.#formerIds(place, free, Math.min(at ?? OPEN, place.progress)), state };
@@ -154,21 +149,6 @@ export class TenantRows {
       spaces.set(space, { assetType, state: spaceState(this.#tenant, space) });
     }
     return spaces;
-  }
-
-  async *dump(): AsyncGenerator<DumpLine> {
-    const spaces = Object.entries(this.#tenant?.spaces ?? {}).sort(([a], [b]) => compareSortValues(a, b));
-    for (const [space, { definition, next, revision, lastEventAt, rows }] of spaces) {
-      const { assetType } = await this.#known.definitions.get(this.#database, definition);
-      yield { space, kind: 'space', id: '', text: JSON.stringify({ assetType, next, revision, lastEventAt, rows }) };
-      const place = this.#placeOf(space);
-      if (place === undefined) continue;
-      for await (const row of this.#find(shownAt(place), { ...ANY_SIZE, sort: { n: 1 } }))
-        yield { space, kind: 'row', id: row.i, text: JSON.stringify(storedRow(row)) };
-      const past = { s: place.s, t: { $lte: place.progress }, h: { $in: VERSIONS } };
-      for await (const version of this.#find(past, { ...ANY_SIZE, sort: { n: 1, f: 1 } }))
-        yield { space, kind: 'version', id: version.i, text: JSON.stringify(storedVersion(version, place.progress)) };
-    }
   }
 
   #find(filter: StateFilter, options: Parameters<Database['states']['find']>[1]): FindCursor<WholeState> {

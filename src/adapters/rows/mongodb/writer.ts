@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   type Checkpoint,
-  type DumpLine,
+  type PageQuery,
   type Parked,
   type RowCopy,
   type RowsLostError,
@@ -12,6 +12,7 @@ import {
   type Slice,
   type SpaceRef,
   type TenantProgress,
+  type VersionQuery,
 } from '../../../ports/rowStore.js';
 import { type Database, MongoConnection, unlessThere } from './connection.js';
 import { copyId, progressOf, type TenantDocument } from './documents.js';
@@ -67,8 +68,12 @@ class MongoRowWriter implements RowWriter {
     return this.#ask(tenant, async (rows) => rows.progress);
   }
 
-  dump(tenant: string): AsyncIterable<DumpLine> {
-    return this.#dump(tenant);
+  page({ tenant, space }: SpaceRef, query: PageQuery) {
+    return this.#ask(tenant, (rows) => rows.page(space, query));
+  }
+
+  versions({ tenant, space }: SpaceRef, query: VersionQuery) {
+    return this.#ask(tenant, (rows) => rows.versions(space, query));
   }
 
   apply(tenant: string, slice: Slice): Promise<boolean> {
@@ -113,10 +118,11 @@ class MongoRowWriter implements RowWriter {
     });
     return {
       rows: ({ space }, query) => this.#ask(id, (rows) => rows.rows(space, query)),
+      page: ({ space }, query) => this.#ask(id, (rows) => rows.page(space, query)),
+      versions: ({ space }, query) => this.#ask(id, (rows) => rows.versions(space, query)),
       spaces: () => this.#ask(id, (rows) => rows.spaces()),
       progress: () => this.#ask(id, async (rows) => rows.progress),
       apply: (_, slice) => this.#apply(tenant, id, slice),
-      dump: () => this.#dump(id),
       swap: () => this.#swap(tenant, id),
       discard,
     };
@@ -143,14 +149,12 @@ class MongoRowWriter implements RowWriter {
     });
   }
 
-  async keep(checkpoint: Checkpoint): Promise<void> {
+  /** The server mends its files itself. */
+  async keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]> {
+    if (checkpoint === undefined) return [];
     const replacement = checkpointIn(checkpoint);
     const kept = this.#shares.held().map((_id) => ({ replaceOne: { filter: { _id }, replacement, upsert: true } }));
     if (kept.length > 0) await this.#connection.run(({ checkpoints }) => checkpoints.bulkWrite(kept));
-  }
-
-  /** The server mends its files itself. */
-  async lost(): Promise<readonly RowsLostError[]> {
     return [];
   }
 
@@ -184,11 +188,6 @@ class MongoRowWriter implements RowWriter {
       this.#sweeper.note(stored);
       return true;
     });
-  }
-
-  async *#dump(id: string): AsyncGenerator<DumpLine> {
-    const rows = await this.#ask(id, async (found) => found);
-    yield* rows.dump();
   }
 
   /** Stores a tenant without rows, unless it is there. */

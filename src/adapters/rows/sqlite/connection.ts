@@ -1,6 +1,5 @@
 /** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
 import type {
-  DumpLine,
   FoundRows,
   Parked,
   RowsQuery,
@@ -40,7 +39,7 @@ type SpaceCells = Omit<SpaceState, 'progress'> & {
   readonly shape: number;
 };
 
-export const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
+const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
 
 type State = Omit<StoredVersion, 'n' | 'id' | 'to'> & {
   readonly row: number;
@@ -56,7 +55,6 @@ const STATE = {
 /** A position that no event has: where what is present ends. */
 const NEVER = String(Number.MAX_SAFE_INTEGER);
 const MAX_STATEMENTS = 300;
-const LINES_AT_A_TIME = 1_000;
 
 export class Connection {
   readonly #statements = new Map<string, Statement<Cell[], unknown>>();
@@ -92,7 +90,6 @@ export class Connection {
     return this.column<number>('SELECT position FROM tenant').get() ?? 0;
   }
 
-  /** Undefined for a file to which nothing was applied. */
   progress(): TenantProgress | undefined {
     const text = this.column<string | null>('SELECT state FROM tenant').get() ?? null;
     const mark: 'filling' | Parked | undefined = text === null ? undefined : JSON.parse(text);
@@ -124,7 +121,9 @@ export class Connection {
     return { ...NO_ROWS, progress: this.position() };
   }
 
-  spaces(): Spaces {
+  /** Undefined for a file to which nothing was applied; so is its progress. */
+  spaces(): Spaces | undefined {
+    if (this.progress() === undefined) return undefined;
     const names = this.column<string>('SELECT name FROM spaces ORDER BY space').all();
     return new Map(
       names.flatMap((name) => {
@@ -141,7 +140,7 @@ export class Connection {
     return state && rowOf(state);
   }
 
-  rows(name: string, { ids, keys, at, withFormerIds = false }: RowsQuery): FoundRows {
+  rows(name: string, { ids, keys, at }: RowsQuery): FoundRows {
     const now = this.spaceNow(name);
     const formerIds = new Map<string, string>();
     if (now === undefined) return { rows: [], formerIds, state: this.noRows() };
@@ -159,7 +158,7 @@ export class Connection {
     };
     for (const id of ids) find('id', idCell(id));
     for (const key of keys) {
-      if (find('key', key) || !withFormerIds) continue;
+      if (find('key', key)) continue;
       const former = this.column<Buffer | string>(
         `SELECT id FROM past INDEXED BY past_key WHERE space = ? AND key = ? AND how = 'deleted'
          ORDER BY to_pos DESC, n DESC LIMIT 1`,
@@ -203,35 +202,6 @@ export class Connection {
     const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
     return { ...page, total: this.column<number>(`SELECT ${counts}`).get(...sides.flatMap(() => range)) ?? 0 };
   }
-
-  /** Everything as lines, for comparing two files. */
-  *dump(): Iterable<DumpLine> {
-    for (const space of [...this.spaces().keys()].sort()) {
-      const now = this.spaceNow(space);
-      if (now === undefined) continue;
-      const { revision, lastEventAt, rows } = now.state;
-      const text = JSON.stringify([revision, lastEventAt, rows, now.space.assetType]);
-      yield { space, kind: 'space', id: '', text };
-      const numbers = this.column<number>(`SELECT row FROM rows WHERE row > ? AND row < ? LIMIT ${LINES_AT_A_TIME}`);
-      const base = baseOf(now.space);
-      for (let last: number | undefined = base; last !== undefined; ) {
-        const behind: readonly number[] = numbers.all(last, base + now.next);
-        for (const row of behind) yield* lineOf(space, 'row', this.row(row));
-        last = behind.at(-1);
-      }
-      const past = this.column<number>('SELECT n FROM past WHERE space = ? ORDER BY row, from_pos');
-      for (const n of past.all(now.space.number)) {
-        const state = this.query<State>(`SELECT ${STATE.past} FROM past WHERE n = ?`).get(n);
-        yield* lineOf(space, 'version', state && versionOf(state));
-      }
-    }
-  }
-}
-
-function* lineOf(space: string, kind: DumpLine['kind'], row: StoredRow | undefined): Iterable<DumpLine> {
-  if (row === undefined) return;
-  const { id, ...rest } = row;
-  yield { space, kind, id, text: JSON.stringify(rest) };
 }
 
 function versionOf({ row, id, to, ...state }: State & { place?: number }): StoredVersion {

@@ -3,35 +3,38 @@
  * the place of a tenant's in one step, and the logs that SQLite keeps beside each file are never mixed up.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { MAX_BYTES_CHECKED_AT_START } from '../../../domain/limits.js';
+import { LRUCache } from 'lru-cache';
 import { errorCode } from '../../../supervision/errorCode.js';
-import { removeDerived } from '../../derivedSqlite.js';
-import { Connection } from './connection.js';
-import { createTenantFile, type Opening, openTenantFile, UnusableRowsError } from './layout.js';
+import { checkIfSmall, removeDatabase, setAside } from '../../damagedFiles.js';
+import { emptyTenantFile, type Loss, type Opening, openTenantFile } from './layout.js';
+import { TenantRows } from './pages.js';
 
 const OF_TENANT = /^([^.]+)\.db$/;
 const OF_ROWS = /^([^.]+)\.[^.]+\.db$/;
-/** Readers leave the name of a tenant here whose file they found damaged. */
+/** Readers leave the name of a file here that they found damaged. */
 const LOST = 'lost';
+/** Files that each thread keeps open. */
+const OPEN_FILES = 100;
+
+type Use = Opening & {
+  /** Asked now and then within long reads. */
+  readonly isWanted?: () => boolean;
+};
 
 export class RowFiles {
+  readonly #open = new LRUCache<string, TenantRows>({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
+  readonly #use: Use;
   /** Files that were looked at, and those that are too large for it. */
   readonly #checked = new Set<string>();
 
-  constructor(readonly directory: string) {
+  constructor(
+    readonly directory: string,
+    use: Use = {},
+  ) {
+    this.#use = use;
     mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
   }
 
@@ -49,15 +52,28 @@ export class RowFiles {
     return join(this.directory, `${tenant}.db`);
   }
 
-  /**
-   * Looks for damage when it opens the file first, if it is small enough.
-   * @throws UnusableRowsError, also if somebody has removed the file, and errors of SQLite
-   */
-  open(file: string, opening?: Omit<Opening, 'isChecked'>): Connection {
-    if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
-    const isChecked = !this.#checked.has(file) && statSync(file).size <= MAX_BYTES_CHECKED_AT_START;
+  /** The rows of a tenant; without a file, none. @throws UnusableRowsError, and errors of SQLite */
+  rowsOf(tenant: string): TenantRows {
+    const file = this.current(tenant);
+    const known = this.#open.get(tenant);
+    if (known !== undefined && known.file === file) return known;
+    const rows = this.open(file);
+    this.#open.set(tenant, rows);
+    return rows;
+  }
+
+  open(file: string | undefined): TenantRows {
+    const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.#use);
+    const rows = new TenantRows(db, file, this.#use.isWanted);
+    if (file === undefined || this.#checked.has(file)) return rows;
     this.#checked.add(file);
-    return new Connection(openTenantFile(file, { ...opening, isChecked }));
+    try {
+      checkIfSmall(db);
+      return rows;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
   }
 
   tenants(): readonly string[] {
@@ -69,40 +85,39 @@ export class RowFiles {
     for (const name of readdirSync(this.directory)) {
       const file = join(this.directory, name);
       const [, tenant] = OF_ROWS.exec(name) ?? [];
-      if (tenant !== undefined && this.current(tenant) !== file) removeDerived(file);
+      if (tenant !== undefined && this.current(tenant) !== file) removeDatabase(file);
     }
   }
 
   /** Makes an empty file that is not shown yet. */
   create(tenant: string): string {
     const file = join(this.directory, `${tenant}.${randomUUID()}.db`);
-    createTenantFile(file);
+    emptyTenantFile(file).close();
     return file;
   }
 
   /** Puts the file in the place of the tenant's rows. Nobody writes to those any more: they are removed, or kept aside. */
   show(tenant: string, file: string, aside?: string): void {
     const before = this.current(tenant);
+    this.#open.delete(tenant);
     const link = `${this.#link(tenant)}-next`;
     rmSync(link, { force: true });
     symlinkSync(basename(file), link);
     renameSync(link, this.#link(tenant));
     if (before === undefined) return;
-    if (aside !== undefined) {
-      removeDerived(aside);
-      for (const end of ['', '-wal', '-shm']) if (existsSync(before + end)) renameSync(before + end, aside + end);
-    }
-    removeDerived(before);
+    if (aside !== undefined) setAside(before, aside);
+    removeDatabase(before);
   }
 
   remove(tenant: string): void {
     const file = this.current(tenant);
+    this.#open.delete(tenant);
     rmSync(this.#link(tenant), { force: true });
-    if (file !== undefined) removeDerived(file);
-    removeDerived(this.aside(tenant));
+    if (file !== undefined) removeDatabase(file);
+    removeDatabase(this.aside(tenant));
   }
 
-  /** The name under which a damaged file is kept, so that a person can look at it, in place of one that was kept before. */
+  /** The name under which a damaged file is kept. */
   aside(tenant: string): string {
     return `${this.#link(tenant)}.damaged`;
   }
@@ -119,18 +134,30 @@ export class RowFiles {
   }
 
   /** Where it cannot, the next one that meets the damage tries again. */
-  markLost(tenant: string): void {
+  markLost(tenant: string, loss: Loss): void {
+    const file = this.current(tenant) ?? '';
+    this.#open.delete(tenant);
     try {
-      writeFileSync(join(this.directory, LOST, tenant), '', { mode: 0o600 });
+      // A link has its text from the beginning.
+      symlinkSync(JSON.stringify(loss), join(this.directory, LOST, basename(file)));
     } catch {
       // As above.
     }
   }
 
-  /** The tenants that readers have marked since the last call. */
-  takeLost(): readonly string[] {
-    const lost = readdirSync(join(this.directory, LOST));
-    for (const tenant of lost) rmSync(join(this.directory, LOST, tenant), { force: true });
+  /** The tenants whose files were marked since the last call, and are still shown. */
+  takeLost(): ReadonlyMap<string, Loss> {
+    const lost = new Map<string, Loss>();
+    for (const name of readdirSync(join(this.directory, LOST))) {
+      const mark = join(this.directory, LOST, name);
+      const [, tenant = ''] = OF_ROWS.exec(name) ?? [];
+      if (this.current(tenant) === join(this.directory, name)) lost.set(tenant, JSON.parse(readlinkSync(mark)));
+      rmSync(mark, { force: true });
+    }
     return lost;
+  }
+
+  close(): void {
+    this.#open.clear();
   }
 }

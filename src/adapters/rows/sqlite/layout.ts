@@ -1,12 +1,13 @@
 /** The tables of a tenant's file of rows, how values are kept in their columns, and how a connection to the file is opened. */
+import { existsSync } from 'node:fs';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/row.js';
-import { firstFault } from '../../damagedFiles.js';
+import { isDamage } from '../../damagedFiles.js';
 import { type Database, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
-export const LAYOUT = 3;
+export const LAYOUT = 4;
 
 /** Columns for values that are sought or sorted by. Further fields are read from `data`. */
 export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
@@ -47,30 +48,22 @@ const PRAGMAS = `
   PRAGMA journal_size_limit = 4194304;
 `;
 
-/** Files that each thread keeps open. */
-export const OPEN_FILES = 100;
-
 export type Opening = {
   /** A reader's connection never removes the log beside the file when it closes. */
-  readonly readonly?: boolean;
+  readonly isReader?: boolean;
   /** How long it waits for another connection that writes. */
   readonly timeoutMs?: number;
-  /** Whether it looks for damaged pages. */
-  readonly isChecked?: boolean;
 };
 
 /** @throws UnusableRowsError, and errors of SQLite */
-export function openTenantFile(
-  file: string,
-  { readonly = false, timeoutMs = 5_000, isChecked = false }: Opening = {},
-): Database {
-  const db = openSqlite(file, { timeout: timeoutMs, fileMustExist: true, readonly });
+export function openTenantFile(file: string, { isReader = false, timeoutMs = 5_000 }: Opening = {}): Database {
+  if (!existsSync(file)) throw new UnusableRowsError(`The file ${file} is gone.`);
+  const db = openSqlite(file, { timeout: timeoutMs, readonly: isReader });
   try {
-    if (!readonly) db.exec(PRAGMAS);
+    if (!isReader) db.exec(PRAGMAS);
     db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
     if (db.pragma('user_version', { simple: true }) !== LAYOUT)
       throw new UnusableRowsError(`The rows in ${file} have the layout of another release.`);
-    if (isChecked) checkPages(db);
     return db;
   } catch (error) {
     db.close();
@@ -78,26 +71,26 @@ export function openTenantFile(
   }
 }
 
-/** Makes an empty file of rows. Nobody else has it open. */
-export function createTenantFile(file: string): void {
+/** Makes a file without rows, which nobody else has open. */
+export function emptyTenantFile(file: string): Database {
   const db = openSqlite(file);
-  try {
-    db.exec(`${PRAGMAS} BEGIN; ${TABLES} PRAGMA user_version = ${LAYOUT}; COMMIT`);
-  } finally {
-    db.close();
-  }
+  db.exec(`${PRAGMAS} BEGIN; ${TABLES} PRAGMA user_version = ${LAYOUT}; COMMIT`);
+  return db;
 }
 
-/** @throws SQLite's error, if pages are damaged */
-export function checkPages(db: Database): void {
-  const fault = firstFault(db);
-  if (fault !== undefined) throw Object.assign(new Error(fault), { code: 'SQLITE_CORRUPT' });
-}
-
-/** A tenant's rows are of another release, or somebody has removed their file: they are made again. */
+/** A tenant's rows are of another release, or somebody has removed their file. */
 export class UnusableRowsError extends Error {
   override readonly name = 'UnusableRowsError';
 }
+
+/** Why a tenant's rows have to be made again. */
+export type Loss = { readonly isDamage: boolean; readonly reason: string };
+
+/** Undefined: the error says nothing of the rows. */
+export const lossOf = (error: unknown): Loss | undefined =>
+  error instanceof Error && (isDamage(error) || error instanceof UnusableRowsError)
+    ? { isDamage: isDamage(error), reason: error.message }
+    : undefined;
 
 export type Cell = string | number | null | Buffer;
 

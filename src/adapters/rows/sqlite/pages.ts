@@ -3,8 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { sortValue } from '../../../domain/row.js';
 import type { Condition, Page, PageQuery, Sort, StoredRow } from '../../../ports/rowStore.js';
+import type { Database } from '../../openSqlite.js';
 import { orderSql, type Sql, sqlOf, valueSql } from './conditions.js';
-import type { Connection, SpaceNow } from './connection.js';
+import { Connection, type SpaceNow } from './connection.js';
 import { sortSpec, textSpec } from './indexes.js';
 import { baseOf, type Cell, columnOf, isText } from './layout.js';
 
@@ -58,13 +59,15 @@ class RowSet {
 
 /** Where the rows of a condition are found without looking at each of the space. The first ones are the quickest. */
 type Access = { readonly rank: number; readonly from: string; readonly row: string; readonly test: Sql };
+const RANKS = { ids: 0, equals: 0, trigrams: 1, compares: 2, null: 2, contains: 3 } as const;
 const NO_ACCESS = Number.POSITIVE_INFINITY;
 
 type Found = { readonly total: number; readonly rows: readonly (() => StoredRow | undefined)[] };
 
-/** The pages of one tenant. */
-export class Pages {
-  readonly #connection: Connection;
+/** The rows of one tenant. */
+export class TenantRows extends Connection {
+  /** An index with which the last page would have been found sooner. */
+  wanted: string | undefined;
   /** What was found, until the space changes. */
   readonly #sets = new LRUCache<string, { readonly state: string; readonly set: RowSet }>({
     maxSize: KEPT_SETS_BYTES,
@@ -73,13 +76,15 @@ export class Pages {
   /** Which statements of this moment ask for, and which they add to. */
   #members = new RowSet(0);
   #collected = new RowSet(0);
-  #wanted = new Set<string>();
   #parsed: { readonly text: string; readonly fields: Fields } = { text: '', fields: {} };
 
   /** @param isWanted asked now and then within long statements */
-  constructor(connection: Connection, isWanted: () => boolean) {
-    this.#connection = connection;
-    const { db } = connection;
+  constructor(
+    db: Database,
+    readonly file?: string,
+    isWanted = (): boolean => true,
+  ) {
+    super(db);
     db.function('still_wanted', () => {
       if (!isWanted()) throw new NoLongerWantedError('Nobody waits for the answer any more.');
       return 1;
@@ -93,32 +98,22 @@ export class Pages {
     db.function('is_member', (n) => this.#members.has[Number(n)] ?? 0);
   }
 
-  /** @returns `wanted`: the indexes with which it would have been found sooner */
-  page(name: string, query: PageQuery): { readonly page: Page; readonly wanted: readonly string[] } {
-    this.#wanted = new Set();
-    const now = this.#connection.spaceNow(name);
+  page(name: string, query: PageQuery): Page {
+    this.wanted = undefined;
+    const now = this.spaceNow(name);
     const { at = Number.POSITIVE_INFINITY, withTotal, maxCharacters } = query;
     const none: Found = { total: 0, rows: [] };
     const { total, rows } =
       now === undefined ? none : at < now.state.changed ? this.#pageAt(now, query, at) : this.#pageNow(now, query);
-    const state = now?.state ?? this.#connection.noRows();
-    return { page: { rows: cut(rows, maxCharacters), ...(withTotal && { total }), state }, wanted: [...this.#wanted] };
+    return { rows: cut(rows, maxCharacters), ...(withTotal && { total }), state: now?.state ?? this.noRows() };
   }
 
   #pageNow(now: SpaceNow, query: PageQuery): Found {
     const { conditions, sort, offset, limit, behind, withTotal } = query;
     const { rows } = now.state;
-    const direction = sort[0]?.field === 'n' ? sort[0].direction : undefined;
     const base = baseOf(now.space);
-    const [only] = conditions;
-    if (limit === 0 && conditions.length === 1 && only?.kind === 'outsideBatch') {
-      const sql = 'SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?';
-      return {
-        total: rows - (this.#connection.column<number>(sql).get(base, base + now.next, only.batch) ?? 0),
-        rows: [],
-      };
-    }
-    const isQuick = () => conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= 1);
+    const direction = sort[0]?.field === 'n' ? sort[0].direction : undefined;
+    const isQuick = () => conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= RANKS.trigrams);
     const isFound = conditions.length > 0 && (direction === undefined || withTotal || isQuick());
     const set = isFound ? this.#matching(now, conditions) : undefined;
     let numbers: readonly number[];
@@ -134,19 +129,20 @@ export class Pages {
       const all = [base + from, base + Math.min(to, now.next), ...cells, limit, offset - skipped];
       numbers = this.#numbers(now, 'rows', `row > ? AND row < ? AND ${text}`, `row ${direction}`, all);
     }
-    return { total: set?.count ?? rows, rows: numbers.map((n) => () => this.#connection.row(base + n)) };
+    return { total: set?.count ?? rows, rows: numbers.map((n) => () => this.row(base + n)) };
   }
 
   #numbers({ space }: SpaceNow, from: string, where: string, by: string, cells: readonly Cell[]): readonly number[] {
     const sql = `SELECT row - ${baseOf(space)} FROM ${from} WHERE ${where} AND ${STILL_WANTED} ORDER BY ${by} LIMIT ? OFFSET ?`;
-    return this.#connection.column<number>(sql).all(...cells);
+    return this.column<number>(sql).all(...cells);
   }
 
   #sorted(now: SpaceNow, set: RowSet | undefined, { sort, offset, limit }: PageQuery): readonly number[] {
     const { space, state } = now;
     const total = set?.count ?? state.rows;
     const spec = sortSpec(space, sort);
-    const index = spec && this.#index(now, spec, (each) => each === spec);
+    const index = spec === 'id' ? 'rows_id' : now.indexes.find((each) => each.spec === spec)?.name;
+    if (index === undefined) this.wanted ??= spec;
     const count = Math.max(0, Math.min(limit, total - offset));
     const behind = Math.max(0, total - offset - count);
     const isFromEnd = behind < offset;
@@ -206,19 +202,19 @@ export class Pages {
     });
     const cellsOf = (from: readonly number[]) => sides.flatMap(({ cells }) => [...from, ...cells]);
     const by = sort.map(({ direction }, i) => `${i + 3} ${direction}`);
-    const places = this.#connection.query<{ n: number; source: 'rows' | 'past' }>(
+    const places = this.query<{ n: number; source: 'rows' | 'past' }>(
       `${sides.map(({ select }) => select).join(' UNION ALL ')} ORDER BY ${by} LIMIT ? OFFSET ?`,
     );
     const rows = places.all(...cellsOf(range), limit, offset).map(
       ({ n, source }) =>
         () =>
-          this.#connection.row(n, source),
+          this.row(n, source),
     );
     if (!withTotal) return { total: 0, rows };
     const counts = sides.map(({ rest }) => `(SELECT count(*) ${rest})`).join(' + ');
     return {
       rows,
-      total: this.#connection.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0,
+      total: this.column<number>(`SELECT ${counts}`).get(...cellsOf([base, base + next])) ?? 0,
     };
   }
 
@@ -252,34 +248,36 @@ export class Pages {
     for (const { from, row, test } of all) {
       const where = `${test.text} AND ${this.#isMember(now, among, row)} AND ${STILL_WANTED.replace('row', row)}`;
       const sql = `SELECT count(collect(${row} - ${baseOf(now.space)})) FROM ${from} WHERE ${where}`;
-      this.#connection.column(sql).get(...test.cells);
+      this.column(sql).get(...test.cells);
     }
     return this.#collected;
   }
 
   /** Together they find the rows of the condition. */
   #accesses(now: SpaceNow, condition: Condition): readonly Access[] | undefined {
-    if (condition.kind === 'outsideBatch' || condition.kind === 'differs') return undefined;
+    if (condition.kind === 'differs') return undefined;
     if (condition.kind === 'any') {
       const all = condition.anyOf.map((each) => this.#accesses(now, each));
       return all.includes(undefined) ? undefined : all.flatMap((each) => each ?? []);
     }
     const { space } = now;
-    const name = condition.kind === 'ids' ? 'id' : condition.field;
-    const column = columnOf(space, name);
-    if (column === undefined) return undefined;
     const { text, cells } = sqlOf([condition], space);
+    const test = { text: `space = ${space.number} AND ${text}`, cells };
+    const by = (index: string, rank: number) => [{ rank, from: `rows INDEXED BY ${index}`, row: 'row', test }];
+    // An index has what is asked, so no row is read.
+    if (condition.kind === 'outsideBatch') return by('rows_from', RANKS.contains);
+    if (condition.kind === 'ids') return by('rows_id', RANKS.ids);
+    const column = columnOf(space, condition.field);
+    if (column === undefined) return undefined;
     if (condition.kind === 'contains') {
-      const field = space.assetType.fields.find((each) => each.name === name);
+      const field = space.assetType.fields.find(({ name }) => name === condition.field);
       if (field === undefined || !isText(field)) return undefined;
       if (condition.anyOf.every((part) => [...part].length >= SHORTEST_IN_TRIGRAMS))
         return this.#textAccesses(now, column, condition.anyOf, { text, cells });
     }
-    const index = this.#index(now, `${column}, id`, (spec) => spec === column || spec.startsWith(`${column}, `));
-    if (index === undefined) return undefined;
-    const rank = condition.kind === 'contains' ? 3 : condition.kind === 'ids' || condition.kind === 'equals' ? 0 : 2;
-    const test = { text: `space = ${space.number} AND ${text}`, cells };
-    return [{ rank, from: `rows INDEXED BY ${index}`, row: 'row', test }];
+    const index = now.indexes.find(({ spec }) => spec === column || spec.startsWith(`${column}, `));
+    if (index === undefined) this.wanted ??= `${column}, id`;
+    return index && by(index.name, RANKS[condition.kind]);
   }
 
   /** The trigrams of a column, and a look at the rows that were created since they were written. */
@@ -287,7 +285,7 @@ export class Pages {
     const spec = textSpec(column);
     const index = now.indexes.find((each) => each.spec === spec);
     const [upto, base] = [index?.upto ?? 0, baseOf(now.space)];
-    if (index === undefined || now.next - upto > MOST_LATER) this.#wanted.add(spec);
+    if (index === undefined || now.next - upto > MOST_LATER) this.wanted ??= spec;
     if (index === undefined) return undefined;
     const match = anyOf.map((part) => `"${part.replaceAll('"', '""')}"`).join(' OR ');
     const matches = { text: `${index.name} MATCH ?`, cells: [match === '' ? '""' : match] };
@@ -296,17 +294,9 @@ export class Pages {
       cells: [base + upto, base + now.next, ...test.cells],
     };
     return [
-      { rank: 1, from: index.name, row: `(rowid + ${base})`, test: matches },
-      { rank: 1, from: 'rows NOT INDEXED', row: 'row', test: later },
+      { rank: RANKS.trigrams, from: index.name, row: `(rowid + ${base})`, test: matches },
+      { rank: RANKS.trigrams, from: 'rows NOT INDEXED', row: 'row', test: later },
     ];
-  }
-
-  /** The name of an index that can be used. @param spec what is asked for where there is none */
-  #index({ indexes }: SpaceNow, spec: string, isIt: (spec: string) => boolean): string | undefined {
-    if (isIt('id')) return 'rows_id';
-    const index = indexes.find(({ spec: each }) => isIt(each));
-    if (index === undefined) this.#wanted.add(spec);
-    return index?.name;
   }
 }
 

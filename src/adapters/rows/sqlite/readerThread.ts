@@ -1,14 +1,11 @@
 /** A worker thread that answers questions one after another, over connections of its own that only read. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { LRUCache } from 'lru-cache';
 import type { PageQuery, RowsQuery, VersionQuery } from '../../../ports/rowStore.js';
 import { sendable } from '../../../supervision/threads.js';
-import { isDamage } from '../../damagedFiles.js';
-import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
 import { makeIndex } from './indexes.js';
-import { OPEN_FILES, UnusableRowsError } from './layout.js';
-import { NoLongerWantedError, Pages } from './pages.js';
+import { lossOf } from './layout.js';
+import { NoLongerWantedError, type TenantRows } from './pages.js';
 
 export type Question = { readonly tenant: string } & (
   | { readonly kind: 'progress' }
@@ -41,58 +38,42 @@ const HIDDEN = {
   parked: 'The rows of this tenant are not shown: an event could not be applied.',
 } as const;
 
-type Open = { readonly file: string; readonly connection: Connection; readonly pages: Pages };
-
 const { directory, unwanted }: ReaderThreadData = workerData;
-const files = new RowFiles(directory);
-const open = new LRUCache<string, Open>({ max: OPEN_FILES, dispose: ({ connection }) => connection.db.close() });
+const files = new RowFiles(directory, { isReader: true, isWanted: () => Atomics.load(unwanted, 0) === 0 });
 
-function openFile(tenant: string, file: string): Open {
-  const known = open.get(tenant);
-  if (known?.file === file) return known;
-  const connection = files.open(file, { readonly: true });
-  const opened = { file, connection, pages: new Pages(connection, () => Atomics.load(unwanted, 0) === 0) };
-  open.set(tenant, opened);
-  return opened;
-}
-
-function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, { connection, pages }: Open): Reply {
-  if (question.kind === 'progress') return { kind: 'answer', answer: connection.progress() };
-  if (question.kind === 'spaces') return { kind: 'answer', answer: connection.spaces() };
-  const message = HIDDEN[connection.progress()?.state ?? 'running'];
+function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: TenantRows): Reply {
+  if (question.kind === 'progress') return { kind: 'answer', answer: rows.progress() };
+  if (question.kind === 'spaces') return { kind: 'answer', answer: rows.spaces() };
+  const message = HIDDEN[rows.progress()?.state ?? 'running'];
   if (message !== undefined) return { kind: 'unavailable', message };
   const { space } = question;
-  if (question.kind === 'rows') return { kind: 'answer', answer: connection.rows(space, question.query) };
-  if (question.kind === 'versions') return { kind: 'answer', answer: connection.versions(space, question.query) };
+  if (question.kind === 'rows') return { kind: 'answer', answer: rows.rows(space, question.query) };
+  if (question.kind === 'versions') return { kind: 'answer', answer: rows.versions(space, question.query) };
   const start = performance.now();
-  const { page, wanted } = pages.page(space, question.query);
-  return { kind: 'answer', answer: page, wanted: performance.now() - start > SLOW_MS ? wanted[0] : undefined };
+  const answer = rows.page(space, question.query);
+  return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? rows.wanted : undefined };
 }
 
 async function replyTo(question: Question): Promise<Reply> {
   const { tenant } = question;
-  const nothing = { kind: 'answer', answer: undefined } as const;
   try {
-    const file = files.current(tenant);
-    if (file === undefined) return nothing;
-    if (question.kind === 'makeIndex') {
-      await makeIndex(file, question.space, question.spec);
-      return nothing;
+    if (question.kind !== 'makeIndex') {
+      const rows = files.rowsOf(tenant);
+      return rows.db.transaction(() => answerTo(question, rows))();
     }
-    const opened = openFile(tenant, file);
-    return opened.connection.db.transaction(() => answerTo(question, opened))();
+    const file = files.current(tenant);
+    if (file !== undefined) await makeIndex(file, question.space, question.spec);
+    return { kind: 'answer', answer: undefined };
   } catch (error) {
-    if (error instanceof NoLongerWantedError) return nothing;
-    if (!isDamage(error) && !(error instanceof UnusableRowsError)) return { kind: 'error', error: sendable(error) };
-    open.delete(tenant);
-    files.markLost(tenant);
-    const message = `The rows of ${tenant} cannot be read, and are made again from the event log.`;
-    return { kind: 'unavailable', message };
+    if (error instanceof NoLongerWantedError) return { kind: 'unavailable', message: error.message };
+    const loss = lossOf(error);
+    if (loss === undefined) return { kind: 'error', error: sendable(error) };
+    files.markLost(tenant, loss);
+    return {
+      kind: 'unavailable',
+      message: `The rows of ${tenant} cannot be read, and are made again from the event log.`,
+    };
   }
 }
 
-parentPort?.on('message', async (question: Question | 'close') => {
-  if (question !== 'close') return parentPort?.postMessage(await replyTo(question));
-  open.clear();
-  return parentPort?.close();
-});
+parentPort?.on('message', async (question: Question) => parentPort?.postMessage(await replyTo(question)));
