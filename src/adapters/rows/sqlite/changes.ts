@@ -16,9 +16,8 @@ const TO_PAST = `INSERT INTO past (to_pos, how, batch, ${COLUMNS})
 
 /** What a long clean-up may take at a time, in ms. */
 const PIECE_MS = 50;
-/** Between two looks at the clock: rows that are deleted, and rows that are looked at. */
+/** Rows that are deleted between two looks at the clock. */
 const ROWS_OF_PIECE = 250;
-const ROWS_LOOKED_AT = 20_000;
 /** Rows that a clean-up deletes one by one, and keeps indexes on demand for. */
 const LARGE_CLEAN_UP = 10_000;
 
@@ -107,7 +106,7 @@ class Changes {
     const known = was === undefined ? this.#rowOf(space, id) : this.#knownRow(changed, id);
     const row = known ?? baseOf(space) + changed.next;
     if (was !== undefined) this.#connection.run(TO_PAST, from, 'changed', row, from);
-    changed.texts.note(row);
+    changed.texts.note(row, slots);
     const values = [from, created, updated, ...slots, JSON.stringify(fields)];
     if (known !== undefined) this.#connection.run(UPDATE, key, ...values, row);
     else {
@@ -133,16 +132,14 @@ class Changes {
   }
 
   /** Deletes rows without this batch id, in their order, until the time is over. It is the first write of its slice. */
-  #cleanUp(changed: Changed, batch: string, to: number): boolean {
+  #cleanUp({ space, rows, next }: Changed, batch: string, to: number): boolean {
     const until = performance.now() + PIECE_MS;
-    const { space } = changed;
-    const [base, end] = [baseOf(space), baseOf(space) + changed.next];
-    const cleaned = this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0;
-    if (cleaned === 0) {
+    const [base, end] = [baseOf(space), baseOf(space) + next];
+    let last = base + (this.#connection.column<number>('SELECT cleaned FROM tenant').get() ?? 0);
+    if (last === base) {
       const kept = this.#connection.column<number>('SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?');
-      const left = changed.rows - (kept.get(base, end, batch) ?? 0);
       // They make each deletion several times as slow; later lists have them made again.
-      if (left > Math.max(LARGE_CLEAN_UP, changed.rows / 10)) {
+      if (rows - (kept.get(base, end, batch) ?? 0) > Math.max(LARGE_CLEAN_UP, rows / 10)) {
         const names = this.#connection.column<string>('SELECT name FROM indexes WHERE space = ?').all(space.number);
         dropIndexes(this.#connection, names);
         this.#spaces.delete(space.name);
@@ -152,14 +149,13 @@ class Changes {
       `SELECT rows.row FROM rows LEFT JOIN seen ON seen.row = rows.row
        WHERE rows.row > ? AND rows.row < ? AND seen.batch IS NOT ? LIMIT ${ROWS_OF_PIECE}`,
     );
-    let last = base + cleaned;
-    do {
-      const next = Math.min(last + ROWS_LOOKED_AT, end);
-      const rows = outside.all(last, next, batch);
-      for (const row of rows) this.#remove(this.#changed(space.name), row, to);
-      last = (rows.length === ROWS_OF_PIECE && rows.at(-1)) || next - 1;
-    } while (last < end - 1 && performance.now() < until);
-    const isDone = last === end - 1;
+    let isDone = false;
+    while (!isDone && performance.now() < until) {
+      const found = outside.all(last, end, batch);
+      for (const row of found) this.#remove(this.#changed(space.name), row, to);
+      last = found.at(-1) ?? end;
+      isDone = found.length < ROWS_OF_PIECE;
+    }
     this.#connection.run('UPDATE tenant SET cleaned = ?', isDone ? 0 : last - base);
     return isDone;
   }

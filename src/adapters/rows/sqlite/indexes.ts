@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sort } from '../../../ports/rowStore.js';
 import { Connection, type Index } from './connection.js';
-import { baseOf, type Cell, columnOf, numberOf, openTenantFile, type Space } from './layout.js';
+import { baseOf, type Cell, columnOf, numberOf, openTenantFile, SLOTS, type Space } from './layout.js';
 
 /** More indexes on one table would slow every write down. */
 const MOST_INDEXES = 40;
@@ -91,39 +91,41 @@ export function dropIndexes(connection: Connection, names: readonly string[]): v
  */
 export class TextChanges {
   readonly #connection: Connection;
-  readonly #indexes: readonly { readonly index: Index; readonly column: string }[];
-  /** The texts of rows as they were before, by index. */
-  readonly #before = new Map<number, readonly Cell[]>();
+  readonly #indexes: readonly { readonly name: string; readonly upto: number; readonly slot: number }[];
+  /** Values of the columns of each row by its n: of those with trigrams before, of all now. None now: it is deleted. */
+  readonly #changes = new Map<number, { readonly before: readonly Cell[]; readonly now: readonly Cell[] }>();
 
   constructor(connection: Connection, indexes: readonly Index[]) {
     this.#connection = connection;
-    this.#indexes = indexes.flatMap((index) => {
-      const column = textColumn(index.spec);
-      return column === undefined ? [] : [{ index, column }];
+    this.#indexes = indexes.flatMap(({ name, spec, upto }) => {
+      const column = textColumn(spec);
+      return column === undefined || upto === null ? [] : [{ name, upto, slot: SLOTS.indexOf(column) }];
     });
   }
 
   /** Before the row is written. */
-  note(row: number): void {
-    if (this.#indexes.length > 0 && !this.#before.has(row)) this.#before.set(row, this.#textsOf(row));
+  note(row: number, now: readonly Cell[] = []): void {
+    const n = numberOf(row);
+    if (!this.#indexes.some(({ upto }) => n <= upto)) return;
+    this.#changes.set(n, { before: this.#changes.get(n)?.before ?? this.#textsOf(row), now });
   }
 
   #textsOf(row: number): readonly Cell[] {
-    const columns = this.#indexes.map(({ column }) => column);
-    const stored = this.#connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row);
-    return columns.map((column) => stored?.[column] ?? null);
+    const columns = this.#indexes.map(({ slot }) => SLOTS[slot]);
+    return Object.values(
+      this.#connection.query<Record<string, Cell>>(`SELECT ${columns} FROM rows WHERE row = ?`).get(row) ?? [],
+    );
   }
 
   write(): void {
-    const changes = [...this.#before].map(([row, before]) => ({ n: numberOf(row), before, after: this.#textsOf(row) }));
-    changes.sort((a, b) => a.n - b.n);
-    for (const [i, { index }] of this.#indexes.entries())
-      for (const { n, before, after } of changes) {
-        if (before[i] === after[i] || n > (index.upto ?? 0)) continue;
-        const [old = null, next = null] = [before[i], after[i]];
+    const changes = [...this.#changes].sort(([a], [b]) => a - b);
+    for (const [i, { name, upto, slot }] of this.#indexes.entries())
+      for (const [n, { before, now }] of changes) {
+        const [old = null, next = null] = [before[i], now[slot]];
+        if (old === next || n > upto) continue;
         if (old !== null)
-          this.#connection.run(`INSERT INTO ${index.name} (${index.name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
-        if (next !== null) this.#connection.run(`INSERT INTO ${index.name} (rowid, c) VALUES (?, ?)`, n, next);
+          this.#connection.run(`INSERT INTO ${name} (${name}, rowid, c) VALUES ('delete', ?, ?)`, n, old);
+        if (next !== null) this.#connection.run(`INSERT INTO ${name} (rowid, c) VALUES (?, ?)`, n, next);
       }
   }
 }

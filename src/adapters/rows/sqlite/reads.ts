@@ -89,7 +89,11 @@ class ReaderThreads {
     this.#threads.add(thread);
     // It is replaced when the next question needs one.
     worker.on('error', () => this.#idle.delete(thread));
-    worker.on('exit', () => this.#threads.delete(thread));
+    worker.on('exit', () => {
+      this.#threads.delete(thread);
+      // For the question that waits for its reply, if there is one.
+      worker.emit('error', new Error('The thread has ended.'));
+    });
     return thread;
   }
 
@@ -107,6 +111,7 @@ class ReaderThreads {
   /** Questions that were asked are answered; an index that is being made is left as it is. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#pages.onIdle();
     await this.#all.onIdle();
     await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
   }
