@@ -8,7 +8,6 @@ import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js
 import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
-import { MAX_ERASURES } from '../domain/limits.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import type { OrderStatus } from '../domain/order/status.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
@@ -36,7 +35,6 @@ export async function eraseRecord(
   { assetTypes }: Pick<Tenant, 'assetTypes'>,
   name: ErasedRecordName,
 ): Promise<ErasedRecord> {
-  await requireRoom(commands);
   const { table, id, reason } = name;
   const assetType = assetTypes.get(table);
   if (assetType === undefined) throw new NotFoundError(`There is no table ${table}.`);
@@ -64,7 +62,6 @@ export async function eraseUser(
   caller: Caller,
   { userId, reason }: { readonly userId: number; readonly reason: string },
 ): Promise<void> {
-  await requireRoom(commands);
   let last: UserEvent['type'] | undefined;
   for await (const page of streamPages(commands.eventStore, usersStream(caller.tenant)))
     for (const { type, data } of page) {
@@ -91,13 +88,6 @@ function erasedFields(assetType: AssetType, named: readonly string[] | undefined
       throw new ValidationError({ fields: [`${assetType.name} has no field ${name} that could be erased.`] });
   }
   return fields;
-}
-
-/** @throws ConflictError */
-async function requireRoom({ eventStore }: Pick<DirectoryCommands, 'eventStore'>): Promise<void> {
-  const last = await eventStore.lastAppend(ERASURES_STREAM);
-  if (last !== undefined && last.revision + 1 >= MAX_ERASURES)
-    throw new ConflictError(`The log has ${MAX_ERASURES} erasures, and each process knows all of them: no more fit.`);
 }
 
 type Covered = Pick<ErasedRecord, 'stream' | 'until'>;

@@ -263,8 +263,6 @@ export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 /** Records on a page of a comparison. */
 export const MAX_COMPARED = 1_000;
 
-/** Erasures of a log: each process knows all of them, with what each concerns. */
-export const MAX_ERASURES = 10_000;
 /** Milliseconds between two looks for new erasures, in each process and thread. */
 export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 
