@@ -1,10 +1,11 @@
 /** What a list of orders shows of each beside its fields: its customer, how many lines it has, and its problems. */
-import { partLists } from '../commands/orders/sentParts.js';
+
 import { assetTypeOf } from '../commands/tables.js';
 import type { RecordView, Relationship } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_PAGE_BYTES, MAX_SUMMARY_PARTS } from '../domain/limits.js';
+import { partLists } from '../domain/order/parts.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../domain/order/problems.js';
 import { type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from '../domain/order/snapshot.js';
 import type { RecordQueries } from '../queries/records.js';

@@ -1,5 +1,6 @@
 /** Finds the tenant, table or record that a request names. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { isUuid } from '../domain/assetTypes/fieldTypes.js';
 import { namesInstead } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { shownName } from '../domain/shownName.js';
@@ -35,10 +36,6 @@ export function refuseMasterData({ name, supportingData }: AssetType, done: keyo
     throw new NotSupportedError(`${name} is Master Data and cannot be ${done}.`, FOR_REFERENCE_DATA[done]);
   }
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-export const isUuid = (text: string): boolean => UUID.test(text);
 
 /** The id in its stored form. @throws NotFoundError when it is no UUID */
 export function recordId(table: string, id: string): string {

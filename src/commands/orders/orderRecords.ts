@@ -7,13 +7,12 @@ import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSch
 import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
 import type { OrderEvent, PartsChange } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
-import { decideParts, type SentParts } from '../../domain/order/parts.js';
+import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
 import type { Application } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
 import { refuseChosenId } from '../idempotency.js';
 import { tenantOf } from '../tables.js';
 import { newOrderId, orderView, writeNewOrder, writeOrder } from './orderWriter.js';
-import { hasParts, namedId, partLists, takeParts } from './sentParts.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export async function createOrder(
@@ -25,8 +24,7 @@ export async function createOrder(
   const newId = await newOrderId(commands, caller);
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const id = namedId(body) ?? newId;
-  const { own, parts } = takeParts(commands, assetTypes, assetType, id, body);
-  const { input, change } = checkedWhole(assetTypes, assetType, 'create', own, parts, new Map());
+  const { input, change } = checkedWhole(commands, assetTypes, { id, assetType, parts: new Map() }, 'create', body);
   refuseChosenId(caller, input);
   const decision = decideCreation(assetType, input, change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);
@@ -70,14 +68,14 @@ export async function updateOrder(
   { adjust = (fields) => fields, before, decided: check }: UpdateChecks = {},
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const { assetTypes } = tenantOf(commands, caller.tenant);
-  const { own, parts } = takeParts(commands, assetTypes, assetType, id, body);
-  const isWithParts = parts.lists.length > 0;
-  const checked = checkRecord(assetType, 'update', own);
+  const isWithParts = hasParts(assetType, body);
+  const checked = checkRecord(assetType, 'update', withoutParts(assetType, body));
   if (!checked.ok && !isWithParts) throw new ValidationError(checked.errors, checked.unnamed);
   const fields = adjust(checked.ok ? checked.input.fields : {});
   const { position, order } = await writeOrder(commands, caller, id, async (current, at) => {
     await before?.(current);
-    const { input, change } = checkedWhole(assetTypes, assetType, 'update', own, parts, current.parts);
+    const ofOrder = { id, assetType, parts: current.parts };
+    const { input, change } = checkedWhole(commands, assetTypes, ofOrder, 'update', body);
     const decision = decideUpdate(current, id, { ...input, fields }, change);
     if (decision.kind === 'accepted') await check?.(current, decision.events, at);
     return decision;
@@ -90,20 +88,19 @@ type AssetTypes = ReadonlyMap<string, AssetType>;
 
 /** Checks order and parts together, so that all errors are reported at once. @throws ValidationError */
 function checkedWhole(
+  { newId }: Application,
   assetTypes: AssetTypes,
-  assetType: AssetType,
+  order: Parameters<typeof decideParts>[1],
   kind: 'create' | 'update',
-  own: unknown,
-  sent: SentParts,
-  parts: Order['parts'],
+  body: unknown,
 ): { readonly input: RecordInput; readonly change: PartsChange } {
   const errors = new FieldErrorList();
-  const checked = checkRecord(assetType, kind, own);
+  const checked = checkRecord(order.assetType, kind, withoutParts(order.assetType, body));
   if (!checked.ok) {
     errors.addAll(checked.errors);
     errors.addUnnamed(checked.unnamed);
   }
-  const change = decideParts(assetTypes, parts, sent, errors);
+  const change = decideParts(assetTypes, order, body, newId, errors);
   if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
   return { input: checked.input, change };
 }

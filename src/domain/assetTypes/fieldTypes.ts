@@ -18,6 +18,10 @@ export function ownValue(fields: Fields, name: string): FieldValue | undefined {
   return value === null || Object.hasOwn(fields, name) ? value : undefined;
 }
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export const isUuid = (text: string): boolean => UUID.test(text);
+
 /** Whether every engine stores and compares the text alike: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 

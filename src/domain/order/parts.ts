@@ -1,119 +1,130 @@
-/** Lists of parts in the body of an order: decides which parts are added, changed and removed. Pure. */
-import type { AssetType } from '../assetTypes/assetType.js';
+/**
+ * The lists of parts in the body of an order (`lines`, or `consignments` with `goods`, and `allowance_charges`): decides which
+ * parts are added, changed and removed. Pure, but for the ids of new parts.
+ */
+import type { AssetType, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrorList } from '../assetTypes/fieldErrors.js';
-import { ownValue } from '../assetTypes/fieldTypes.js';
-import { checkRecord, type RecordInput } from '../assetTypes/recordSchema.js';
+import { isUuid, ownValue } from '../assetTypes/fieldTypes.js';
+import { checkRecord } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { PartChanges, PartFields, PartsChange } from './events.js';
 import { type OrderPart, toChanges } from './order.js';
 
-/** A part in a body. */
-export type SentPart = {
-  /** Path in the body, such as `consignments.0.goods.1`, for errors. */
-  readonly path: string;
-  readonly assetType: AssetType;
-  /** Of a part that the order has, if the body names one; otherwise new. */
-  readonly id: string;
-  readonly isNamed: boolean;
-  /** Id of the order, or of the part that contains it. */
-  readonly parentId: string;
-  /** Unchecked. */
-  readonly body: { readonly [field: string]: unknown };
-};
-
-/** A list of parts in a body: afterwards the parent has exactly these parts of the table. */
-export type NamedList = { readonly table: string; readonly parentId: string };
-
-export type SentParts = {
-  readonly lists: readonly NamedList[];
-  /** Each after the part that contains it. */
-  readonly parts: readonly SentPart[];
-};
-
+type Body = { readonly [field: string]: unknown };
+type AssetTypes = ReadonlyMap<string, AssetType>;
 /** The parts of an order before the change. */
 type PartsById = ReadonlyMap<string, OrderPart>;
-type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/** @param errors collects errors by the paths of the parts; with any, the result is meaningless */
+/** The lists of parts that the body of a record of this kind may have. */
+export const partLists = ({ role, relationships }: AssetType): readonly Relationship[] =>
+  role === 'reference' ? [] : relationships.filter(({ kind }) => kind === 'has_many');
+
+const isObject = (value: unknown): value is Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Whether the body has lists of parts. */
+export const hasParts = (assetType: AssetType, body: unknown): body is Body =>
+  isObject(body) && partLists(assetType).some(({ name }) => Object.hasOwn(body, name));
+
+/** The body's own fields. */
+export function withoutParts(assetType: AssetType, body: unknown): unknown {
+  if (!hasParts(assetType, body)) return body;
+  const lists = partLists(assetType).map(({ name }) => name);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !lists.includes(name)));
+}
+
+/** The id that a body names, in its stored form; undefined when it names none. */
+export const namedId = (body: unknown): string | undefined =>
+  isObject(body) && typeof body.id === 'string' && isUuid(body.id) ? body.id.toLowerCase() : undefined;
+
+export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
+export const UNKNOWN_PART = 'No part of the order has this id. The service chooses the ids of new parts: leave it out.';
+
+/**
+ * Afterwards each record whose body has a list has exactly the parts of that list.
+ * @param order its id, asset type and present parts
+ * @param errors collects errors by the paths of the parts, such as `consignments.0.goods.1`; with any, the result is meaningless
+ */
 export function decideParts(
   assetTypes: AssetTypes,
-  parts: PartsById,
-  sent: SentParts,
+  {
+    id: orderId,
+    assetType: orderType,
+    parts,
+  }: { readonly id: string; readonly assetType: AssetType; readonly parts: PartsById },
+  body: unknown,
+  newId: () => string,
   errors: FieldErrorList,
 ): PartsChange {
   const added: PartFields[] = [];
   const changed: PartChanges[] = [];
   const named = new Set<string>();
-  for (const part of sent.parts) {
-    // Errors cost more than valid parts, and nobody reads thousands of them.
-    if (errors.unnamed > 0) break;
-    const { assetType, id, path } = part;
-    if (named.has(id)) errors.add(`${path}.id`, 'The id is given twice.');
-    named.add(id);
-    const known = parts.get(id);
-    const table = assetType.name;
-    const input = checkedPart(part, known, errors);
-    if (input === undefined) continue;
-    if (known === undefined) {
-      if (part.isNamed) errors.add(`${path}.id`, UNKNOWN_PART);
-      added.push({ table, id, fields: withoutNulls(input.fields) });
-    } else {
-      const set = changedFields(known.fields, input.fields);
-      if (Object.keys(set).length > 0) changed.push({ table, id, changes: toChanges(known.fields, set) });
+  /** Table and parent of each list. */
+  const lists = new Set<string>();
+  let sent = 0;
+
+  const takeLists = (parentType: AssetType, parentId: string, parent: Body, prefix: string): void => {
+    for (const { name, table } of partLists(parentType)) {
+      const assetType = assetTypes.get(table);
+      if (assetType === undefined || !Object.hasOwn(parent, name)) continue;
+      const [path, items] = [`${prefix}${name}`, parent[name]];
+      if (!Array.isArray(items)) {
+        errors.add(path, `The ${path} field must be an array of objects.`);
+        continue;
+      }
+      lists.add(`${table} ${parentId}`);
+      sent += items.length;
+      if (sent > MAX_ORDER_PARTS) {
+        errors.add(path, tooManyParts);
+        return;
+      }
+      for (const [index, item] of items.entries()) {
+        // Errors cost more than valid parts, and nobody reads thousands of them.
+        if (errors.unnamed > 0) return;
+        if (isObject(item)) takePart(assetType, parentId, item, `${path}.${index}`);
+        else errors.add(`${path}.${index}`, 'The part must be a JSON object.');
+      }
     }
-  }
-  const removed = removedParts(assetTypes, parts, sent.lists, named);
-  const path = sent.parts[0]?.path.split('.')[0];
-  if (path !== undefined && parts.size + added.length - removed.length > MAX_ORDER_PARTS) {
-    errors.add(path, tooManyParts);
-  }
+  };
+
+  const takePart = (assetType: AssetType, parentId: string, item: Body, path: string): void => {
+    const name = namedId(item);
+    const known = name === undefined ? undefined : parts.get(name);
+    if (name !== undefined && named.has(name)) errors.add(`${path}.id`, 'The id is given twice.');
+    if (name !== undefined) named.add(name);
+    if (name !== undefined && known === undefined) errors.add(`${path}.id`, UNKNOWN_PART);
+    const [id, table] = [known?.id ?? newId(), assetType.name];
+    const field = assetType.parent?.field ?? '';
+    const own = withoutParts(assetType, item) as Body;
+    const parent = (Object.hasOwn(own, field) ? own[field] : undefined) ?? parentId;
+    const checked = checkRecord(assetType, known === undefined ? 'create' : 'update', { ...own, [field]: parent });
+    if (!checked.ok) {
+      errors.addAll(checked.errors, `${path}.`);
+      errors.addUnnamed(checked.unnamed);
+    } else {
+      const { fields } = checked.input;
+      if (ownValue(fields, field) !== parentId)
+        errors.add(`${path}.${field}`, `The ${field} field differs from the id of the record that the part stands in.`);
+      else if (known !== undefined && known.table !== table) errors.add(`${path}.id`, `The id ${id} is taken.`);
+      else if (known !== undefined && ownValue(known.fields, field) !== parentId)
+        errors.add(`${path}.id`, 'A part stays with the record that it was added to.');
+      if (known === undefined) added.push({ table, id, fields: withoutNulls(fields) });
+      else {
+        const set = changedFields(known.fields, fields);
+        if (Object.keys(set).length > 0) changed.push({ table, id, changes: toChanges(known.fields, set) });
+      }
+    }
+    takeLists(assetType, id, item, `${path}.`);
+  };
+
+  if (hasParts(orderType, body)) takeLists(orderType, orderId, body, '');
+  const isLeftOut = (part: OrderPart): boolean =>
+    !named.has(part.id) && lists.has(`${part.table} ${parentOf(assetTypes, part)}`);
+  const removed = lists.size === 0 ? [] : withDescendants(assetTypes, parts, [...parts.values()].filter(isLeftOut));
+  if (parts.size + added.length - removed.length > MAX_ORDER_PARTS && added.length > 0)
+    errors.add(partLists(orderType).find(({ name }) => Object.hasOwn(Object(body), name))?.name ?? 'id', tooManyParts);
   return { added, changed, removed };
-}
-
-export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
-
-export const UNKNOWN_PART = 'No part of the order has this id. The service chooses the ids of new parts: leave it out.';
-
-function checkedPart(
-  { path, assetType, id, parentId, body }: SentPart,
-  known: OrderPart | undefined,
-  errors: FieldErrorList,
-): RecordInput | undefined {
-  const field = assetType.parent?.field ?? '';
-  const own = Object.hasOwn(body, field) ? body[field] : undefined;
-  const checked = checkRecord(assetType, known === undefined ? 'create' : 'update', {
-    ...body,
-    [field]: own ?? parentId,
-  });
-  if (!checked.ok) {
-    errors.addAll(checked.errors, `${path}.`);
-    errors.addUnnamed(checked.unnamed);
-    return undefined;
-  }
-  if (ownValue(checked.input.fields, field) !== parentId) {
-    errors.add(`${path}.${field}`, `The ${field} field differs from the id of the record that the part stands in.`);
-  } else if (known !== undefined && known.table !== assetType.name) {
-    errors.add(`${path}.id`, `The id ${id} is taken.`);
-  } else if (known !== undefined && ownValue(known.fields, field) !== parentId) {
-    errors.add(`${path}.id`, 'A part stays with the record that it was added to.');
-  }
-  return checked.input;
-}
-
-/** Parts that the lists no longer contain, with all their descendants. */
-function removedParts(
-  assetTypes: AssetTypes,
-  parts: PartsById,
-  lists: readonly NamedList[],
-  named: ReadonlySet<string>,
-): readonly PartFields[] {
-  if (parts.size === 0 || lists.length === 0) return [];
-  const tables = new Set(lists.map(({ table, parentId }) => `${table} ${parentId}`));
-  const roots = [...parts.values()].filter(
-    (part) => !named.has(part.id) && tables.has(`${part.table} ${parentOf(assetTypes, part)}`),
-  );
-  return withDescendants(assetTypes, parts, roots);
 }
 
 /** The parts, and all parts below them. */
