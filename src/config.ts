@@ -159,7 +159,7 @@ export const settings = {
   ),
   QUOTA_RECORDS: integer(10_000_000, 0, 1e12).describe('Records of a tenant; 0 for no limit'),
   DISK_RESERVE: integer(1_000_000_000, 0, 1e15).describe(
-    'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507 for the tenant whose log grew most, below half of it for all; 0 for no reserve',
+    'Bytes kept free on the disk of DATA_DIR, with any embedded engine: below it, changes that need room are 507; 0 for no reserve',
   ),
   CHECKPOINT_MINUTES: integer(60, 0, 10_080).describe(
     'Minutes between two signed checkpoints of the event log; 0: only "dynamic-assets audit checkpoint" and the first proof make some',

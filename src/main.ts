@@ -10,7 +10,6 @@ import { TenantUsage } from './api/tenantUsage.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role } from './config.js';
-import { LogTally } from './domain/logUsage.js';
 import type { LogAnchor } from './ports/eventStore.js';
 import type { RunRowJob } from './ports/rowJobs.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
@@ -24,13 +23,11 @@ import { openDiskReserve } from './service/disk.js';
 import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAside } from './service/engines.js';
 import { registerFigures, registerRowFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
-import { LogUsage } from './service/logUsage.js';
 import { openOperatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { apiConfig, quotasOf, webhookSettings } from './service/settings.js';
 import { openKeys } from './service/signingKeys.js';
-import { TenantFigures } from './service/tenantFigures.js';
 import { openTokens } from './service/tokens.js';
 import { observeAppends, startTracing } from './service/tracing.js';
 import { openTransport, unlessHeld } from './service/webhooks.js';
@@ -211,14 +208,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     );
   }
 
-  // Another process refuses no requests, and counts nothing.
-  const counted = isApi
-    ? parts.add(
-        await LogUsage.start(eventStore, config, says('counting what tenants have in the log is interrupted')),
-        (each) => each.stop(),
-      )
-    : { tally: new LogTally() };
-  const usage = new TenantUsage({ log: counted, queries, directory, quotas: quotasOf(config) });
+  const usage = new TenantUsage({ rows, queries, directory, quotas: quotasOf(config) });
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () =>
@@ -236,8 +226,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     broker,
     queues: [DELIVERY_QUEUE, BACKFILL_QUEUE],
     tenants: () => directory.tenants(),
-    tenantFigures: new TenantFigures({ directory, queries, metrics: metrics.tenants }),
-    usage: isApi ? usage : undefined,
+    usage,
   });
   if (watch !== undefined) registerRowFigures(metrics.registry, progress, () => watch.lag(), parked);
   const runJob = following?.run ?? notFollowing;

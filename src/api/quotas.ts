@@ -46,7 +46,7 @@ export function growthCheck(api: Api, operation: Operation): ((call: Call) => vo
     const isReport = isStatusReport(req, assetType, body);
     const quotas = isReport ? OF_REPORT : grows;
     const hasRoom = quotas.every((quota) => (api.usage.known(tenant, quota) ?? 0) < end(api, tenant, quota, isReport));
-    if (hasRoom && (isReport || refusalByDisk(api, tenant) === undefined)) return;
+    if (hasRoom && (isReport || refusalByDisk(api) === undefined)) return;
     const table = assetType?.name ?? (String(req.params.table ?? '') || tenant.orderModel);
     return refuse(api, req, { quotas, isReport, table, keysOf: (key) => keysOf?.(key, body) ?? [key] });
   };
@@ -62,7 +62,7 @@ function end({ usage }: Api, tenant: Tenant, quota: Quota, isReport: boolean): n
 /** @throws HttpError 507 */
 async function refuse(api: Api, req: Request, growth: Growth): Promise<void> {
   const { context, headers } = req;
-  const ofDisk = growth.isReport ? undefined : refusalByDisk(api, context.tenant);
+  const ofDisk = growth.isReport ? undefined : refusalByDisk(api);
   const refusal = ofDisk ?? (await refusalByQuota(api, context.tenant, growth));
   if (refusal === undefined) return;
   const key = headers['idempotency-key'];
@@ -95,16 +95,11 @@ async function refusalByQuota(api: Api, tenant: Tenant, { quotas, isReport }: Gr
   return undefined;
 }
 
-/** Below the reserve the tenant whose log grew most is refused, below half of it each one. */
-function refusalByDisk({ disk, usage }: Api, { name }: Tenant): HttpError | undefined {
-  const { free, reserve } = disk;
+function refusalByDisk({ disk: { free, reserve } }: Api): HttpError | undefined {
   if (free >= reserve) return undefined;
-  const isForAll = free < reserve / 2;
-  if (!isForAll && usage.largestGrower() !== name) return undefined;
-  const whose = isForAll ? '' : ' The log of this tenant grew most in the last hour, so it is refused first.';
   return new HttpError(
     507,
     'The disk of the service is nearly full; nothing was written.',
-    `${free} bytes are free, and ${reserve} are kept in reserve (DISK_RESERVE).${whose} Reads, status reports, clean-ups and deletions go on; the operator has to free space.`,
+    `${free} bytes are free, and ${reserve} are kept in reserve (DISK_RESERVE). Reads, status reports, clean-ups and deletions go on; the operator has to free space.`,
   );
 }

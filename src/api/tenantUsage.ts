@@ -1,72 +1,69 @@
-/**
- * What each tenant uses of its quotas. Figures from the log are in memory; those from rows are looked up in
- * the background while a tenant writes, so a request compares without waiting.
- */
+/** What each tenant uses, as its rows say: looked up in the background while it writes, and in turns for metrics. */
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
-import { DISK_LOOKED_AT_EVERY_MS } from '../domain/limits.js';
-import type { LogTally } from '../domain/logUsage.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
+import type { InLog, RowReads } from '../ports/rowStore.js';
 import type { RecordQueries } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
-/** Figures of tenants that are kept; the least recently used are forgotten. */
+/** Tenants that are remembered; the least recently used are forgotten. */
 const MAX_KEPT_FIGURES = 20_000;
-
-/** Milliseconds that such a figure may be old when it refuses a request. */
+/** Milliseconds that a figure may be old when it refuses a request. */
 const QUOTA_CONFIRMED_WITHIN_MS = 100;
-
 /** Milliseconds after which a figure that a quota is compared with is looked up again, while the tenant writes. */
 const QUOTA_LOOKED_UP_EVERY_MS = 2_000;
+/** A look-up is given up after this time, in milliseconds. */
+const LOOK_LIMIT_MS = 3_000;
+/** Tenants that are looked up for one scrape of /metrics, if there are more, and at once, so that lists can go between. */
+const LOOKED_UP_FOR_METRICS = 100;
+const LOOKED_UP_AT_ONCE = 25;
+/** Scrapes within this time, in milliseconds, have the same figures. */
+const SCRAPED_AGAIN_MS = 1_000;
 
 type UsageSource = {
-  /** Of this process's log. */
-  readonly log: { readonly tally: LogTally };
-  readonly queries: {
-    readonly records: Pick<RecordQueries, 'tableFigures'>;
-  };
-  readonly directory: { tenant(name: string): Tenant | undefined };
+  readonly rows: Pick<RowReads, 'progress'>;
+  readonly queries: { readonly records: Pick<RecordQueries, 'tableFigures'> };
+  readonly directory: { tenant(name: string): Tenant | undefined; tenants(): Iterable<Tenant> };
   /** The installation's, for tenants without their own. */
   readonly quotas: Quotas;
 };
 
-/** A look-up is given up after this time, in milliseconds. */
-const LOOK_LIMIT_MS = 3_000;
+export type Used = {
+  readonly inLog: InLog;
+  /** Undefined while its rows are not shown. */
+  readonly records: number | undefined;
+  /** When a table of reference data was changed last, in milliseconds since 1970; 0: never. */
+  readonly synchronizedAt: number;
+};
 
-/** A figure that is looked up when it is asked for and too old. */
-class Figure<Value> {
+const ofQuota = ({ inLog, records }: Used, quota: Quota): number | undefined =>
+  quota === 'logBytes' ? inLog.bytes : records;
+
+/** A tenant's figures, which are looked up when they are asked for and too old. */
+class Figures {
   /** Undefined before the first look-up, and while the rows cannot be read. */
-  value: Value | undefined;
-  #lookedUpAt = Number.NEGATIVE_INFINITY;
+  value: Used | undefined;
+  lookedUpAt = Number.NEGATIVE_INFINITY;
   readonly #lookUp: () => Promise<void>;
 
-  constructor(find: () => Promise<Value>) {
+  constructor(find: () => Promise<Used>) {
     this.#lookUp = singleFlight(async () => {
       const looking = withTimeout(LOOK_LIMIT_MS, 'The rows cannot be read.', find());
       this.value = await looking.catch(() => undefined);
-      this.#lookedUpAt = performance.now();
+      this.lookedUpAt = performance.now();
     });
   }
 
-  /** The value now; begins a look-up if it is older than this. */
-  latest(milliseconds: number): Value | undefined {
-    if (performance.now() - this.#lookedUpAt > milliseconds) void this.#lookUp();
-    return this.value;
-  }
-
-  /** Resolves when the value is not older than this. Never rejects. */
-  async within(milliseconds: number): Promise<Value | undefined> {
-    if (performance.now() - this.#lookedUpAt > milliseconds) await this.#lookUp();
+  /** Resolves when they are not older than this. Never rejects. */
+  async within(milliseconds: number): Promise<Used | undefined> {
+    if (performance.now() - this.lookedUpAt > milliseconds) await this.#lookUp();
     return this.value;
   }
 }
 
 export class TenantUsage {
   readonly #source: UsageSource;
-  /** Records by tenant. */
-  readonly #figures = new LRUCache<string, Figure<number>>({ max: MAX_KEPT_FIGURES });
-  #grew: string | undefined;
-  #grewAt = Number.NEGATIVE_INFINITY;
+  readonly #figures = new LRUCache<string, Figures>({ max: MAX_KEPT_FIGURES });
 
   constructor(source: UsageSource) {
     this.#source = source;
@@ -79,46 +76,63 @@ export class TenantUsage {
 
   /** What is used as far as it is known now; undefined if it is not. Has it looked up again if it is old. */
   known({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    return quota === 'logBytes' ? this.inLog(name).bytes : this.#records(name).latest(QUOTA_LOOKED_UP_EVERY_MS);
+    const figures = this.#of(name);
+    void figures.within(QUOTA_LOOKED_UP_EVERY_MS);
+    return figures.value && ofQuota(figures.value, quota);
   }
 
   /** The same without a look-up. */
   lastKnown({ name }: Pick<Tenant, 'name'>, quota: Quota): number | undefined {
-    return quota === 'logBytes' ? this.inLog(name).bytes : this.#figures.peek(name)?.value;
+    const used = this.#figures.peek(name)?.value;
+    return used && ofQuota(used, quota);
   }
 
   /** What is used, at most a moment old; undefined while the rows cannot be read. */
   async now({ name }: Pick<Tenant, 'name'>, quota: Quota): Promise<number | undefined> {
-    return quota === 'logBytes' ? this.inLog(name).bytes : this.#records(name).within(QUOTA_CONFIRMED_WITHIN_MS);
+    const used = await this.used(name);
+    return used && ofQuota(used, quota);
   }
 
-  /** What the tenant has in the log. */
-  inLog(tenant: string) {
-    return this.#source.log.tally.of(tenant);
+  /** All figures of the tenant, at most a moment old; undefined while the rows cannot be read. */
+  used(tenant: string): Promise<Used | undefined> {
+    return this.#of(tenant).within(QUOTA_CONFIRMED_WITHIN_MS);
   }
 
-  /** The tenant whose log grew most in the last hour, as of a moment ago. */
-  largestGrower(): string | undefined {
-    if (performance.now() - this.#grewAt > DISK_LOOKED_AT_EVERY_MS) {
-      this.#grew = this.#source.log.tally.largestGrower(Date.now());
-      this.#grewAt = performance.now();
+  /** All that is known, once the tenants looked up longest ago were looked up again. Nothing while the rows' engine is away. */
+  ofAll = singleFlight(async (): Promise<readonly (readonly [tenant: string, used: Used])[]> => {
+    const all = [...this.#source.directory.tenants()].map(({ name }) => [name, this.#of(name)] as const);
+    const oldest = all.toSorted(([, a], [, b]) => (a.lookedUpAt < b.lookedUpAt ? -1 : 1));
+    for (let at = 0; at < LOOKED_UP_FOR_METRICS; at += LOOKED_UP_AT_ONCE) {
+      const some = oldest.slice(at, at + LOOKED_UP_AT_ONCE).map(([, figures]) => figures.within(SCRAPED_AGAIN_MS));
+      const found = await Promise.all(some);
+      if (found.length > 0 && found.every((used) => used === undefined)) return [];
     }
-    return this.#grew;
-  }
+    return all.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value]]));
+  });
 
-  #records(tenant: string): Figure<number> {
+  #of(tenant: string): Figures {
     const kept = this.#figures.get(tenant);
     if (kept !== undefined) return kept;
-    const figure = new Figure(() => this.#count(tenant));
-    this.#figures.set(tenant, figure);
-    return figure;
+    const figures = new Figures(() => this.#find(tenant));
+    this.#figures.set(tenant, figures);
+    return figures;
   }
 
-  async #count(name: string): Promise<number> {
-    const { directory, queries } = this.#source;
-    const tenant = directory.tenant(name);
-    if (tenant === undefined) return 0;
-    const tables = [...tenant.assetTypes.keys()].map((table) => ({ tenant: name, table }));
-    return (await queries.records.tableFigures(tables)).reduce((sum, { records }) => sum + records, 0);
+  async #find(name: string): Promise<Used> {
+    const { directory, queries, rows } = this.#source;
+    const assetTypes = directory.tenant(name)?.assetTypes ?? new Map();
+    const tables = [...assetTypes.keys()].map((table) => ({ tenant: name, table }));
+    const [found, progress] = await Promise.all([
+      queries.records.tableFigures(tables).catch(() => undefined),
+      rows.progress(name),
+    ]);
+    const synchronized = (found ?? []).filter(
+      ({ table, lastEventAt }) => assetTypes.get(table)?.role === 'reference' && lastEventAt !== '',
+    );
+    return {
+      inLog: progress?.inLog ?? { events: 0, bytes: 0 },
+      records: found?.reduce((sum, { records }) => sum + records, 0),
+      synchronizedAt: Math.max(0, ...synchronized.map(({ lastEventAt }) => Date.parse(lastEventAt))),
+    };
   }
 }

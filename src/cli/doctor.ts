@@ -23,7 +23,6 @@ import {
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { usersOf } from '../service/directoryUse.js';
 import { openBroker } from '../service/engines.js';
-import { LogUsage } from '../service/logUsage.js';
 import { OtherSecretsKeyError } from '../service/signingKeys.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../webhooks/queue.js';
@@ -165,12 +164,12 @@ const NO_START = 'Until then no process starts with this key, and nothing is sea
 /** Share of a quota from which the operator is told. */
 const NEARLY_USED = 0.9;
 
-/** Tenants whose quota of the log is nearly used up. */
-async function quotas({ config, eventStore, tenants }: Tools): Promise<Looked> {
-  const tally = await LogUsage.now(eventStore, config);
+/** Tenants whose quota of the log is nearly used up, as far as their rows are made. */
+async function quotas(tools: Tools): Promise<Looked> {
+  const { config, tenants } = tools;
+  const used = new Map((await rowsNow(tools)).tenants.map(({ tenant, inLog }) => [tenant, inLog.bytes]));
   const uses = (await tenants()).all.map(({ name, quotas: own }) => {
-    const limit = own?.logBytes ?? config.QUOTA_LOG_BYTES;
-    return { name, limit, used: tally.of(name).bytes };
+    return { name, limit: own?.logBytes ?? config.QUOTA_LOG_BYTES, used: used.get(name) ?? 0 };
   });
   const findings = uses
     .filter(({ limit, used }) => limit > 0 && used >= NEARLY_USED * limit)

@@ -70,15 +70,6 @@ export type EventSlice = EventPosition & {
   readonly caughtUp: boolean;
 };
 
-export type EventSize = Pick<RecordedEvent, 'stream' | 'position' | 'type'> & {
-  /** Of its data and metadata as stored; of EventStoreDB roughly, their characters. */
-  readonly bytes: number;
-  readonly occurredAt: string;
-};
-
-/** Sizes of events in log order; may end inside an append. */
-export type SizeSlice = Omit<EventSlice, 'events'> & { readonly sizes: readonly EventSize[] };
-
 export type SubscribeOptions = {
   /** Exclusive: events with a higher position are delivered. 0 for everything. */
   readonly after: Position;
@@ -113,7 +104,7 @@ export type StreamSlice = { readonly events: readonly RecordedEvent[]; readonly 
 /** One event's `data` may have at most this many bytes of JSON. */
 export const MAX_EVENT_BYTES = 1_000_000;
 
-/** Each method but `subscribe`, `sizes` and `close` rejects with EventStoreUnavailableError within seconds while the log is away. */
+/** Each method but `subscribe` and `close` rejects with EventStoreUnavailableError within seconds while the log is away. */
 export interface EventStore {
   /**
    * Appends all events or none, durably: when the promise resolves they survive a crash.
@@ -136,8 +127,6 @@ export interface EventStore {
   lastAppend(stream: string): Promise<AppendResult | undefined>;
   /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
-  /** The sizes of all events after a position, of new ones within a second. */
-  sizes(options: Pick<SubscribeOptions, 'after' | 'signal'>): AsyncIterable<SizeSlice>;
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
   /** Position of the last event that is not after this time (ISO 8601, UTC, six digits), where the engine can find it. */

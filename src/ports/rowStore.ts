@@ -117,9 +117,16 @@ export type Parked = {
   readonly since: string;
 };
 
-/** Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. */
+/** Events in the log, and the characters of their JSON. */
+export type InLog = { readonly events: number; readonly bytes: number };
+
+/**
+ * Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. `inLog`: the
+ * tenant's events up to there.
+ */
 export type TenantProgress = {
   readonly position: Position;
+  readonly inLog: InLog;
   readonly state: 'running' | 'filling' | 'parked';
   readonly parked?: Parked | undefined;
   readonly rows: number;
@@ -163,6 +170,8 @@ export type Slice = {
   readonly position: Position;
   /** The progress that the writes were computed on. Default 0. */
   readonly after?: Position;
+  /** What is added to the tenant's. Default: nothing. */
+  readonly inLog?: InLog;
   readonly drop?: true;
 };
 

@@ -4,13 +4,14 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
 import { dayOf } from '../domain/identity/events.js';
+import { charactersOf } from '../domain/jsonSize.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { withoutNulls } from '../domain/referenceTable/decide.js';
 import { keyOf, type Row } from '../domain/row.js';
 import { ACTIVITY, DELIVERIES, KEYS, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
+import type { InLog, RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;
@@ -55,6 +56,7 @@ export async function* slicesOf(
     renewed = [];
     folding.rows = await rowsBefore(tenant, slice, store);
     let position: Position | undefined;
+    let inLog: InLog = { events: 0, bytes: 0 };
     let failure: unknown;
     try {
       for (const append of slice) {
@@ -62,14 +64,22 @@ export async function* slicesOf(
         const ofAppend = append.events.flatMap((each) => folding.writesOf(each));
         if (append.failure !== undefined) throw append.failure;
         writes.push(...ofAppend);
+        inLog = withEvents(inLog, append.events);
         ({ position } = append);
       }
     } catch (error) {
       failure = error;
     }
-    if (position !== undefined) yield { writes: inOrder(writes), position };
+    if (position !== undefined) yield { writes: inOrder(writes), position, inLog };
     if (failure !== undefined) throw failure;
   }
+}
+
+/** Strangers cause refused sign-ins, which must not use up a quota. */
+function withEvents({ events, bytes }: InLog, added: readonly Interpreted[]): InLog {
+  const counted = added.filter(({ event }) => event.type !== 'SignInRefused');
+  const sizes = counted.map(({ event: { data, metadata } }) => charactersOf(data) + charactersOf(metadata));
+  return { events: events + counted.length, bytes: sizes.reduce((sum, size) => sum + size, bytes) };
 }
 
 type Interpreted = { readonly event: RecordedEvent; readonly effects: Effects };

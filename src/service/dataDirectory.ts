@@ -12,10 +12,8 @@ export const IN_USE = 'in-use';
 export const LAST_BACKUP_FILE = 'last-backup';
 /** While it is there, no webhooks are sent (`webhooks.ts`). */
 export const HELD_WEBHOOKS = 'webhooks-held';
-/** What each tenant has in the log (`logUsage.ts`). */
-export const USAGE_FILE = 'usage.json';
 /** Earlier releases kept rows here. */
-const EARLIER = ['past-tables', 'readmodels.db', 'readmodels.db-wal', 'readmodels.db-shm'];
+const EARLIER = ['past-tables', 'usage.json', 'readmodels.db', 'readmodels.db-wal', 'readmodels.db-shm'];
 /** Databases, and what is kept beside them: files of SQLite, and locks. */
 const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
 export const KEYS = 'keys';
@@ -28,8 +26,7 @@ const STICKY = 0o1000;
 
 /** Whether the entry is ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) ||
-  [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, USAGE_FILE, KEYS, AUDIT, ROWS].includes(name);
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LAST_BACKUP_FILE, HELD_WEBHOOKS, KEYS, AUDIT, ROWS].includes(name);
 
 /** When the directory was last backed up (milliseconds since 1970); undefined if unknown. */
 export async function lastBackupAt(directory: string): Promise<number | undefined> {

@@ -1,7 +1,7 @@
 /** What `/metrics` says of engines, disk, rows, queues and tenants, looked up at each scrape: without a value while it cannot be found, rather than an old one. */
 import { Gauge, type Registry } from 'prom-client';
 import { OTHERS, type ServiceMetrics, type TenantMetrics } from '../api/metrics.js';
-import type { TenantUsage } from '../api/tenantUsage.js';
+import type { TenantUsage, Used } from '../api/tenantUsage.js';
 import type { Config } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
@@ -11,7 +11,6 @@ import { singleFlight } from '../supervision/waiting.js';
 import { lastBackupAt } from './dataDirectory.js';
 import { diskBytes, freeBytes, logFileBytes } from './disk.js';
 import { answerInTime, checkAll, type EngineProbes } from './health.js';
-import type { TenantFigures } from './tenantFigures.js';
 
 type Figure = number | undefined;
 
@@ -59,9 +58,7 @@ type Seen = {
   readonly broker: Pick<MessageBroker, 'depth'> | undefined;
   readonly queues: readonly string[];
   readonly tenants: () => Iterable<Tenant>;
-  readonly tenantFigures: TenantFigures;
-  /** Undefined if this process refuses no requests. */
-  readonly usage: TenantUsage | undefined;
+  readonly usage: TenantUsage;
 };
 
 export function registerFigures({ registry, tenants }: ServiceMetrics, config: Config, seen: Seen): void {
@@ -77,8 +74,8 @@ export function registerFigures({ registry, tenants }: ServiceMetrics, config: C
     seen.setAside,
   );
   if (seen.broker !== undefined) ofQueues(registry, seen.broker, seen.queues);
-  ofTenants(registry, seen.tenantFigures);
-  if (seen.usage !== undefined) ofQuotas(registry, tenants, seen.tenants, seen.usage);
+  ofTenants(registry, tenants, seen.usage);
+  ofQuotas(registry, tenants, seen.tenants, seen.usage);
 }
 
 function ofDisk(registry: Registry, { DATA_DIR, EVENTSTORE_URL }: Config): void {
@@ -166,25 +163,48 @@ function ofQueues(registry: Registry, broker: Pick<MessageBroker, 'depth'>, queu
   );
 }
 
-function ofTenants(registry: Registry, known: TenantFigures): void {
-  const ofEach = (name: string, help: string, values: () => Promise<readonly (readonly [string, number])[]>): void =>
-    figures(registry, name, help, ['tenant'], async () =>
-      (await values()).map(([tenant, value]) => [{ tenant }, value]),
+/** A tenant that has not synchronised for this long is shown only if there is room. */
+const OVERDUE_MS = 30 * 86_400_000;
+
+function ofTenants(registry: Registry, metrics: TenantMetrics, usage: TenantUsage): void {
+  const summed = async (of: (used: Used) => number | undefined): Promise<Labelled> => {
+    const shown = metrics.shown();
+    const known = (await usage.ofAll()).map(([tenant, used]) => [tenant, of(used)] as const);
+    return known.flatMap(([tenant, value]) =>
+      value === undefined ? [] : [[{ tenant: shown.has(tenant) ? tenant : OTHERS }, value] as const],
     );
+  };
+  /** Of too many, those overdue longest. */
+  const synchronized = async (value: (at: number) => number): Promise<Labelled> => {
+    const all = (await usage.ofAll())
+      .map(([tenant, used]) => [tenant, Math.max(used.synchronizedAt, metrics.synchronizedAt(tenant))] as const)
+      .filter(([, at]) => at > 0)
+      .sort(([, a], [, b]) => a - b);
+    const since = Date.now() - OVERDUE_MS;
+    const late = all.length <= metrics.limit ? all : all.filter(([, at]) => at > since);
+    return late.slice(0, metrics.limit).map(([tenant, at]) => [{ tenant }, value(at) / 1000]);
+  };
+  const ofEach = (name: string, help: string, values: () => Promise<Labelled>): void =>
+    figures(registry, name, help, ['tenant'], values);
   ofEach(
     'tenant_records',
     `Records in all tables; of tenants without series of their own together, as ${OTHERS}.`,
-    () => known.records(),
+    () => summed(({ records }) => records),
+  );
+  ofEach(
+    'tenant_log_bytes',
+    `Bytes of events in the log; of tenants without series of their own together, as ${OTHERS}.`,
+    () => summed(({ inLog }) => inLog.bytes),
   );
   ofEach(
     'tenant_last_sync_timestamp_seconds',
     'When reference data was synchronised or changed last, in seconds since 1970; of too many tenants, those overdue longest.',
-    async () => (await known.synchronized()).map(([tenant, at]) => [tenant, at / 1000]),
+    () => synchronized((at) => at),
   );
   ofEach(
     'tenant_last_sync_age_seconds',
     'How long ago reference data was synchronised or changed last; of too many tenants, those overdue longest.',
-    async () => (await known.synchronized()).map(([tenant, at]) => [tenant, Math.max(0, (Date.now() - at) / 1000)]),
+    () => synchronized((at) => Math.max(0, Date.now() - at)),
   );
 }
 
@@ -196,23 +216,11 @@ function ofQuotas(
 ): void {
   figures(
     registry,
-    'tenant_log_bytes',
-    `Bytes of events in the log; of tenants without series of their own together, as ${OTHERS}.`,
-    ['tenant'],
-    () => {
-      const shown = metrics.shown();
-      return [...tenants()].map((tenant) => [
-        { tenant: shown.has(tenant.name) ? tenant.name : OTHERS },
-        usage.known(tenant, 'logBytes') ?? 0,
-      ]);
-    },
-  );
-  figures(
-    registry,
     'tenant_quota_used_ratio',
     'Used share of each quota, where it is known; changes are refused from 1 on. Only of tenants with series of their own.',
     ['tenant', 'quota'],
-    () => {
+    async () => {
+      await usage.ofAll();
       const shown = metrics.shown();
       return [...tenants()]
         .filter(({ name }) => shown.has(name))

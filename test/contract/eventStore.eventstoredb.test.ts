@@ -9,7 +9,7 @@ import { describeEngine } from '../engines/describeEngine.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { anyEventStoreDb, eventStoreDbMissing } from '../engines/eventstoredb.js';
 import { describeEventStore, type LogUnderTest } from './eventStore.js';
-import { describeSizes, describeSubscriptions } from './eventStoreSubscriptions.js';
+import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test, on the server with this URL. */
 async function logAt(url: string, dispose: () => Promise<void> = async () => undefined): Promise<LogUnderTest> {
@@ -43,7 +43,6 @@ describe('the event store contract over a protocol double in the dialect of Kurr
   afterAll(() => log.close());
 
   describeSubscriptions(() => log.store);
-  describeSizes(() => log.store);
 });
 
 describeEventStore('eventstoredb, over a protocol double, not a real server', async () => {

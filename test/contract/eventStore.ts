@@ -7,7 +7,7 @@ import {
 } from '#app/ports/eventStore.js';
 import { describeConcurrentWriters } from './eventStoreConcurrency.js';
 import { event, events, ids, storedSlices } from './eventStoreFixtures.js';
-import { describeSizes, describeSubscriptions } from './eventStoreSubscriptions.js';
+import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test. It may hold other data: nothing here expects it to be empty. */
 export type LogUnderTest = {
@@ -36,7 +36,6 @@ export function describeEventStore(name: string, open: () => Promise<LogUnderTes
     describeLimits(store);
     describeIdentity(store, () => log.openSecond());
     describeSubscriptions(store);
-    describeSizes(store);
     describeConcurrentWriters(store, () => log.openSecond());
     describeLife(open);
   });

@@ -1,53 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { EventSize, EventSlice, EventStore } from '#app/ports/eventStore.js';
-import { event, events, ids, slicesUntil, storedSlices } from './eventStoreFixtures.js';
-
-/** Sizes of events, for counting what each tenant has in the log. */
-export function describeSizes(store: () => EventStore): void {
-  describe('sizes', () => {
-    test('are told of each event of the log, also of those that are appended later', async () => {
-      const after = await store().head();
-      const stream = `table-${randomUUID()}.x`;
-      const [small, large] = [event({ text: 'é' }), event({ text: 'x'.repeat(100_000) }, 'LargerThing')];
-      await store().append(stream, [small], 'no-stream');
-      const ending = new AbortController();
-      const sizes: EventSize[] = [];
-      let position = after;
-      for await (const slice of store().sizes({ after, signal: ending.signal })) {
-        sizes.push(...slice.sizes);
-        position = slice.position;
-        if (sizes.length === 1 && slice.caughtUp) await store().append(stream, [large], 0);
-        if (sizes.length === 2) break;
-      }
-      ending.abort();
-      const stored = await store().readStream(stream);
-      expect(sizes).toEqual(
-        stored.map(({ position: at, type, metadata }) => {
-          return { stream, position: at, type, occurredAt: metadata.occurredAt, bytes: expect.any(Number) };
-        }),
-      );
-      const [ofSmall = 0, ofLarge = 0] = sizes.map(({ bytes }) => bytes);
-      expect(ofLarge - ofSmall).toBeGreaterThan(99_900);
-      expect(ofLarge - ofSmall).toBeLessThan(100_100);
-      expect(position).toBe(await store().head());
-      expect(await store().holds({ position })).toBe(true);
-    });
-
-    // As many as the embedded log reads at once: the last slice is full.
-    test.each([0, 1_000])('end with a slice that says that it has caught up (after %d events)', async (count) => {
-      const after = await store().head();
-      if (count > 0) await store().append(`table-${randomUUID()}.x`, events(count), 'no-stream');
-      const ending = new AbortController();
-      let told = 0;
-      for await (const { sizes, caughtUp } of store().sizes({ after, signal: ending.signal })) {
-        told += sizes.length;
-        if (caughtUp) break;
-      }
-      ending.abort();
-      expect(told).toBe(count);
-    });
-  });
-}
+import type { EventSlice, EventStore } from '#app/ports/eventStore.js';
+import { events, ids, slicesUntil, storedSlices } from './eventStoreFixtures.js';
 
 /** Catch-up subscriptions: order, slices, filter, going live, ending. */
 export function describeSubscriptions(store: () => EventStore): void {

@@ -48,6 +48,15 @@ export function describeRows(engine: string, open: OpenRows): void {
         expect(await acme.progress()).toMatchObject({ position: acme.position, state: 'running', rows: 1 });
       });
 
+      test('what a slice says of the log is added once', async () => {
+        const inLog = { events: 2, bytes: 300 };
+        await acme.fill({ code: 'a' });
+        expect(await acme.progress()).toMatchObject({ inLog: { events: 0, bytes: 0 } });
+        for (const position of [acme.position + 1, acme.position + 1, acme.position + 2])
+          await store.writer.apply(acme.name, { position, writes: [], inLog });
+        expect(await acme.progress()).toMatchObject({ inLog: { events: 4, bytes: 600 } });
+      });
+
       test('a slice without writes moves progress alone', async () => {
         await acme.fill({ code: 'a' });
         await acme.apply();
@@ -251,7 +260,7 @@ export function describeRows(engine: string, open: OpenRows): void {
         await acme.fill({ code: 'a' });
         const parked = { position: 3, eventId: randomUUID(), eventType: 'X', error: 'It is wrong.', since: time(3) };
         await store.writer.mark(acme.name, parked);
-        expect(await acme.progress()).toEqual({ position: 2, state: 'parked', parked, rows: 1 });
+        expect(await acme.progress()).toMatchObject({ position: 2, state: 'parked', parked, rows: 1 });
         expect((await store.writer.tenants()).get(acme.name)).toMatchObject({ position: 2, state: 'parked', parked });
         await expect(acme.page({})).rejects.toThrow(RowsUnavailableError);
         await store.writer.mark(acme.name, 'filling');

@@ -10,6 +10,7 @@ import {
   type Condition,
   type FieldCondition,
   type FoundRows,
+  type InLog,
   type Page,
   type PageQuery,
   type Parked,
@@ -49,9 +50,12 @@ export type MemorySpace = {
 
 export type MemoryTenant = {
   position: number;
+  inLog?: InLog;
   state: 'filling' | Parked | undefined;
   readonly spaces: Map<string, MemorySpace>;
 };
+
+const NOTHING: InLog = { events: 0, bytes: 0 };
 
 type Settings = {
   /** How many rows one call deletes of a clean-up. Default: all. */
@@ -132,10 +136,10 @@ export class MemoryRows implements RowWriter {
   async progress(tenant: string): Promise<TenantProgress | undefined> {
     const stored = this.stored.get(tenant);
     if (stored === undefined) return undefined;
-    const { position, state } = stored;
+    const { position, inLog = NOTHING, state } = stored;
     const rows = [...stored.spaces.values()].reduce((sum, space) => sum + space.rows.length, 0);
-    if (state === undefined || state === 'filling') return { position, state: state ?? 'running', rows };
-    return { position, state: 'parked', parked: state, rows };
+    if (state === undefined || state === 'filling') return { position, inLog, state: state ?? 'running', rows };
+    return { position, inLog, state: 'parked', parked: state, rows };
   }
 
   async tenants(): Promise<Map<string, TenantProgress>> {
@@ -222,7 +226,7 @@ export class MemoryRows implements RowWriter {
     return { progress, changed, revision, lastEventAt, rows: rows.length };
   }
 
-  #apply(tenant: MemoryTenant, { writes, position }: Slice): boolean {
+  #apply(tenant: MemoryTenant, { writes, position, inLog: added = NOTHING }: Slice): boolean {
     if (position <= tenant.position) return true;
     for (const write of writes) {
       if (write.kind === 'define') define(tenant, write.assetType);
@@ -234,6 +238,8 @@ export class MemoryRows implements RowWriter {
       }
     }
     tenant.position = position;
+    const { events, bytes } = tenant.inLog ?? NOTHING;
+    tenant.inLog = { events: events + added.events, bytes: bytes + added.bytes };
     return true;
   }
 }

@@ -3,13 +3,13 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { MAX_OPERATOR_PAGE } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
-import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import type { RecentRequests } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
+import type { Used } from '../tenantUsage.js';
 import { pageAfter, pageQuery, pageReply } from './pages.js';
 import type { ParkedView } from './parts.js';
 import { parkedView } from './projections.js';
@@ -19,9 +19,8 @@ type Seen = {
   readonly parked: readonly ParkedView[];
   readonly isFilling: boolean;
   readonly behind: number;
-  readonly inLog: { readonly bytes: number; readonly events: number };
   /** Undefined while the rows cannot be read. */
-  readonly records: number | undefined;
+  readonly used: Used | undefined;
   readonly recent: RecentRequests;
   readonly quotas: readonly QuotaUse[];
 };
@@ -53,9 +52,12 @@ const properties = {
     { ...json.count, description: 'Age of the oldest write that reads lack; 0: they lack none.' },
     ({ behind }: Seen) => behind,
   ],
-  log_bytes: [json.count, ({ inLog }: Seen) => inLog.bytes],
-  events: [json.count, ({ inLog }: Seen) => inLog.events],
-  records: { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
+  log_bytes: [json.count, ({ used }: Seen) => used?.inLog.bytes ?? 0],
+  events: [json.count, ({ used }: Seen) => used?.inLog.events ?? 0],
+  records: [
+    { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
+    ({ used }: Seen) => used?.records ?? null,
+  ],
   requests: [
     {
       ...json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
@@ -95,7 +97,7 @@ export const operatorTenants: Resource = {
           .filter(({ name, displayName }) => name.includes(wanted) || displayName.toLowerCase().includes(wanted))
           .sort((a, b) => (a.name < b.name ? -1 : 1));
         const { entries, next } = pageAfter(found, ({ name }) => name, after);
-        return pageReply(api, call, (await seen(api, entries, false)).map(tenantView.show), next);
+        return pageReply(api, call, (await seen(api, entries)).map(tenantView.show), next);
       },
     },
     'GET /tenants/:id': {
@@ -107,7 +109,7 @@ export const operatorTenants: Resource = {
       async handle(api, { path }) {
         const tenant = api.directory.tenant(path.id);
         if (tenant === undefined) throw notFound(`There is no tenant ${path.id}.`);
-        const [found] = await seen(api, [tenant], true);
+        const [found] = await seen(api, [tenant]);
         if (found === undefined) throw notFound(`There is no tenant ${path.id}.`);
         return dataReply(wholeView.show(found));
       },
@@ -115,44 +117,21 @@ export const operatorTenants: Resource = {
   },
 };
 
-/** Figures of rows are left out if they take longer, in milliseconds. */
-const LOOK_MS = 3_000;
-
-async function seen(api: Api, tenants: readonly Tenant[], isWhole: boolean): Promise<readonly Seen[]> {
+async function seen(api: Api, tenants: readonly Tenant[]): Promise<readonly Seen[]> {
   const { operator, usage, progress, metrics } = api;
   const parked = operator.parked();
-  const records = await recordsOf(api, tenants);
   return Promise.all(
     tenants.map(async (tenant) => ({
       tenant,
       parked: parked.filter((each) => each.tenant === tenant.name),
       isFilling: progress.filling().has(tenant.name),
       behind: progress.staleness(tenant.name) ?? 0,
-      inLog: usage.inLog(tenant.name),
-      records: records?.get(tenant.name) ?? (records === undefined ? undefined : 0),
+      used: await usage.used(tenant.name),
       recent: metrics.tenants.recent(tenant.name),
-      quotas: await Promise.all(
-        QUOTA_NAMES.map(async (quota) => {
-          // Open orders are counted one tenant at a time.
-          const used = isWhole ? await usage.now(tenant, quota) : usage.lastKnown(tenant, quota);
-          return { quota: QUOTAS[quota].name, used: used ?? null, limit: usage.limit(tenant, quota) };
-        }),
-      ),
+      quotas: QUOTA_NAMES.map((quota) => {
+        const used = usage.lastKnown(tenant, quota) ?? null;
+        return { quota: QUOTAS[quota].name, used, limit: usage.limit(tenant, quota) };
+      }),
     })),
   );
-}
-
-async function recordsOf(
-  { queries }: Pick<Api, 'queries'>,
-  tenants: readonly Tenant[],
-): Promise<ReadonlyMap<string, number> | undefined> {
-  const tables = tenants.flatMap(({ name: tenant, assetTypes }) =>
-    [...assetTypes.keys()].map((table) => ({ tenant, table })),
-  );
-  const asked = withTimeout(LOOK_MS, 'The rows cannot be read.', queries.records.tableFigures(tables));
-  const figures = await asked.catch(() => undefined);
-  if (figures === undefined) return undefined;
-  const sums = new Map<string, number>();
-  for (const { tenant, records } of figures) sums.set(tenant, (sums.get(tenant) ?? 0) + records);
-  return sums;
 }

@@ -90,10 +90,23 @@ test('a slice has about a thousand rows, or one append, and shows what the one b
   expect(await acme.past('dyn_item', id)).toHaveLength(1);
 });
 
-test('an event that makes nothing moves the position all the same', async () => {
-  acme.append('users-acme', { type: 'SomethingNew', data: {} });
+test('an event that makes nothing moves the position all the same, and is counted', async () => {
   await acme.apply();
-  expect((await acme.rows.progress('acme'))?.position).toBe(2);
+  const before = (await acme.rows.progress('acme'))?.inLog ?? { events: 0, bytes: 0 };
+  acme.append('users-acme', { type: 'SomethingNew', data: { text: 'x'.repeat(1_000) } });
+  await acme.apply();
+  const { position, inLog } = (await acme.rows.progress('acme')) ?? {};
+  expect([position, inLog?.events]).toEqual([2, before.events + 1]);
+  expect((inLog?.bytes ?? 0) - before.bytes).toBeGreaterThan(1_000);
+  expect((inLog?.bytes ?? 0) - before.bytes).toBeLessThan(2_000);
+});
+
+test('refused sign-ins count for nobody', async () => {
+  await acme.apply();
+  const before = await acme.rows.progress('acme');
+  acme.append('users-acme', { type: 'SignInRefused', data: { email: 'eva@acme.example' } });
+  await acme.apply();
+  expect(await acme.rows.progress('acme')).toMatchObject({ position: 2, inLog: before?.inLog });
 });
 
 test('activity is a row of its event', async () => {

@@ -1,10 +1,4 @@
-import { charactersOf } from '../../../domain/jsonSize.js';
-import {
-  type EventSize,
-  type EventStore,
-  EventStoreUnavailableError,
-  type RecordedEvent,
-} from '../../../ports/eventStore.js';
+import { type EventStore, EventStoreUnavailableError } from '../../../ports/eventStore.js';
 import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { connect } from './connection.js';
@@ -56,9 +50,6 @@ export async function openEventStoreDb({
     readBackwards: (...args) => run(() => reader.backwards(...args)),
     lastAppend: (stream) => run(() => reader.lastAppend(stream)),
     subscribe: (options) => feed.subscribe(options),
-    async *sizes(options) {
-      for await (const { events, ...slice } of feed.subscribe(options)) yield { ...slice, sizes: events.map(sizeOf) };
-    },
     head: () => run(async () => (await reader.head()).position),
     ping: async () => void (await store.head()),
     identity: () => identityOf(store),
@@ -73,12 +64,3 @@ export async function openEventStoreDb({
   };
   return store;
 }
-
-/** The client parses each event in any case, and does not tell how long its text was. */
-const sizeOf = ({ stream, position, type, data, metadata }: RecordedEvent): EventSize => ({
-  stream,
-  position,
-  type,
-  bytes: charactersOf(data) + charactersOf(metadata),
-  occurredAt: metadata.occurredAt,
-});

@@ -8,7 +8,6 @@ import type {
   Position,
   RecordedEvent,
   Revision,
-  SizeSlice,
   SliceRange,
   StreamSlice,
 } from '../../../ports/eventStore.js';
@@ -19,8 +18,6 @@ import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 const SLICE_SIZE = 4_000_000;
 /** Events that a slice passes over at most (a few milliseconds), then others run. */
 const SCAN_COUNT = 4_000;
-/** Events whose sizes are read at once (a few milliseconds). */
-const SIZE_COUNT = 1_000;
 
 /** An event; `data` is null where only its place was read. `following`: how many of its append follow. */
 type Place = Pick<EventRow, 'position' | 'stream' | 'id'> & { readonly following: number; readonly data: null };
@@ -102,13 +99,6 @@ export class LogReader {
     return { events, next: last?.position };
   }
 
-  /** The sizes of the next events after a position. SQLite knows a text's size without reading it. */
-  sizes(after: Position): SizeSlice {
-    const sizes = this.#statements.sizes.all(after, SIZE_COUNT);
-    const position = sizes.at(-1)?.position ?? after;
-    return { sizes, position, eventId: this.#idAt(position), caughtUp: position >= this.head() };
-  }
-
   lastAppend(stream: string): AppendResult | undefined {
     return this.#statements.lastOfStream.get(stream);
   }
@@ -156,11 +146,6 @@ function prepare(db: Database) {
     ),
     at: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position = ?`),
     before: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position < ? ORDER BY e.position DESC`),
-    sizes: db.prepare<[number, number], SizeSlice['sizes'][number]>(
-      `SELECT e.position, s.name AS stream, t.type, octet_length(e.data) + octet_length(e.metadata) AS bytes,
-         ${TIME} AS occurredAt
-       ${NAMED} WHERE e.position > ? ORDER BY e.position LIMIT ?`,
-    ),
     ofStream: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision`),
     ofStreamBackwards: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision DESC`),
     lastOfStream: db.prepare<[string], AppendResult>(

@@ -10,7 +10,7 @@ import {
   type Revision,
   type StreamSlice,
 } from '../../../ports/eventStore.js';
-import { nextTurn, sleep, WakeUp } from '../../../supervision/waiting.js';
+import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
 import { identityOf, isWanted } from '../everyStore.js';
@@ -18,10 +18,6 @@ import { Appender, headsOf } from './appender.js';
 import { type Durability, openLog } from './logFile.js';
 import { LogReader } from './logReader.js';
 
-/** How often new events are looked for to tell their sizes, in milliseconds: a look at each commit would slow the commits. */
-const SIZES_EVERY_MS = 500;
-/** How long older sizes are not read after each slice, in milliseconds. */
-const SIZES_REST_MS = 20;
 /** Events that are read at once when a stream is read as a whole. */
 const READ_COUNT = 1_000;
 /** How often subscriptions look for other processes' appends, in milliseconds. */
@@ -106,16 +102,6 @@ export async function openSqliteEventStore({
         }
       } finally {
         heads.leave(wakeUp);
-      }
-    },
-    async *sizes({ after, signal: ending }) {
-      const signal = AbortSignal.any([ending, closing.signal]);
-      let isFirst = true;
-      for (let position = after; !signal.aborted; isFirst = false) {
-        const slice = read((log) => log.sizes(position));
-        if (isFirst || slice.position > position) yield slice;
-        position = slice.position;
-        await sleep(slice.caughtUp ? SIZES_EVERY_MS : SIZES_REST_MS, signal);
       }
     },
     head: async () => heads.look(),

@@ -6,7 +6,7 @@
 import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, type Row, sortValue } from '../../../domain/row.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
+import type { InLog, Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
 
 /** `t` of a state that has not ended. */
 export const OPEN = Number.MAX_SAFE_INTEGER;
@@ -63,6 +63,8 @@ export type TenantDocument = {
   /** Names the rows: those of a copy have another. */
   readonly generation: string;
   readonly position: Position;
+  /** Default: nothing. */
+  readonly inLog?: InLog;
   /** The highest fencing number that has written it. */
   readonly fence: number;
   readonly state: 'running' | 'filling' | 'parked';
@@ -183,9 +185,17 @@ export const spaceState = (tenant: TenantDocument | undefined, space: string): S
 export const spaceIn = (tenant: TenantDocument | undefined, space: string): SpaceDocument | undefined =>
   tenant !== undefined && Object.hasOwn(tenant.spaces, space) ? tenant.spaces[space] : undefined;
 
+export const NOTHING_IN_LOG: InLog = { events: 0, bytes: 0 };
+
 /** One that was made to be written, and never was, has no progress. */
-export function progressOf({ position, state, parked, spaces }: TenantDocument): TenantProgress | undefined {
+export function progressOf({
+  position,
+  inLog = NOTHING_IN_LOG,
+  state,
+  parked,
+  spaces,
+}: TenantDocument): TenantProgress | undefined {
   if (position === 0 && state === 'running') return undefined;
   const rows = Object.values(spaces).reduce((sum, space) => sum + space.rows, 0);
-  return { position, state, ...(parked !== undefined && { parked }), rows };
+  return { position, inLog, state, ...(parked !== undefined && { parked }), rows };
 }

@@ -15,6 +15,7 @@ import { type Database, unlessThere } from './connection.js';
 import type { Definition, Definitions } from './definitions.js';
 import {
   type How,
+  NOTHING_IN_LOG,
   newDocument,
   OPEN,
   type SpaceDocument,
@@ -111,8 +112,10 @@ export class SliceWriter {
    * @throws RowsUnavailableError if another process has stored it since
    */
   async commit(fence: number): Promise<TenantDocument> {
-    const { _id, generation, position } = this.#tenant;
-    const moved = { position: this.#slice.position, fence };
+    const { _id, generation, position, inLog: before = NOTHING_IN_LOG } = this.#tenant;
+    const { inLog: added = NOTHING_IN_LOG } = this.#slice;
+    const inLog = { events: before.events + added.events, bytes: before.bytes + added.bytes };
+    const moved = { position: this.#slice.position, inLog, fence };
     const spaces = Object.fromEntries([...this.#spaces].map(([name, { state }]) => [name, state]));
     const ended = Object.fromEntries([...this.#ending].map((name) => [name, moved.position]));
     const { matchedCount } = await this.#database.tenants.updateOne(

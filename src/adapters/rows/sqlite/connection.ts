@@ -1,6 +1,7 @@
 /** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
 import type {
   FoundRows,
+  InLog,
   Parked,
   RowsQuery,
   SpaceState,
@@ -33,6 +34,8 @@ export type SpaceNow = {
 };
 
 const SPACE = `SELECT space, rows, next, changed, revision, last_event_at AS lastEventAt, shape FROM spaces WHERE name = ?`;
+type TenantCells = InLog & { readonly position: number; readonly state: string | null };
+
 type SpaceCells = Omit<SpaceState, 'progress'> & {
   readonly space: number;
   readonly next: number;
@@ -91,13 +94,14 @@ export class Connection {
   }
 
   progress(): TenantProgress | undefined {
-    const text = this.column<string | null>('SELECT state FROM tenant').get() ?? null;
-    const mark: 'filling' | Parked | undefined = text === null ? undefined : JSON.parse(text);
-    const position = this.position();
+    const tenant = this.query<TenantCells>('SELECT position, state, events, bytes FROM tenant').get();
+    if (tenant === undefined) return undefined;
+    const { position, state, ...inLog } = tenant;
+    const mark: 'filling' | Parked | undefined = state === null ? undefined : JSON.parse(state);
     if (position === 0 && mark === undefined) return undefined;
     const rows = this.column<number>('SELECT coalesce(sum(rows), 0) FROM spaces').get() ?? 0;
-    if (mark === undefined || mark === 'filling') return { position, state: mark ?? 'running', rows };
-    return { position, state: 'parked', parked: mark, rows };
+    if (mark === undefined || mark === 'filling') return { position, inLog, state: mark ?? 'running', rows };
+    return { position, inLog, state: 'parked', parked: mark, rows };
   }
 
   spaceNow(name: string): SpaceNow | undefined {
