@@ -124,8 +124,8 @@ function useOwnDirectory(config: Config, roles: ReadonlySet<Role>, log: Logger) 
   const isWhole = names.length === ROLES.length;
   const shown = isWhole ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
   const alone = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
-  return useDirectory(DATA_DIR, { what: `a service with ${shown}`, alone }, (users, seconds) =>
-    log.warn({ users, seconds }, 'the data directory is in use; this start waits for it'),
+  return useDirectory(DATA_DIR, { what: `a service with ${shown}`, alone }, (user, seconds) =>
+    log.warn({ user, seconds }, 'the data directory is in use; this start waits for it'),
   );
 }
 

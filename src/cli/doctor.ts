@@ -21,7 +21,7 @@ import {
   shown,
 } from '../service/checks.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { usersOf } from '../service/directoryUse.js';
+import { userOf } from '../service/directoryUse.js';
 import { openBroker } from '../service/engines.js';
 import { OtherSecretsKeyError } from '../service/signingKeys.js';
 import { withTimeout } from '../supervision/waiting.js';
@@ -75,9 +75,8 @@ async function ofEngines(config: Config): Promise<Checked[]> {
 
 async function files(config: Config): Promise<Looked> {
   const { mended, open } = await prepareDataDirectory(config);
-  const users = await usersOf(config.DATA_DIR);
-  const used =
-    users.length === 0 ? 'nobody uses it' : `in use by ${users.map(({ shown: user }) => user).join(' and ')}`;
+  const user = userOf(config.DATA_DIR);
+  const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
   return {
     detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
     findings: [

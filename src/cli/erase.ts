@@ -5,7 +5,7 @@ import { tenantNow } from '../commands/identity/directoryWriter.js';
 import { ERASURES_LOOKED_AT_EVERY_MS, MAX_REASON_LENGTH } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
 import { Progress } from '../projections/progress.js';
-import { usersOf } from '../service/directoryUse.js';
+import { userOf } from '../service/directoryUse.js';
 import { openRowReads } from '../service/engines.js';
 import { command, list, required, text } from './command.js';
 import { UsageError } from './errors.js';
@@ -70,7 +70,7 @@ const SHOWN_WITHIN_MS = 30_000;
 
 /** Whether the rows show the erasure. Does not wait where no service follows the log. */
 async function waitForRows({ config, eventStore }: Tools, tenant: string): Promise<boolean> {
-  if (config.MONGODB_URL === undefined && (await usersOf(config.DATA_DIR)).length === 0) return false;
+  if (config.MONGODB_URL === undefined && userOf(config.DATA_DIR) === undefined) return false;
   const position = (await eventStore.lastAppend(ERASURES_STREAM))?.position ?? 0;
   const rows = await openRowReads({ ...config, READER_THREADS: 1 });
   try {

@@ -8,7 +8,7 @@ import { type Config, readConfig, settingRows, settingsInUse } from '../config.j
 import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
-import { usersOf } from '../service/directoryUse.js';
+import { userOf } from '../service/directoryUse.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { tokensOfCommand } from '../service/tokens.js';
 import { heldWebhooks, holdWebhooks, resumeWebhooks } from '../service/webhooks.js';
@@ -172,7 +172,7 @@ export async function operatorLink({ config, commands }: Tools) {
 async function ownOrigin({ DATA_DIR, OPERATOR_HOST, PORT, TRUST_PROXY }: Config): Promise<string> {
   // A proxy in front speaks TLS at the standard port.
   if (TRUST_PROXY > 0) return `https://${OPERATOR_HOST}`;
-  const address = (await usersOf(DATA_DIR)).find((user) => user.address !== undefined)?.address;
+  const address = userOf(DATA_DIR)?.address;
   const port = address === undefined ? PORT : Number(new URL(address).port);
   if (port === 0) throw new UsageError('The port is not known: start the service, or name it with --origin.');
   return `http://${OPERATOR_HOST}:${port}`;

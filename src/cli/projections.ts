@@ -1,16 +1,21 @@
 /** The rows of tenants, which all reads are answered from: how far they are, and work on them. */
+import { request as httpRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
 import type { Config } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { tenantOf } from '../domain/tenantOf.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { isGood, type JobReport, type JobRequest } from '../ports/rowJobs.js';
+import { isGood, type JobReport, type JobRequest, type RowJob } from '../ports/rowJobs.js';
 import type { RowReads, TenantProgress } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
+import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
-import { command, required, text } from './command.js';
-import { interruptible } from './errors.js';
+import { command, required, text as textOption } from './command.js';
+import { CliError, interruptible } from './errors.js';
+import { operatorLink } from './installation.js';
 import { requireTenant, type Tools, withLog } from './operator.js';
-import { withRowJobs } from './rowWork.js';
 import { columns, withProgressBar } from './terminal.js';
 
 const list = command({
@@ -43,13 +48,13 @@ type Outcome = { readonly ok: boolean; readonly rows: number; readonly reports: 
 
 const failure = ({ ok }: Outcome): string | undefined => (ok ? undefined : '');
 
-const OF_ONE = text('<name>', 'only what belongs to this tenant');
+const OF_ONE = textOption('<name>', 'only what belongs to this tenant');
 const NO_TENANT = 'There is no tenant.';
 
 const verify = command({
   name: 'projections verify',
   about:
-    'Apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
+    'Have the running service apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
   example: 'dynamic-assets projections verify --tenant acme',
   options: { tenant: OF_ONE },
   run: ({ tenant }) => workOn({ kind: 'verify', tenant }),
@@ -59,7 +64,8 @@ const verify = command({
 
 const rebuild = command({
   name: 'projections rebuild',
-  about: 'Fill a copy of the rows from the event log beside the live ones, then swap it in. No webhook is sent again.',
+  about:
+    'Have the running service fill a copy of the rows from the event log beside the live ones, and swap it in. No webhook is sent again.',
   example: 'dynamic-assets projections rebuild --tenant acme',
   options: { tenant: OF_ONE },
   run: ({ tenant }) => workOn({ kind: 'rebuild', tenant }),
@@ -69,7 +75,7 @@ const rebuild = command({
 
 const retry = command({
   name: 'projections retry',
-  about: 'Retry a tenant that is parked at an event that could not be applied.',
+  about: 'Have the running service retry a tenant that is parked at an event that could not be applied.',
   example: 'dynamic-assets projections retry --tenant acme',
   options: { tenant: required('<name>', 'the tenant') },
   run: ({ tenant }) => workOn({ kind: 'retry', tenant }),
@@ -79,25 +85,92 @@ const retry = command({
 
 export const projectionCommands = [list, verify, rebuild, retry];
 
+/** The running service does the work, which ends with the signal. */
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
-    const reports: JobReport[] = [];
-    const onReport = (report: JobReport): void => void reports.push(report);
+    const session = await signedIn(tools);
     const work = (signal: AbortSignal) =>
-      withRowJobs(tools, signal, (run) =>
-        withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) => {
-          const told = {
-            onReport,
-            onProgress: ({ done, of, tenant }: { done: number; of: number; tenant: string }) =>
-              onProgress(done, of, { tenant }),
-          };
-          return run(request, told, signal);
-        }),
+      withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
+        jobDone(session, request, onProgress, signal),
       );
-    const rows = await interruptible(work, () => 'What is not reported is as it was. The next one can begin at once.');
+    const { rows, reports } = await interruptible(work, () => 'What is not reported is as it was.');
     return { ok: reports.every(isGood), rows, reports };
   });
+
+type Session = { readonly address: string; readonly host: string; readonly token: string };
+
+/** @throws CliError if no service runs with this data directory, or it does not answer */
+async function signedIn(tools: Tools): Promise<Session> {
+  const { DATA_DIR, OPERATOR_HOST } = tools.config;
+  const address = userOf(DATA_DIR)?.address;
+  if (address === undefined)
+    throw new CliError(`No service runs with ${DATA_DIR}, which does this work: start it, then run this again.`);
+  const service = { address, host: `${OPERATOR_HOST}:${new URL(address).port}`, token: '' };
+  const opened = await ask(service, 'POST', '/sessions', { token: (await operatorLink(tools)).token });
+  return { ...service, ...z.object({ token: z.string() }).parse(opened) };
+}
+
+const LOOK_MS = 100;
+
+type JobNow = Pick<RowJob, 'id' | 'state' | 'rows'> & {
+  readonly ended_at: string | null;
+  readonly error: string | null;
+  readonly progress: RowJob['progress'] | null;
+  readonly reports: readonly (Omit<JobReport, 'error'> & { readonly error: string | null })[];
+};
+/** This release has made it, or one that is near to it. */
+const jobNow = z.custom<JobNow>(
+  (job) => z.looseObject({ id: z.string(), reports: z.array(z.unknown()) }).safeParse(job).success,
+);
+
+/** @throws CliError that says why it failed; the reason of the signal, by which the job is cancelled */
+async function jobDone(
+  session: Session,
+  request: JobRequest,
+  onProgress: (done: number, of: number, values: object) => void,
+  signal: AbortSignal,
+): Promise<Pick<Outcome, 'rows' | 'reports'>> {
+  const path = `/jobs/${jobNow.parse(await ask(session, 'POST', '/jobs', request)).id}`;
+  for (;;) {
+    const { state, rows, progress, reports, error, ended_at: endedAt } = jobNow.parse(await ask(session, 'GET', path));
+    if (progress) onProgress(progress.done, progress.of, { tenant: progress.tenant });
+    if (signal.aborted) {
+      await ask(session, 'DELETE', path).catch(() => undefined);
+      signal.throwIfAborted();
+    }
+    if (error !== null) throw new CliError(error);
+    if (state === 'cancelled')
+      throw new CliError('The job was cancelled, by another operator or by the end of the service.');
+    if (endedAt !== null)
+      return {
+        rows,
+        reports: reports.map(({ error: why, ...each }) => (why === null ? each : { ...each, error: why })),
+      };
+    await delay(LOOK_MS);
+  }
+}
+
+/** @throws CliError with the answer's message */
+function ask({ address, host, token }: Session, method: string, path: string, body?: unknown): Promise<unknown> {
+  const headers = {
+    Host: host,
+    ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(new URL(`/api/v1/operator${path}`, address), { method, headers }, (answer) => {
+      const read = text(answer).then((body) => {
+        const { data, message } = JSON.parse(body || '{}');
+        if ((answer.statusCode ?? 500) < 300) resolve(data);
+        else reject(new CliError(`The service at ${address} answers: ${message}`));
+      });
+      read.catch(reject);
+    });
+    sent.on('error', (error) => reject(new CliError(`The service at ${address} does not answer.`, { cause: error })));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
 
 const linesOf = (reports: readonly JobReport[], nothingDone: string): readonly string[] =>
   reports.length === 0 ? [nothingDone] : reports.flatMap(linesOfReport);

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { holdAlone } from '../adapters/sqliteInUse.js';
+import { hold } from '../adapters/sqliteInUse.js';
 import { type Config, readConfig } from '../config.js';
 import { HELD_WEBHOOKS, isOwnEntry, KEYS, LOG_ID_FILE, prepareDataDirectory } from '../service/dataDirectory.js';
 import { useDirectory } from '../service/directoryUse.js';
@@ -70,7 +70,7 @@ export const restore = command({
 /** Other commands, and earlier releases, do not say that they use the directory. @throws CliError */
 function requireUnused(files: readonly string[]): void {
   for (const file of files.filter((each) => each.endsWith('.db'))) {
-    const release = holdAlone(file);
+    const release = hold(file);
     if (release === undefined) throw new CliError(`${file} is in use. Stop what uses it first.`);
     release();
   }

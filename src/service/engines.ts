@@ -2,6 +2,7 @@
  * Opens the engine behind each port: one setting each, embedded if unset. Drivers of production engines are loaded only
  * when used, because each thread would hold them in memory.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
@@ -15,6 +16,7 @@ import {
   keptCheckpoint as keptInSqlite,
   openRowWriter as openSqliteRowWriter,
 } from '../adapters/rows/sqlite/writer.js';
+import { hold } from '../adapters/sqliteInUse.js';
 import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
@@ -24,7 +26,6 @@ import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
 import { TENANTS_VERSION } from '../projections/directory/storedDirectory.js';
 import { ROWS } from './dataDirectory.js';
-import { usersOf } from './directoryUse.js';
 
 export type EngineConfig = Pick<
   Config,
@@ -111,9 +112,12 @@ export function openDirectory(
 export async function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): Promise<number> {
   const { DATA_DIR, EVENTSTORE_URL, RABBITMQ_URL } = config;
   if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'));
-  // Another process would go on with the jobs in a file that is set aside.
-  if (!hasJobs || RABBITMQ_URL !== undefined || (await usersOf(DATA_DIR)).length > 1) return 0;
   const file = join(DATA_DIR, 'broker.db');
+  if (!hasJobs || RABBITMQ_URL !== undefined || !existsSync(file)) return 0;
+  // Another process would go on with the jobs in a file that is set aside.
+  const release = hold(file);
+  if (release === undefined) return 0;
+  release();
   const damage = damageOf(file);
   if (damage === undefined) return 0;
   const aside = `${file}.damaged`;

@@ -1,4 +1,4 @@
-/** The commands `projections`, beside a running service and without one. */
+/** The commands `projections`, for which a running service does the work. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -35,14 +35,7 @@ it('a tenant that is not there is named, with those that there are, and ends wit
   }
 });
 
-describe.each([['beside a running service'], ['without a service']])('%s', (where) => {
-  beforeAll(async () => {
-    if (where === 'without a service') await service.stop();
-  });
-  afterAll(async () => {
-    if (where === 'without a service') await service.start();
-  });
-
+describe('beside a running service', () => {
   it('the list says how far the rows of each tenant are', async () => {
     const { stdout } = await run('list', '--json');
     const listed = { state: 'running', position: expect.any(Number), rows: expect.any(Number) };
@@ -80,11 +73,12 @@ describe.each([['beside a running service'], ['without a service']])('%s', (wher
 it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s stops a rebuild, which says so, and the next one begins at once', async (signal, exitCode) => {
-  await service.stop();
-  // Its thread waits for this.
+] as const)('%s stops a rebuild, which says so, and the next one works', async (signal, exitCode) => {
+  // The thread of the service waits for this.
   const db = openSqlite(join(service.dataDir, 'rows', 'follower.sqlite'));
   db.exec('BEGIN IMMEDIATE');
+  const begun = () => service.log.split('an operator has begun work on rows').length;
+  const before = begun();
   const child = spawn(process.execPath, [ENTRY, 'projections', 'rebuild'], {
     env: { PATH: process.env.PATH ?? '', DATA_DIR: service.dataDir },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -94,13 +88,22 @@ it.each([
     stderr += part;
   });
   const ended = once(child, 'exit');
-  while (!readdirSync(join(service.dataDir, 'in-use')).some((name) => name.startsWith('alone-'))) await wait(10);
+  while (begun() === before) await wait(10);
   child.kill(signal);
   while (!stderr.includes('Stopping')) await wait(10);
   db.exec('COMMIT');
   db.close();
   expect(await ended).toEqual([exitCode, null]);
   expect(stderr).toContain(`Stopped by ${signal}. What is not reported is as it was.`);
-  expect(await run('rebuild')).toMatchObject({ code: 0 });
+  while ((await run('rebuild')).code !== 0) await wait(50);
+});
+
+it('without a service the list works, and work on rows says what to do', async () => {
+  await service.stop();
+  expect((await run('list')).code).toBe(0);
+  expect(await run('verify')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^No service runs with .*: start it/),
+  });
   await service.start();
 });

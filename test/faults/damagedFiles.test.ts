@@ -245,19 +245,6 @@ describe('rows of another release', () => {
   });
 });
 
-describe('the command line with damaged rows', () => {
-  it('rebuild makes them again, and all is well', async () => {
-    const file = await rowsOfAcme();
-    await overwrite(file, Math.floor((await stat(file)).size / 2 / PAGE) * PAGE, BLOCK);
-    const rebuilt = await service.cli('projections', 'rebuild');
-    expect(rebuilt).toMatchObject({ code: 0, stderr: '' });
-    await proven();
-    expect((await service.cli('doctor')).code).toBe(0);
-    await service.start();
-    expect(await isRight(client(0))).toBe(true);
-  });
-});
-
 describe('a damaged event log', () => {
   const sentence = (): RegExp =>
     new RegExp(

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { holdAlone } from '../../sqliteInUse.js';
+import { hold } from '../../sqliteInUse.js';
 import { RunningConsumers } from '../consuming.js';
 import { Consumer } from './consumer.js';
 import { JobStore } from './jobStore.js';
@@ -48,7 +48,7 @@ export async function openSqliteBroker({
     async lead(name, signal, work) {
       const ending = consumers.ending(signal);
       while (!ending.aborted) {
-        const release = holdAlone(`${file}-${name}.lock`);
+        const release = hold(`${file}-${name}.lock`);
         if (release !== undefined) return work(ending).finally(release);
         await sleep(LEAD_AGAIN_MS, ending);
       }
