@@ -16,7 +16,7 @@ import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
 import { type FollowerNews, Progress } from './projections/progress.js';
 import { openQueries, shownRows } from './queries/queries.js';
-import { AuditTree } from './service/auditTree.js';
+import { startAuditTree } from './service/auditTree.js';
 import { prepareDataDirectory, removeEarlierRows } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
 import { openDiskReserve } from './service/disk.js';
@@ -180,7 +180,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     progress.tell(news);
   };
   const following = isFollowing
-    ? parts.add(startRowsThread({ ...config, acceptLog }, { log, tracer, onNews }), (each) => each.stop())
+    ? parts.add(startRowsThread({ ...config, acceptLog }, log, onNews), (each) => each.stop())
     : undefined;
   const watch = isFollowing ? new RowWatch(eventStore, progress) : undefined;
 
@@ -233,7 +233,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
   const seen = { log, eventStore, progress, runJob, directory, broker, metrics };
   const operator = parts.add(openOperatorParts(config, seen), (each) => each.stop());
   const { registry } = metrics;
-  const tree = isApi ? parts.add(AuditTree.start(config, log, registry, head), (each) => each.stop()) : undefined;
+  const tree = isApi ? parts.add(startAuditTree(config, log, registry, head), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
     queries,

@@ -16,7 +16,21 @@ import {
   trace,
 } from '@opentelemetry/api';
 
+import type { EventToAppend } from './eventStore.js';
+
 export type { Span, Tracer };
+
+/**
+ * Work on an event later than this after its creation adds nothing to its trace. Otherwise a new webhook would fill old traces
+ * with spans that no request waited for.
+ */
+const TRACED_FOR_MS = 3_600_000;
+
+/** Whether work on a stored event adds to its trace. @param now milliseconds since 1970 */
+export const isTraced = (
+  { metadata: { traceparent, occurredAt } }: Pick<EventToAppend, 'metadata'>,
+  now: number,
+): boolean => traceparent !== undefined && now - Date.parse(occurredAt) <= TRACED_FOR_MS;
 
 /** A span of the trace that `traceparent` names; of a new trace if it is missing or invalid. */
 export const startSpan = (tracer: Tracer, traceparent: string | undefined, name: string, options: SpanOptions): Span =>

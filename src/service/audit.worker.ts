@@ -1,5 +1,5 @@
 /** The thread of the tree over the log: makes it, signs checkpoints, and proves events. */
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { openCheckpointKeys } from '../audit/checkpointKeys.js';
 import { lastCheckpoint, makeCheckpoint, noteKeys, type StoredCheckpoint } from '../audit/checkpoints.js';
 import { keepTree, oneAtATime } from '../audit/keepTree.js';
@@ -8,10 +8,11 @@ import { openNote, parseCheckpoint } from '../audit/note.js';
 import { proveEvent, proveStream } from '../audit/proof.js';
 import { DamagedTileError } from '../audit/tiles.js';
 import { isProvable, parseStream } from '../domain/streams.js';
-import { giveWay, sendable } from '../supervision/threads.js';
+import { giveWay } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
-import type { TreeAnswers, TreeMessage, TreeQuestion, TreeRequest, TreeThreadData } from './auditTree.js';
+import type { TreeMessages, TreeQuestion, TreeThreadData } from './auditTree.js';
 import { openStoredLog } from './engines.js';
+import { insideThread } from './thread.js';
 import { keyDirectory, openTree, treeDirectory } from './treeFiles.js';
 
 /** How long a question waits for the latest events to be in the tree, and how often it looks. */
@@ -23,16 +24,16 @@ giveWay();
 
 const config = workerData as TreeThreadData;
 const directory = treeDirectory(config);
-const stopping = new AbortController();
-const send = (message: TreeMessage): void => parentPort?.postMessage(message);
+const thread = insideThread<TreeMessages>();
+const { signal } = thread.stopping;
 
 let isDamaged = false;
 
 /** The thread that is started next goes on from what is stored; where a tile is damaged, it makes all of it again. */
 function fail(error: unknown): void {
   isDamaged ||= error instanceof DamagedTileError;
-  send({ kind: 'failed', error: sendable(error) });
-  stopping.abort();
+  thread.fail(error);
+  thread.stopping.abort();
 }
 
 // As stored: a leaf must not change with a release that reads older events in another shape.
@@ -45,17 +46,20 @@ const keys = await openCheckpointKeys(keyDirectory(config));
 
 const places = { directory, published: config.CHECKPOINT_DIR };
 const writing = oneAtATime();
-let proving: Promise<void> = Promise.resolve();
+const proving = oneAtATime();
 /** Until it is signed: the tiles that earlier checkpoints need beside the full ones are gone. */
 let isMadeAgain = tree.position === 0;
-// What was sent before is delivered now: an answer needs the tree and the keys.
-parentPort?.on('message', (request: TreeRequest) => {
-  if (request === 'stop') stopping.abort();
-  else proving = proving.then(() => answer(request)).catch(fail);
-});
+thread.serve((question) =>
+  proving.add(() =>
+    answerTo(question).catch((error: unknown) => {
+      fail(error);
+      return undefined;
+    }),
+  ),
+);
 
 /** @returns undefined while the tree is being made, and does not have all events yet */
-async function answerTo(question: TreeQuestion): Promise<TreeAnswers[TreeQuestion['kind']] | undefined> {
+async function answerTo(question: TreeQuestion): Promise<TreeMessages['answer']> {
   const known = noteKeys(tree.log, keys);
   const { files } = tree;
   if (isMadeAgain && (await lastCheckpoint(directory, known)) !== undefined) {
@@ -90,8 +94,8 @@ async function isCaughtUpSoon(): Promise<boolean> {
   const head = await log.head();
   const until = performance.now() + CATCH_UP_MS;
   while (tree.position < head) {
-    if (stopping.signal.aborted || performance.now() > until) return false;
-    await sleep(LOOK_MS, stopping.signal);
+    if (signal.aborted || performance.now() > until) return false;
+    await sleep(LOOK_MS, signal);
   }
   await writing.add(() => tree.commit());
   return true;
@@ -99,22 +103,13 @@ async function isCaughtUpSoon(): Promise<boolean> {
 
 function signed(note: string): void {
   isMadeAgain = false;
-  send({ kind: 'checkpoint', note });
+  thread.tellNews({ kind: 'checkpoint', note });
 }
 
 /** Not only from time to time: who asks for a proof waits for it. */
 async function signNow(known: ReturnType<typeof noteKeys>): Promise<StoredCheckpoint | undefined> {
   signed(await writing.add(() => makeCheckpoint(tree, keys, places)));
   return lastCheckpoint(directory, known);
-}
-
-async function answer({ request, question }: Exclude<TreeRequest, 'stop'>): Promise<void> {
-  try {
-    send({ kind: 'answered', request, answer: await answerTo(question) });
-  } catch (error) {
-    send({ kind: 'answered', request, answer: undefined });
-    throw error;
-  }
 }
 
 try {
@@ -127,18 +122,18 @@ try {
       writing,
       everyMs: config.CHECKPOINT_MINUTES * 60_000,
       onCheckpoint: signed,
-      onContradiction: (error) => send({ kind: 'contradiction', error: sendable(error) }),
-      onMoved: () => send({ kind: 'moved', position: tree.position, size: tree.size }),
+      onContradiction: ({ message }) => thread.tellNews({ kind: 'contradiction', message }),
+      onMoved: () => thread.tellNews({ kind: 'moved', position: tree.position, size: tree.size }),
     },
-    stopping.signal,
+    signal,
   );
 } catch (error) {
   fail(error);
 } finally {
-  await proving;
+  await proving.onIdle();
   // Not before: what `keepTree` stores at its end would be taken for a whole tree.
   if (isDamaged) await clearTree(index, directory);
   await log.close();
   index.close();
-  parentPort?.close();
+  thread.close();
 }

@@ -1,52 +1,31 @@
 /** The thread that follows the log and writes rows, and works on them for operators. */
-import { parentPort, workerData } from 'node:worker_threads';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import { workerData } from 'node:worker_threads';
 import type { JobReport, JobRequest } from '../ports/rowJobs.js';
-import { isTraced } from '../ports/tracedEvents.js';
 import { rebuild, verify } from '../projections/copies.js';
 import { Follower } from '../projections/follower.js';
-import type { FollowerNews } from '../projections/progress.js';
 import { slicesOf } from '../projections/rows.js';
-import { giveWay, sendable } from '../supervision/threads.js';
+import { giveWay } from '../supervision/threads.js';
 import { openRowWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
-import type { AskedOfRows, RowsThreadData, ToldOfRows } from './rowsThread.js';
+import type { RowsMessages, RowsThreadData } from './rowsThread.js';
+import { insideThread } from './thread.js';
 
 // No write waits for the threads of others.
 giveWay();
 
 const config = workerData as RowsThreadData;
-const stopping = new AbortController();
-const tell = (message: ToldOfRows): void => parentPort?.postMessage(message);
-const jobs = new Map<string, AbortController>();
+const thread = insideThread<RowsMessages>();
 let follower: Follower | undefined;
 
-parentPort?.on('message', (asked: AskedOfRows) => {
-  if (asked.kind === 'stop') stopping.abort();
-  else if (asked.kind === 'cancel') jobs.get(asked.id)?.abort(new Error('It was cancelled.'));
-  else void carryOut(asked.id, asked.request);
-});
-
-async function carryOut(id: string, request: JobRequest): Promise<void> {
-  const cancelling = new AbortController();
-  jobs.set(id, cancelling);
-  const signal = AbortSignal.any([cancelling.signal, stopping.signal]);
-  try {
-    const all = request.tenant === undefined ? [...(await writer.tenants()).keys()].sort() : [request.tenant];
-    for (const [tenantsDone, tenant] of all.entries()) {
-      signal.throwIfAborted();
-      const onProgress = (done: number, of: number): void =>
-        tell({ kind: 'progress', id, progress: { tenant, tenantsDone, tenants: all.length, done, of } });
-      const report = await workOn(tenant, request, { signal, onProgress });
-      if (report !== undefined) tell({ kind: 'report', id, report });
-    }
-    tell({ kind: 'ended', id });
-  } catch (error) {
-    tell({ kind: 'ended', id, error: sendable(error) });
-  } finally {
-    jobs.delete(id);
+thread.serve(async (request, { signal, onProgress }) => {
+  const all = request.tenant === undefined ? [...(await writer.tenants()).keys()].sort() : [request.tenant];
+  for (const [tenantsDone, tenant] of all.entries()) {
+    signal.throwIfAborted();
+    const told = (done: number, of: number): void => onProgress({ tenant, tenantsDone, tenants: all.length, done, of });
+    const report = await workOn(tenant, request, { signal, onProgress: told });
+    if (report !== undefined) onProgress({ report });
   }
-}
+});
 
 const NOTHING = { position: 0, rows: 0, seconds: 0, differences: [], more: 0 } as const;
 
@@ -74,49 +53,17 @@ async function workOn(
   }
 }
 
-/** Traces with events that are not applied yet, by tenant. */
-const traced = new Map<string, { readonly position: number; readonly traceparent: string }[]>();
-const isTracing = config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined;
-
-function noteTraces(tenant: string, events: readonly RecordedEvent[]): void {
-  const now = Date.now();
-  const found = events.flatMap((event) => {
-    const { position, metadata } = event;
-    const { traceparent } = metadata;
-    return traceparent !== undefined && isTraced(event, now) ? [{ position, traceparent }] : [];
-  });
-  if (found.length > 0) traced.set(tenant, [...(traced.get(tenant) ?? []), ...found]);
-}
-
-function tellTraces({ tenant, position }: Extract<FollowerNews, { kind: 'applied' }>): void {
-  const waiting = traced.get(tenant) ?? [];
-  const applied = waiting.filter((each) => each.position <= position);
-  if (applied.length === 0) return;
-  const left = waiting.filter((each) => each.position > position);
-  if (left.length === 0) traced.delete(tenant);
-  else traced.set(tenant, left);
-  tell({ kind: 'traces', traceparents: applied.map(({ traceparent }) => traceparent) });
-}
-
-function onNews(news: FollowerNews): void {
-  if (isTracing && news.kind === 'applied') tellTraces(news);
-  tell({ kind: 'news', news });
-}
-
 const { writer, share, close } = await openRowWriter(config, config.owner);
 // The main thread has already accepted or refused the log.
 const eventStore = await openOwnLog(config, { acceptLog: false });
 const options = { deliveryLogDays: config.DELIVERY_LOG_DAYS };
 try {
-  await share(stopping.signal, async (signal, isOwn) => {
+  await share(thread.stopping.signal, async (signal, isOwn) => {
     follower = new Follower({
       eventStore,
       writer,
-      slicesOf(tenant, events, store) {
-        if (isTracing) noteTraces(tenant, events);
-        return slicesOf(tenant, events, store, options);
-      },
-      onNews,
+      slicesOf: (tenant, events, store) => slicesOf(tenant, events, store, options),
+      onNews: thread.tellNews,
       isOwn,
       acceptLog: config.acceptLog,
     });
@@ -125,9 +72,9 @@ try {
     });
   });
 } catch (error) {
-  tell({ kind: 'failed', error: sendable(error) });
+  thread.fail(error);
 } finally {
   await eventStore.close();
   await close();
-  parentPort?.close();
+  thread.close();
 }

@@ -15,12 +15,7 @@ export async function startTracing(
 ): Promise<OpenTracer | undefined> {
   if (endpoint === undefined) return undefined;
   const { openTracer } = await import('../adapters/tracing/openTelemetry.js');
-  return openTracer({
-    version: version(),
-    onLost: (reason) => log.warn({ reason }, 'traces cannot be sent, and are lost until they can'),
-    onSentAgain: () => log.info('traces are sent again'),
-    onWarning: (warning) => log.warn({ warning }, 'OpenTelemetry has something to say'),
-  });
+  return openTracer({ version: version(), onTrouble: (reason) => log.warn({ reason }, 'OpenTelemetry is in trouble') });
 }
 
 /** The log with a span per append, in each trace that has events in it, and with a count of appended events by tenant. */
@@ -47,29 +42,17 @@ function appendTraced<Answer>(
   append: () => Promise<Answer>,
 ): Promise<Answer> {
   const { category } = parseStream(stream);
-  const spans = [...counted(events.flatMap(({ metadata }) => metadata.traceparent ?? []))].map(
-    ([traceparent, count]) => {
-      const attributes = {
-        'dynamic_assets.stream.category': category,
-        'dynamic_assets.events': count,
-        'dynamic_assets.append.events': events.length,
-      };
-      return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
-    },
-  );
-  return inSpans(spans, append);
-}
-
-/** Adds a span to each trace that has events which became visible in rows. @param traceparents one for each event */
-export function traceShown(tracer: Tracer, traceparents: readonly string[]): void {
-  for (const [traceparent, count] of counted(traceparents)) {
-    const attributes = { 'dynamic_assets.events': count };
-    startSpan(tracer, traceparent, 'project', { kind: SpanKind.CONSUMER, attributes }).end();
-  }
-}
-
-function counted(traceparents: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const each of traceparents) counts.set(each, (counts.get(each) ?? 0) + 1);
-  return counts;
+  for (const { metadata } of events)
+    if (metadata.traceparent !== undefined)
+      counts.set(metadata.traceparent, (counts.get(metadata.traceparent) ?? 0) + 1);
+  const spans = [...counts].map(([traceparent, count]) => {
+    const attributes = {
+      'dynamic_assets.stream.category': category,
+      'dynamic_assets.events': count,
+      'dynamic_assets.append.events': events.length,
+    };
+    return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
+  });
+  return inSpans(spans, append);
 }

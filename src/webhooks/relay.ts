@@ -15,8 +15,7 @@ import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js'
 import type { EventPosition, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
-import { isTraced } from '../ports/tracedEvents.js';
-import { inSpans, startSpan, traceparentOf } from '../ports/tracing.js';
+import { inSpans, isTraced, startSpan, traceparentOf } from '../ports/tracing.js';
 import {
   appendRequests,
   type DeliveryRequest,

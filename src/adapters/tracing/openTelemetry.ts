@@ -4,7 +4,7 @@
  * the service's name. Nothing is registered with the global API, so no other package creates spans.
  */
 import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api';
-import { ExportResultCode, setGlobalErrorHandler } from '@opentelemetry/core';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
   defaultResource,
@@ -25,84 +25,44 @@ export type OpenTracer = {
 export type TracerOptions = {
   /** The service's version. */
   readonly version: string;
-  /** Called when spans cannot be sent and are lost; once until they are sent again, and at most once a minute. */
-  readonly onLost: (reason: string) => void;
-  readonly onSentAgain: () => void;
-  /** Called with the SDK's warnings, such as an unknown value of a variable; once for each sentence. */
-  readonly onWarning: (warning: string) => void;
+  /** Called with why spans are lost, and with the SDK's warnings: of each sentence at most once a minute. */
+  readonly onTrouble: (sentence: string) => void;
 };
 
 const SERVICE = 'dynamic-assets';
-
 /** How long stopping the service waits for the collector. */
 const FLUSH_MS = 2_000;
-
-/** No second report within this time: a collector may be too slow now and then. */
 const QUIET_MS = 60_000;
 
 /** Call it once per process: some of the SDK's state is global. */
-export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOptions): OpenTracer {
-  reportWarnings(onWarning);
-  let isLossReported = false;
-  let reportedAt = Number.NEGATIVE_INFINITY;
-  const lost = (error: unknown): void => {
-    if (isLossReported || performance.now() - reportedAt < QUIET_MS) return;
-    isLossReported = true;
-    reportedAt = performance.now();
-    onLost(reasonOf(error));
+export function openTracer({ version, onTrouble }: TracerOptions): OpenTracer {
+  const saidAt = new Map<string, number>();
+  const say = (sentence: string): void => {
+    // The number of dropped spans differs each time.
+    const kind = sentence.replace(/\d+/g, '#');
+    if (performance.now() - (saidAt.get(kind) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
+    saidAt.set(kind, performance.now());
+    onTrouble(sentence);
   };
+  const ignore = (): void => undefined;
+  const logger = { error: say, warn: say, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const lost = (error: unknown): void => say(`Spans are lost: ${reasonOf(error)}`);
   setGlobalErrorHandler(lost);
-  const exporter = new WatchedExporter(() => {
-    if (isLossReported) onSentAgain();
-    isLossReported = false;
-  });
   const provider = new BasicTracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': SERVICE, 'service.version': version }))
       .merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] })),
     // Its buffer is limited; spans beyond it are lost.
-    spanProcessors: [new BatchSpanProcessor(exporter)],
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   return {
     tracer: provider.getTracer(SERVICE, version),
     async stop() {
-      try {
-        await withTimeout(FLUSH_MS, `Not all were sent within ${FLUSH_MS / 1000} s.`, provider.shutdown());
-      } catch (error) {
-        lost(error);
-      }
+      const flushed = provider.shutdown();
+      await withTimeout(FLUSH_MS, `not all were sent within ${FLUSH_MS / 1000} s.`, flushed).catch(lost);
     },
   };
-}
-
-class WatchedExporter extends OTLPTraceExporter {
-  readonly #onSent: () => void;
-
-  constructor(onSent: () => void) {
-    super();
-    this.#onSent = onSent;
-  }
-
-  override export(...[spans, done]: Parameters<OTLPTraceExporter['export']>): void {
-    super.export(spans, (result) => {
-      if (result.code === ExportResultCode.SUCCESS) this.#onSent();
-      done(result);
-    });
-  }
-}
-
-function reportWarnings(onWarning: (warning: string) => void): void {
-  const reported = new Set<string>();
-  const report = (warning: string): void => {
-    // The number of dropped spans differs each time.
-    const sentence = warning.replace(/\d+/g, '#');
-    if (reported.has(sentence)) return;
-    reported.add(sentence);
-    onWarning(warning);
-  };
-  const ignore = (): void => undefined;
-  const logger = { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
-  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
 /** An error's other properties may hold the collector's whole answer. */

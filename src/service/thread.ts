@@ -1,0 +1,164 @@
+/** A thread of the service that is kept running: it tells news, and does what it is asked. Both ends of the messages. */
+import { randomUUID } from 'node:crypto';
+import { parentPort, Worker } from 'node:worker_threads';
+import { threadLimits } from '../adapters/threadLimits.js';
+import { keepRunning } from '../supervision/keepRunning.js';
+import { sendable } from '../supervision/threads.js';
+import { sleep } from '../supervision/waiting.js';
+
+/** What the messages of a thread carry. */
+type Kinds = {
+  readonly request: unknown;
+  readonly progress: unknown;
+  readonly answer: unknown;
+  readonly news: unknown;
+};
+
+type Asked<Of extends Kinds> =
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'ask'; readonly id: string; readonly request: Of['request'] }
+  | { readonly kind: 'cancel'; readonly id: string };
+
+type Told<Of extends Kinds> =
+  | { readonly kind: 'news'; readonly news: Of['news'] }
+  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'progress'; readonly id: string; readonly progress: Of['progress'] }
+  | { readonly kind: 'answer'; readonly id: string; readonly answer: Of['answer'] }
+  | { readonly kind: 'error'; readonly id: string; readonly error: Error };
+
+/** A thread that was asked to stop and has not, as when an engine does not answer, is ended after this time. */
+const STOP_MS = 5_000;
+/** The same failure is reported again after this time: a lasting one is met at each restart. */
+const SAME_FAILURE_MS = 60_000;
+
+export type ThreadOptions<Of extends Kinds> = {
+  readonly workerData: unknown;
+  readonly backoff: Parameters<typeof keepRunning>[1]['backoff'];
+  /** Milliseconds until the first start. Default 0. */
+  readonly startAfterMs?: number;
+  readonly onNews: (news: Of['news']) => void;
+  readonly onFailure: (error: Error) => void;
+};
+
+export type Thread<Of extends Kinds> = {
+  /** The last failure; undefined once the thread has told news since. */
+  readonly failure: () => Error | undefined;
+  /** @throws what the work throws; Error if the thread does not run, or ends meanwhile */
+  readonly ask: (
+    request: Of['request'],
+    signal?: AbortSignal,
+    onProgress?: (progress: Of['progress']) => void,
+  ) => Promise<Of['answer']>;
+  readonly stop: () => Promise<void>;
+};
+
+/** @param file of the thread, which calls `insideThread` */
+export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<Of>): Thread<Of> {
+  const stopping = new AbortController();
+  const { signal: stopped } = stopping;
+  const asked = new Map<string, (told: Told<Of>) => void>();
+  let worker: Worker | undefined;
+  let failure: Error | undefined;
+  let reported = { message: '', at: 0 };
+
+  const receive = (told: Told<Of>): void => {
+    if (told.kind === 'news') {
+      failure = undefined;
+      options.onNews(told.news);
+    } else if (told.kind === 'failed') {
+      failure = told.error;
+      if (failure.message === reported.message && performance.now() - reported.at < SAME_FAILURE_MS) return;
+      reported = { message: failure.message, at: performance.now() };
+      options.onFailure(failure);
+    } else asked.get(told.id)?.(told);
+  };
+  /** Resolves when the thread has ended for any reason. */
+  const run = async (): Promise<void> => {
+    const started = new Worker(file, { workerData: options.workerData, resourceLimits: threadLimits(16) });
+    worker = started;
+    started.on('message', receive);
+    started.on('error', (error) => receive({ kind: 'failed', error }));
+    let timer: NodeJS.Timeout | undefined;
+    const stop = (): void => {
+      started.postMessage({ kind: 'stop' } satisfies Asked<Of>);
+      timer = setTimeout(() => void started.terminate(), STOP_MS);
+    };
+    stopped.addEventListener('abort', stop);
+    await new Promise((resolve) => started.once('exit', resolve));
+    stopped.removeEventListener('abort', stop);
+    clearTimeout(timer);
+    worker = undefined;
+    for (const [id, end] of asked)
+      end({ kind: 'error', id, error: new Error('The thread that did the work has ended.') });
+  };
+  const ended = sleep(options.startAfterMs ?? 0, stopped).then(() =>
+    keepRunning(run, { signal: stopped, backoff: options.backoff, onFailure: () => undefined }),
+  );
+  return {
+    failure: () => failure,
+    async ask(request, signal, onProgress = () => undefined) {
+      const to = worker;
+      if (to === undefined) throw failure ?? new Error('The thread that does this does not run now.');
+      const id = randomUUID();
+      const cancel = (): void => to.postMessage({ kind: 'cancel', id } satisfies Asked<Of>);
+      signal?.addEventListener('abort', cancel);
+      try {
+        return await new Promise<Of['answer']>((resolve, reject) => {
+          asked.set(id, (told) => {
+            if (told.kind === 'progress') onProgress(told.progress);
+            else if (told.kind === 'answer') resolve(told.answer);
+            else if (told.kind === 'error') reject(told.error);
+          });
+          to.postMessage({ kind: 'ask', id, request } satisfies Asked<Of>);
+        });
+      } finally {
+        signal?.removeEventListener('abort', cancel);
+        asked.delete(id);
+      }
+    },
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+type Work<Of extends Kinds> = (
+  request: Of['request'],
+  options: { readonly signal: AbortSignal; readonly onProgress: (progress: Of['progress']) => void },
+) => Promise<Of['answer']>;
+
+/** The other end. What was sent before `serve` is delivered then. */
+export function insideThread<Of extends Kinds>() {
+  const stopping = new AbortController();
+  const running = new Map<string, AbortController>();
+  const tell = (told: Told<Of>): void => parentPort?.postMessage(told);
+  return {
+    /** Aborts the signal of all work. */
+    stopping,
+    tellNews: (news: Of['news']): void => tell({ kind: 'news', news }),
+    fail: (error: unknown): void => tell({ kind: 'failed', error: sendable(error) }),
+    serve(work: Work<Of>): void {
+      const answer = async (id: string, request: Of['request']): Promise<void> => {
+        const cancelling = new AbortController();
+        running.set(id, cancelling);
+        try {
+          const signal = AbortSignal.any([cancelling.signal, stopping.signal]);
+          const onProgress = (progress: Of['progress']): void => tell({ kind: 'progress', id, progress });
+          tell({ kind: 'answer', id, answer: await work(request, { signal, onProgress }) });
+        } catch (error) {
+          tell({ kind: 'error', id, error: sendable(error) });
+        } finally {
+          running.delete(id);
+        }
+      };
+      parentPort?.on('message', (asked: Asked<Of>) => {
+        if (asked.kind === 'stop') stopping.abort();
+        else if (asked.kind === 'cancel') running.get(asked.id)?.abort(new Error('It was cancelled.'));
+        else void answer(asked.id, asked.request);
+      });
+    },
+    /** Lets the thread end. */
+    close: (): void => parentPort?.close(),
+  };
+}
