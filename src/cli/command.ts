@@ -1,5 +1,5 @@
 /** The command line as a table: what a command is, how its options are parsed, and how its result is printed. */
-import { Command as Definition, InvalidArgumentError, Option as OptionDefinition } from 'commander';
+import { Command as Definition, Option as OptionDefinition } from 'commander';
 import { EXIT_FAILURE } from './errors.js';
 import { printLines } from './terminal.js';
 
@@ -106,12 +106,6 @@ export const list = <Initial extends string[] | undefined>(
 });
 
 export const flag = (meaning: string): Option<true | undefined> => ({ value: '', meaning, parse: () => true });
-
-/** @throws InvalidArgumentError */
-export function wholeNumber(given: string): number {
-  if (/^\d{1,15}$/.test(given)) return Number(given);
-  throw new InvalidArgumentError('It must be a whole number.');
-}
 
 export const commaSeparated = (given: string): string[] =>
   given

@@ -41,12 +41,11 @@ const place = (meaning = ''): Option<string> => ({
 
 export const migrate = command({
   name: 'migrate',
-  about:
-    'Copy the event log to another engine, and prove that both are equal. Stop the service first. Start an interrupted run again to continue it.',
+  about: 'Copy the event log to another engine, and prove that both are equal. Stop the service first.',
   example: 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"',
   options: {
     from: place(),
-    to: place('; empty, or from an interrupted run'),
+    to: place('; empty'),
     without: list('<list>', 'comma-separated deleted tenants to leave out; only their names are copied'),
     erase: flag('leave out the values that "dynamic-assets erase" has erased: their bytes are gone in the copy'),
   },
@@ -90,7 +89,6 @@ function keepHeld(from: string, to: string): void {
 }
 
 type CopyReport = LogProof & {
-  /** Events that this run wrote; an earlier run may have written others. */
   readonly copied: number;
   /** Events of the copy that have lost values; undefined without --erase. */
   readonly erased?: number;
@@ -139,7 +137,7 @@ async function open(given: string): Promise<EventStore> {
   return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
 }
 
-type Step = 'compare' | 'copy' | 'prove source' | 'prove copy' | 'seal';
+type Step = 'copy' | 'prove source' | 'prove copy' | 'seal';
 type OnProgress = (step: Step, position: number, head: number) => void;
 
 type CopyTarget = {
@@ -149,10 +147,9 @@ type CopyTarget = {
 };
 
 /**
- * Copies what the target lacks, then proves that both are equal. After an interruption it can be run again and
- * continues: the target must be empty or a prefix of the source.
+ * Copies the log, then proves that both are equal.
  * @param isSelected streams to copy
- * @throws CliError if the target holds something else, the source grows meanwhile, or the proof fails
+ * @throws CliError if the target is not empty, the source grows meanwhile, or the proof fails
  */
 async function copyLog(
   source: EventStore,
@@ -160,63 +157,27 @@ async function copyLog(
   onProgress: OnProgress,
   isSelected?: Selection,
 ): Promise<CopyReport> {
+  for await (const { stream, events } of appendsOf(target.log, await target.log.head()))
+    throw new CliError(
+      `The target is not empty: it has ${events[0]?.type} ${events[0]?.id} in ${stream}. Name an empty one.`,
+    );
   const head = await source.head();
-  const appends = appendsOf(source, head, isSelected);
   const writer = new Writer(target);
   let copied = 0;
-  try {
-    const isFinished = await compare(target.log, appends, (append, last) => {
-      writer.revisions.set(append.stream, last.revision);
-      onProgress('compare', append.position, head);
-    });
-    if (isFinished) {
-      const proof = await proofOf(source, (at) => onProgress('prove source', at, head), isSelected);
-      return { ...proof, copied: 0 };
-    }
-    for await (const append of appends) {
-      await writer.write(append);
-      copied += append.events.length;
-      onProgress('copy', append.position, head);
-    }
-    await writer.finish();
-  } finally {
-    await appends.return(undefined);
+  for await (const append of appendsOf(source, head, isSelected)) {
+    await writer.write(append);
+    copied += append.events.length;
+    onProgress('copy', append.position, head);
   }
+  await writer.finish();
   return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
 }
-
-/** Compares the target with the beginning of the source. @returns whether it is a finished copy without erased values */
-async function compare(
-  target: EventStore,
-  source: AsyncGenerator<Append, undefined>,
-  onSame: (append: Append, last: RecordedEvent) => void,
-): Promise<boolean> {
-  for await (const held of appendsOf(target, await target.head())) {
-    const { value: append } = await source.next();
-    const last = held.events.at(-1);
-    // The run that made it had ended.
-    if (append === undefined && last?.type === 'ErasedBytesRemoved') return true;
-    if (append === undefined || last === undefined || !isSame(append, held)) {
-      throw new CliError(
-        `The target holds other events than the source: ${last?.type} ${last?.id} in ${held.stream}. ` +
-          'Name an empty one, or the one that an interrupted run began to fill.',
-      );
-    }
-    onSame(append, last);
-  }
-  return false;
-}
-
-const isSame = (one: Append, other: Append): boolean =>
-  one.stream === other.stream &&
-  one.events.length === other.events.length &&
-  one.events.every(({ id }, index) => id === other.events[index]?.id);
 
 /** Appends in order; several are in flight if the target keeps their order. */
 class Writer {
   readonly #target: CopyTarget;
   /** Last revision of each stream of the target. */
-  readonly revisions = new Map<string, number>();
+  readonly #revisions = new Map<string, number>();
   #sent: Promise<AppendResult>[] = [];
 
   constructor(target: CopyTarget) {
@@ -224,13 +185,13 @@ class Writer {
   }
 
   async write({ stream, events }: Append): Promise<void> {
-    const last = this.revisions.get(stream);
+    const last = this.#revisions.get(stream);
     const sent = this.#target.log.append(stream, events.map(copyOf), last ?? 'no-stream');
-    this.revisions.set(stream, (last ?? -1) + events.length);
+    this.#revisions.set(stream, (last ?? -1) + events.length);
     // The error is thrown at `finish`; until then it must not end the process.
     sent.catch(() => undefined);
     this.#sent.push(sent);
-    if (this.#target.appendsAtOnce === 1) this.revisions.set(stream, (await sent).revision);
+    if (this.#target.appendsAtOnce === 1) this.#revisions.set(stream, (await sent).revision);
     if (this.#sent.length >= this.#target.appendsAtOnce) await this.finish();
   }
 
@@ -251,9 +212,7 @@ async function prove(
   const copy = await proofOf(target, (at, head) => onProgress('prove copy', at, head));
   const original = await proofOf(source, (at, head) => onProgress('prove source', at, head), isSelected);
   if (original.events > copy.events) {
-    throw new CliError(
-      'The source has grown meanwhile. Stop the service that writes to it, and run this again to continue.',
-    );
+    throw new CliError('The source has grown meanwhile. Stop the service that writes to it, and copy it once more.');
   }
   if (original.sha256 !== copy.sha256) {
     throw new CliError(

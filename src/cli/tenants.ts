@@ -5,19 +5,13 @@ import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
 import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import {
-  changeCleanUpGuard,
-  changeQuotas,
-  checkTenantName,
-  createTenant,
-  deleteTenant,
-} from '../commands/identity/tenants.js';
+import { changeQuotas, checkTenantName, createTenant, deleteTenant } from '../commands/identity/tenants.js';
 import { addUser, changeUser, newUserBody } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import { ROLES, type Scope } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import { usersStream } from '../domain/streams.js';
-import { command, flag, list, oneOf, parsed, required, text, wholeNumber } from './command.js';
+import { command, flag, list, oneOf, parsed, required, text } from './command.js';
 import { UnknownNameError, UsageError } from './errors.js';
 import { operator, withFirstLog, withLog, withTenant } from './operator.js';
 import { columns, readPassword, typed } from './terminal.js';
@@ -107,40 +101,6 @@ const quotas = command({
   lines: ({ tenant, quotas: set }) => [
     `Quotas of ${tenant} are set:`,
     ...columns(Object.entries(set).map(([quota, value]) => [`  ${quota}`, String(value ?? "the installation's")])),
-  ],
-});
-
-const percent = (given: string): number => {
-  if (wholeNumber(given) <= 100) return Number(given);
-  throw new InvalidArgumentError('It must be 0 to 100.');
-};
-
-const cleanUpGuard = command({
-  name: 'tenant clean-up-guard',
-  about:
-    'Guard the clean-ups of one tenant: those of more than this share of a table, or of a batch id that no record has, need the confirmation of their number. A new tenant has no guard.',
-  example: 'dynamic-assets tenant clean-up-guard acme --max-percent 50 --min-records 100',
-  argument: NAME,
-  options: {
-    maxPercent: parsed('<number>', 'share of a table, 0 to 100', percent),
-    minRecords: {
-      value: '<number>',
-      meaning: 'clean-ups that delete at most this many records are never refused',
-      initial: 0,
-      parse: wholeNumber,
-    },
-    off: flag('no guard'),
-  },
-  async run({ maxPercent, minRecords, off }, tenant) {
-    if ((maxPercent === undefined) !== (off === true)) throw new UsageError('Name one of --max-percent and --off.');
-    const guard = maxPercent === undefined ? undefined : { maxPercent, minRecords };
-    await withTenant(tenant, ({ commands }) => changeCleanUpGuard(commands, operator(tenant), guard));
-    return { tenant, clean_up_guard: guard ? { max_percent: guard.maxPercent, min_records: minRecords } : null };
-  },
-  lines: ({ tenant, clean_up_guard: guard }) => [
-    guard === null
-      ? `Clean-ups of ${tenant} are not guarded.`
-      : `Clean-ups of ${tenant} are confirmed beyond more than ${guard.max_percent} percent of a table and more than ${guard.min_records} records.`,
   ],
 });
 
@@ -237,16 +197,7 @@ const userSetPassword = command({
   lines: () => ['The password is changed, and all sessions have ended.'],
 });
 
-export const tenantCommands = [
-  create,
-  listAll,
-  quotas,
-  cleanUpGuard,
-  remove,
-  clientCreate,
-  userCreate,
-  userSetPassword,
-];
+export const tenantCommands = [create, listAll, quotas, remove, clientCreate, userCreate, userSetPassword];
 
 export type OpenedTenant = {
   readonly admin: { readonly email: string; readonly password: string };

@@ -24,7 +24,7 @@ export class OtherSecretsKeyError extends Error {
 const SIGNING_KEY = 'the key that signs tokens';
 
 type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
-  readonly directory: Pick<TenantDirectory, 'tenants' | 'waitFor'> & { readonly signingKeys: StoredSigningKeys };
+  readonly directory: Pick<TenantDirectory, 'waitFor'> & { readonly signingKeys: StoredSigningKeys };
 };
 
 /**
@@ -37,7 +37,6 @@ export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<Secr
   const known = await knownInstallationKeys(config);
   if (known === undefined && hasSigner) throw new OtherSecretsKeyError(SIGNING_KEY);
   const secretBox = createSecretBox(...(known ?? (await installationKeys(config))));
-  if (!hasSigner) requireAnySecret(secretBox, directory);
   requireSigner(secretBox, directory.signingKeys);
   if (!hasSigner) {
     await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }));
@@ -51,18 +50,6 @@ export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<Secr
 function requireSigner(secretBox: SecretBox, keys: StoredSigningKeys): void {
   const signer = signerOf(keys);
   if (signer !== undefined && !opens(secretBox, signer.sealedKey)) throw new OtherSecretsKeyError(SIGNING_KEY);
-}
-
-/** For a log of an earlier release, without keys for tokens. @throws OtherSecretsKeyError if no secret of any webhook opens */
-function requireAnySecret(secretBox: SecretBox, directory: Pick<TenantDirectory, 'tenants'>): void {
-  let count = 0;
-  for (const { webhooks } of directory.tenants()) {
-    for (const { sealedSecret } of webhooks.values()) {
-      if (opens(secretBox, sealedSecret)) return;
-      count += 1;
-    }
-  }
-  if (count > 0) throw new OtherSecretsKeyError('any secret of the webhooks');
 }
 
 /** For the command line: seals nothing under a key that is not the installation's. @throws what the event store throws */

@@ -71,17 +71,6 @@ test('there and back: the same events in the same appends, with a proof', async 
   expect(back).toEqual({ ...Object(there), from: double.url, to: 'back' });
 });
 
-test('an interrupted run goes on', async () => {
-  await makeSource();
-  await migrate('data', double.url);
-  const whole = double.log.records.length;
-  double.log.truncate('order-acme.1', double.log.stream('order-acme.1').length - 1);
-  double.log.truncate('table-acme.dyn_item', 0);
-  const again = await workplace.json(['migrate', '--from', 'data', '--to', double.url]);
-  expect(again).toMatchObject({ copied: 6 });
-  expect(double.log.records).toHaveLength(whole);
-});
-
 test('without a deleted tenant: of its streams only its own is copied; one that was not deleted is not left out', async () => {
   for (const name of ['acme', 'acme2'])
     await workplace.json(['tenant', 'create', name, '--order-model', 'dyn_stock_order']);
@@ -100,24 +89,22 @@ test('without a deleted tenant: of its streams only its own is copied; one that 
   );
 });
 
-test('a target that holds other events, or more than the source, is refused, and nothing is written', async () => {
+test('a target that is not empty is refused, and nothing is written', async () => {
   await makeSource();
-  const [first, more] = [event(), event()];
+  const first = event();
   await withLog(await openEventStoreDb({ url: double.url }), (log) => log.append('order-b.1', [first], 'no-stream'));
   const held = double.log.records.length;
   expect(await migrate('data', double.url)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('The target holds other events than the source: ThingHappened'),
+    stderr: expect.stringContaining('The target is not empty: it has ThingHappened'),
   });
   expect(double.log.records).toHaveLength(held);
   const words = await migrate('data', 'copy');
   expect(words.stdout).toMatch(
     /^\d+ events copied from data to copy\.\nBoth hold \d+ events of \d+ appends in \d+ streams.*\n?.*SHA-256 of both: [0-9a-f]{64}\n$/s,
   );
-  expect((await migrate('data', 'copy')).stdout).toMatch(/^0 events copied/);
-  await withLog(await inDirectory('copy'), (log) => log.append('order-acme.1', [more], 'any'));
   const { code, stderr } = await migrate('data', 'copy');
-  expect(stderr).toContain(`holds other events than the source: ThingHappened ${more.id} in order-acme.1`);
+  expect(stderr).toContain('The target is not empty');
   expect(code).toBe(1);
   const nothing = await migrate('nothing', 'other');
   expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining('no events.db') });

@@ -2,7 +2,6 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Tenant } from '#app/domain/identity/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { OtherSecretsKeyError, openKeys, operatorsBox } from '#app/service/signingKeys.js';
 import { keyOf, SigningKeyLog } from '../signingKeyLog.js';
@@ -21,8 +20,8 @@ const configOf = (machine: string, byte: number) => ({
   SECRETS_KEY: byte === 0 ? undefined : [keyOf(byte)],
 });
 
-function start(machine: string, byte = 0, tenants: readonly Tenant[] = []) {
-  const directory = { tenants: () => tenants, waitFor: async () => undefined, signingKeys: log.stored() };
+function start(machine: string, byte = 0) {
+  const directory = { waitFor: async () => undefined, signingKeys: log.stored() };
   return openKeys(configOf(machine, byte), { ...log.access, directory });
 }
 
