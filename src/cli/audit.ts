@@ -3,24 +3,61 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
 import { openCheckpointKeys } from '../audit/checkpointKeys.js';
-import { lastCheckpoint, noteKeys, verifierKeys } from '../audit/checkpoints.js';
+import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '../audit/checkpoints.js';
 import type { NamedEvent } from '../audit/leaf.js';
+import { catchUp } from '../audit/logTree.js';
 import { type Checkpoint, InvalidNoteError, type NoteKey, openNote, parseCheckpoint } from '../audit/note.js';
 import { TileFiles } from '../audit/tiles.js';
 import { type Verification, verifyLog } from '../audit/verify.js';
-import { keyDirectory, treeDirectory } from '../service/treeFiles.js';
-import { exportOrder } from './auditExport.js';
-import { withStoredLog, withTree } from './auditTree.js';
+import { type Config, readConfig } from '../config.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { prepareDataDirectory } from '../service/dataDirectory.js';
+import { openStoredLog } from '../service/engines.js';
+import { keyDirectory, openTree, treeDirectory } from '../service/treeFiles.js';
 import { command, type Option } from './command.js';
 import { CliError } from './errors.js';
+import { refuseMissingLog } from './operator.js';
 import { withProgressBar } from './terminal.js';
+
+/** Runs `work` with the log as stored, which must be there. */
+async function withStoredLog<T>(work: (log: EventStore, config: Config) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  refuseMissingLog(config);
+  await prepareDataDirectory(config);
+  const log = await openStoredLog(config);
+  try {
+    return await work(log, config);
+  } finally {
+    await log.close();
+  }
+}
+
+/** Signs the log as it is now. @returns the note. @throws ContradictionError */
+const sign = (): Promise<string> =>
+  withStoredLog(async (log, config) => {
+    const directory = treeDirectory(config);
+    const signingKeys = await openCheckpointKeys(keyDirectory(config));
+    const { tree, index } = await openTree(log, directory);
+    const signed = () => makeCheckpoint(tree, signingKeys, { directory, published: config.CHECKPOINT_DIR });
+    try {
+      await withProgressBar('{bar} {percentage}%', (onProgress) => catchUp(log, tree, onProgress));
+      return await signed().catch(async (error: unknown) => {
+        if (!(error instanceof ContradictionError)) throw error;
+        // The service may have signed a longer log meanwhile.
+        await catchUp(log, tree);
+        return signed();
+      });
+    } finally {
+      index.close();
+    }
+  });
 
 const checkpoint = command({
   name: 'audit checkpoint',
   about:
     'Sign a checkpoint of the event log as it is now, print it, and put it into CHECKPOINT_DIR. Keep it where nobody who can change the log can change it. Works with or without a running service.',
   example: 'dynamic-assets audit checkpoint > /mnt/evidence/checkpoint',
-  run: () => withTree(async ({ sign }) => ({ checkpoint: await sign() })),
+  run: async () => ({ checkpoint: await sign() }),
   lines: ({ checkpoint: note }) => [note.trimEnd()],
 });
 
@@ -73,7 +110,7 @@ const verify = command({
   failure: ({ ok }) => (ok ? undefined : ''),
 });
 
-export const auditCommands = [checkpoint, verify, keys, exportOrder];
+export const auditCommands = [checkpoint, verify, keys];
 
 const OWN_CHECKPOINT =
   'Compared with the last checkpoint in DATA_DIR alone: who can change the log can change it as well. Name one that was kept elsewhere with --checkpoint.';

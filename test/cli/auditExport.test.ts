@@ -1,6 +1,6 @@
-/** The export of an order for a dispute, as an operator, an auditor and a third party use them. */
+/** The export of an order for a dispute, as an auditor and a third party use it. */
 import { spawnSync } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
@@ -51,6 +51,21 @@ afterAll(async () => {
   await workplace.remove();
 });
 
+/** The export over the API, behind a checkpoint that covers all events. @returns the file */
+async function exported(name: string): Promise<string> {
+  await workplace.json(['audit', 'checkpoint']);
+  const url = `${service.origin}/api/v1/platform/orders/${order}/export`;
+  const headers = { 'x-tenant': 'acme', authorization: `Bearer ${token}` };
+  let answer = await fetch(url, { headers });
+  // The service begins with the tree a few seconds after its start.
+  for (; answer.status === 503; answer = await fetch(url, { headers })) await wait(200);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/zip');
+  expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="order-${order}.zip"`);
+  await writeFile(inWorkplace(name), Buffer.from(await answer.arrayBuffer()));
+  return name;
+}
+
 /** Takes the archive out, as a third party does. */
 async function unpacked(archive: string, directory: string): Promise<string> {
   const { status, stderr } = spawnSync('python3', ['-m', 'zipfile', '-e', archive, directory], {
@@ -76,9 +91,7 @@ const run = (directory: string, commands: string) =>
 describe('an export', () => {
   let directory: string;
   beforeAll(async () => {
-    const made = await workplace.json(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
-    expect(made).toEqual({ file: 'order.zip', bytes: expect.any(Number) });
-    directory = await unpacked('order.zip', 'order');
+    directory = await unpacked(await exported('order.zip'), 'order');
   });
 
   const LANGUAGES = [
@@ -119,14 +132,11 @@ describe('an export', () => {
     expect(replay.data.map(({ event }) => event)).toEqual(['OrderCreatedWithParts', 'OrderStatusChanged']);
   });
 
-  it('is an entry of the activity, and does not take the place of a file', async () => {
-    const again = await workplace.run(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'order.zip']);
-    expect(again).toMatchObject({ code: 1, stderr: 'order.zip exists already.\n' });
+  it('is an entry of the activity', async () => {
     const path = `/api/v1/platform/activity?kind=order.exported&order_id=${order}`;
     const { data } = z.object({ data: z.array(z.looseObject({})) }).parse(await people.request('GET', path));
-    // What failed is not noted.
     expect(data).toHaveLength(1);
-    expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'operator' }, order_id: order });
+    expect(data[0]).toMatchObject({ kind: 'order.exported', actor: { kind: 'user' }, order_id: order });
   });
 
   it('is without what was erased, and says so: these events have no proof', async () => {
@@ -142,27 +152,10 @@ describe('an export', () => {
       'Asked for.',
     ];
     await workplace.json([...erase, '--fields', 'customer_reference']);
-    await workplace.json(['audit', 'export', '--order', order, '--tenant', 'acme', '--out', 'erased.zip']);
-    const erased = await unpacked('erased.zip', 'erased');
+    const erased = await unpacked(await exported('erased.zip'), 'erased');
     expect((await readdir(join(erased, 'proofs'))).sort()).toEqual(['order-000001.json', 'order-000002.json']);
     expect(await readFile(join(erased, 'events', 'order-000000.json'), 'utf8')).not.toContain('<img');
     expect(await readFile(join(erased, 'HOW-TO-CHECK.md'), 'utf8')).toMatch(/erased since.* `order-000000`\./);
     expect(run(erased, await howToCheck(erased, 'node verifier/proof.mjs')).stdout).toMatch(/^All events with a proof/);
-  });
-
-  it('comes over the API as well, with the last checkpoint', async () => {
-    const url = `${service.origin}/api/v1/platform/orders/${order}/export`;
-    const headers = { 'x-tenant': 'acme', authorization: `Bearer ${token}` };
-    let answer = await fetch(url, { headers });
-    // The service begins with the tree a few seconds after its start.
-    for (; answer.status === 503; answer = await fetch(url, { headers })) await wait(200);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe('application/zip');
-    expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="order-${order}.zip"`);
-    await mkdir(inWorkplace('api'));
-    await writeFile(inWorkplace('api', 'order.zip'), Buffer.from(await answer.arrayBuffer()));
-    const own = await unpacked('api/order.zip', 'api');
-    const checked = run(own, await howToCheck(own, 'node verifier/proof.mjs'));
-    expect(checked.stdout).toBe('All events with a proof are in the log that the key has signed.\n');
   });
 });

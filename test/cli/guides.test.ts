@@ -86,7 +86,7 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
   {
     guide: 'audit',
-    curl: /table\.batch by .*: 1 \+ 1\n.*"change":"update".*"to":"Espresso".*"change":"create".*"to":"Mocha".*table\.batch by .*: name.*OrderCreatedWithParts pending_validation missing,OrderStatusChanged completed missing\n.*HOW-TO-CHECK\.md in it.*verifier\n.*(proofs\/order-00000\d\.json holds\n){2}.*occurred_at,kind,actor_kind\n\d{4}-.*,order\.status_changed,client\n/s,
+    curl: /table\.batch by .*: 1 \+ 1\n.*"change":"update".*"to":"Espresso".*"change":"create".*"to":"Mocha".*table\.batch by .*: name.*OrderCreatedWithParts pending_validation missing,OrderStatusChanged completed missing\n.*occurred_at,kind,actor_kind\n\d{4}-.*,order\.status_changed,client\n/s,
     programs:
       /^table\.batch by .* at \d{4}-.* POST \/api\/v1\/dynamic-assets\/dyn\/dyn_item\/assets\/batch.*\n(create.*Mocha.*\n|update.*\n)*([a-z_]+\.[a-z_]+ by .*Espresso.*\n)([a-z_]+\.[a-z_]+ by .*\n)*OrderCreatedWithParts pending_validation \nOrderStatusChanged completed reported\noccurred_at kind actor_kind\n$/,
   },
