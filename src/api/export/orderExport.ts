@@ -74,7 +74,7 @@ class Archive {
         throw new ArchiveTooLargeError('The export is larger than a ZIP archive can be.');
       file.push(bytes, isLast);
       if (this.#bytes > maxBytes)
-        throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes: the operator can make it.`);
+        throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes.`);
     };
   }
 
