@@ -93,15 +93,6 @@ function ofDisk(registry: Registry, { DATA_DIR, EVENTSTORE_URL }: Config): void 
     'When "dynamic-assets backup" was last done with this DATA_DIR, in seconds since 1970; 0 where it never was.',
     async () => ((await lastBackupAt(DATA_DIR)) ?? 0) / 1000,
   );
-  figure(
-    registry,
-    'backup_age_seconds',
-    'How long ago "dynamic-assets backup" was last done with this DATA_DIR; missing where it never was.',
-    async () => {
-      const at = await lastBackupAt(DATA_DIR);
-      return at === undefined ? undefined : Math.max(0, (Date.now() - at) / 1000);
-    },
-  );
 }
 
 /** @param lag positions that the rows are behind the log */

@@ -73,8 +73,7 @@ class Archive {
       if (size > MAX_ZIP_BYTES || this.#bytes > MAX_ZIP_BYTES)
         throw new ArchiveTooLargeError('The export is larger than a ZIP archive can be.');
       file.push(bytes, isLast);
-      if (this.#bytes > maxBytes)
-        throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes.`);
+      if (this.#bytes > maxBytes) throw new ArchiveTooLargeError(`The export has more than ${maxBytes} bytes.`);
     };
   }
 
