@@ -17,7 +17,7 @@ import type { Directory } from './projections/directory/directory.js';
 import { type FollowerNews, Progress } from './projections/progress.js';
 import { openQueries, shownRows } from './queries/queries.js';
 import { startAuditTree } from './service/auditTree.js';
-import { prepareDataDirectory, removeEarlierRows } from './service/dataDirectory.js';
+import { prepareDataDirectory } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
 import { openDiskReserve } from './service/disk.js';
 import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAside } from './service/engines.js';
@@ -171,10 +171,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     maxStalenessSeconds: config.READ_MAX_STALENESS_SECONDS,
   });
   const rows = parts.add(shownRows(stored, progress), (each) => each.close());
-  if (isFollowing && isEmbedded) {
-    parts.add(await holdRows(config.DATA_DIR), (release) => release());
-    await removeEarlierRows(config);
-  }
+  if (isFollowing && isEmbedded) parts.add(await holdRows(config.DATA_DIR), (release) => release());
   const onNews = (news: FollowerNews): void => {
     if (news.kind === 'filling' && news.aside !== undefined) asideCount += 1;
     progress.tell(news);

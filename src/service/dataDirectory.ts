@@ -1,5 +1,5 @@
 /** Makes the data directory private: it holds orders, secrets and keys, so only its owner may read it. */
-import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { errorCode } from '../supervision/errorCode.js';
@@ -12,8 +12,6 @@ export const IN_USE = 'in-use';
 export const LAST_BACKUP_FILE = 'last-backup';
 /** While it is there, no webhooks are sent (`webhooks.ts`). */
 export const HELD_WEBHOOKS = 'webhooks-held';
-/** Earlier releases kept rows here. */
-const EARLIER = ['past-tables', 'usage.json', 'readmodels.db', 'readmodels.db-wal', 'readmodels.db-shm'];
 /** Databases, and what is kept beside them: files of SQLite, and locks. */
 const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
 export const KEYS = 'keys';
@@ -61,11 +59,6 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
     }
   }
   return { mended, open };
-}
-
-/** Call it where rows of this release are made. */
-export async function removeEarlierRows({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
-  for (const name of EARLIER) await rm(join(DATA_DIR, name), { recursive: true, force: true });
 }
 
 async function ownPaths(directory: string): Promise<readonly string[]> {
