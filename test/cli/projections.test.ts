@@ -10,7 +10,10 @@ import { ENTRY } from '../engines/commandLine.js';
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
+  service = await startService({
+    tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+    env: { LOG_LEVEL: 'info' },
+  });
   const items = Array.from({ length: 20 }, (_, n) => ({ external_id: `p${n}`, name: `Party ${n}` }));
   await service.tenant('acme').batch('dyn_party', items);
 });
