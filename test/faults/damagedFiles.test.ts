@@ -169,6 +169,7 @@ describe('rows that are damaged before the start', () => {
       await service.stop();
       service = serviceHere();
     }
+    await service.start();
     await proven();
   });
 
@@ -181,6 +182,7 @@ describe('rows that are damaged before the start', () => {
         await allRight();
         await service.stop();
       }
+      await service.start();
       await proven();
     },
     KILLS_MS,
@@ -190,7 +192,6 @@ describe('rows that are damaged before the start', () => {
     await overwrite(at('rows/follower.sqlite'), 0, PAGE);
     await service.start();
     await allRight();
-    await service.stop();
     await proven();
   });
 });
