@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { hold } from '../adapters/sqliteInUse.js';
 import { type Config, readConfig } from '../config.js';
 import { HELD_WEBHOOKS, isOwnEntry, KEYS, LOG_ID_FILE, prepareDataDirectory } from '../service/dataDirectory.js';
 import { useDirectory } from '../service/directoryUse.js';
@@ -45,7 +44,6 @@ export const restore = command({
     const use = await useDirectory(DATA_DIR, { what: 'dynamic-assets restore', alone: true });
     const draft = join(DATA_DIR, DRAFT);
     try {
-      requireUnused(held.map((name) => join(DATA_DIR, name)));
       await rm(draft, { recursive: true, force: true });
       await mkdir(draft, { mode: 0o700 });
       const log = await copyInto(draft, directory);
@@ -66,15 +64,6 @@ export const restore = command({
       : [`The earlier contents are in ${replaced}; remove them when you no longer need them.`]),
   ],
 });
-
-/** Other commands, and earlier releases, do not say that they use the directory. @throws CliError */
-function requireUnused(files: readonly string[]): void {
-  for (const file of files.filter((each) => each.endsWith('.db'))) {
-    const release = hold(file);
-    if (release === undefined) throw new CliError(`${file} is in use. Stop what uses it first.`);
-    release();
-  }
-}
 
 /** @throws CliError if the directory holds no backup, or one for another engine */
 function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: string): void {

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Config } from '../config.js';
-import { figure } from './figures.js';
+import { registerGauges } from './figures.js';
 import { keepThread } from './thread.js';
 
 /** What the thread is asked, and what it answers. */
@@ -66,17 +66,21 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry, 
     onFailure: (err) => log.warn({ err }, 'the tree over the event log stands still, and is tried again'),
   });
 
-  const gauge = figure.bind(undefined, registry);
-  gauge('audit_tree_events', 'Events in the Merkle tree over the log.', () => moved?.size);
-  gauge('audit_tree_lag', 'Positions of the log that the Merkle tree has not reached yet.', async () =>
-    moved === undefined ? undefined : Math.max(0, (await head()) - moved.position),
-  );
-  gauge('audit_checkpoint_age_seconds', 'Age of the last checkpoint that this process signed.', () =>
-    checkpointAt === undefined ? undefined : (Date.now() - checkpointAt) / 1000,
-  );
-  gauge('audit_log_contradicted', '1 if the event log contradicts its last checkpoint: it was changed.', () =>
-    Number(isContradicted),
-  );
+  registerGauges(registry, {
+    audit_tree_events: ['Events in the Merkle tree over the log.', () => moved?.size],
+    audit_tree_lag: [
+      'Positions of the log that the Merkle tree has not reached yet.',
+      async () => (moved === undefined ? undefined : Math.max(0, (await head()) - moved.position)),
+    ],
+    audit_checkpoint_age_seconds: [
+      'Age of the last checkpoint that this process signed.',
+      () => (checkpointAt === undefined ? undefined : (Date.now() - checkpointAt) / 1000),
+    ],
+    audit_log_contradicted: [
+      '1 if the event log contradicts its last checkpoint: it was changed.',
+      () => Number(isContradicted),
+    ],
+  });
 
   return {
     /** Undefined if the tree is not ready: ask again later. */

@@ -11,12 +11,14 @@ import {
   type RunRowJob,
 } from '../ports/rowJobs.js';
 
+type Job = { -readonly [Name in keyof RowJob]: RowJob[Name] };
+
 export class OperatorJobs implements RowJobs {
   readonly #run: RunRowJob;
   readonly #log: Logger;
-  /** In the order of their start. */
-  readonly #jobs = new Map<string, RowJob>();
-  #running: { readonly id: string; readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
+  /** The latest first. */
+  #jobs: readonly Job[] = [];
+  #running: { readonly job: Job; readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
 
   constructor(run: RunRowJob, log: Logger) {
     this.#run = run;
@@ -25,44 +27,41 @@ export class OperatorJobs implements RowJobs {
 
   start(request: JobRequest, operator: string): RowJob | undefined {
     if (this.#running !== undefined) return undefined;
-    const id = randomUUID();
-    const job: RowJob = {
-      ...request,
-      id,
-      operator,
-      state: 'running',
-      startedAt: now(),
-      reports: [],
-      tenantsDone: 0,
-      rows: 0,
-    };
-    this.#jobs.set(id, job);
-    this.#log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
+    const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
+    const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0, rows: 0 };
+    this.#jobs = [job, ...this.#jobs.slice(0, KEPT_OPERATOR_WORK)];
     const ending = new AbortController();
-    const told = {
-      onProgress: (progress: RowJob['progress']) => this.#change(id, progress === undefined ? {} : { progress }),
-      onReport: (report: JobReport) => this.#report(id, report),
-    };
-    const ended = this.#run(request, told, ending.signal)
-      .then(
-        () => this.#change(id, { state: 'done' }),
-        (error: unknown) => {
-          if (ending.signal.aborted) return;
-          this.#change(id, { state: 'failed', error: error instanceof Error ? error.message : String(error) });
-        },
-      )
-      .then(() => this.#end(id));
-    this.#running = { id, ending, ended };
+    this.#running = { job, ending, ended: this.#work(job, request, ending.signal) };
     return job;
   }
 
+  async #work(job: Job, request: JobRequest, signal: AbortSignal): Promise<void> {
+    const { id, operator } = job;
+    this.#log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
+    const onProgress = (progress: Job['progress']): void => void Object.assign(job, { progress });
+    try {
+      await this.#run(request, { onProgress, onReport: (report) => add(job, report) }, signal);
+      job.state = 'done';
+    } catch (error) {
+      // Else it was cancelled.
+      if (!signal.aborted) {
+        job.state = 'failed';
+        job.error = error instanceof Error ? error.message : String(error);
+      }
+    }
+    job.endedAt = new Date().toISOString();
+    this.#running = undefined;
+    const { state, error } = job;
+    this.#log.info({ job: id, operator, state, error }, "an operator's work on rows has ended");
+  }
+
   all(): readonly RowJob[] {
-    return [...this.#jobs.values()].reverse();
+    return this.#jobs;
   }
 
   cancel(id: string): boolean {
-    if (this.#running?.id !== id) return false;
-    this.#change(id, { state: 'cancelled' });
+    if (this.#running?.job.id !== id) return false;
+    this.#running.job.state = 'cancelled';
     this.#running.ending.abort(new Error('It was cancelled.'));
     return true;
   }
@@ -71,34 +70,14 @@ export class OperatorJobs implements RowJobs {
   async stop(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
-    this.cancel(running.id);
+    this.cancel(running.job.id);
     await running.ended;
-  }
-
-  #report(id: string, report: JobReport): void {
-    const job = this.#jobs.get(id);
-    if (job === undefined) return;
-    const all = [...job.reports, report];
-    const [bad, good] = [all.filter((each) => !isGood(each)), all.filter(isGood)];
-    const reports = [...bad.slice(0, MAX_JOB_REPORTS), ...good.slice(-1)];
-    this.#change(id, { reports, tenantsDone: job.tenantsDone + 1, rows: job.rows + report.rows });
-  }
-
-  #change(id: string, changes: Partial<RowJob>): void {
-    const job = this.#jobs.get(id);
-    if (job !== undefined) this.#jobs.set(id, { ...job, ...changes });
-  }
-
-  #end(id: string): void {
-    this.#running = undefined;
-    this.#change(id, { endedAt: now() });
-    const job = this.#jobs.get(id);
-    this.#log.info(
-      { job: id, operator: job?.operator, state: job?.state, error: job?.error },
-      "an operator's work on rows has ended",
-    );
-    for (const old of [...this.#jobs.keys()].slice(0, -KEPT_OPERATOR_WORK)) this.#jobs.delete(old);
   }
 }
 
-const now = (): string => new Date().toISOString();
+function add(job: Job, report: JobReport): void {
+  const all = [...job.reports, report];
+  job.reports = [...all.filter((each) => !isGood(each)).slice(0, MAX_JOB_REPORTS), ...all.filter(isGood).slice(-1)];
+  job.tenantsDone += 1;
+  job.rows += report.rows;
+}
