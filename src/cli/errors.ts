@@ -80,30 +80,20 @@ export class InterruptedError extends CliError {
  */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
-  outcome: () => string,
+  outcome: string,
 ): Promise<Result> {
   const stopping = new AbortController();
-  let by: (typeof SIGNALS)[number] | undefined;
-  const listeners = SIGNALS.map((signal) => {
-    const stop = (): void => {
-      by ??= signal;
-      process.stderr.write('Stopping: unfinished work is removed. The same signal again ends this at once.\n');
-      stopping.abort();
-    };
-    process.once(signal, stop);
-    return [signal, stop] as const;
-  });
+  const stop = (signal: (typeof SIGNALS)[number]): void => {
+    process.stderr.write('Stopping: unfinished work is removed. The same signal again ends this at once.\n');
+    stopping.abort(new InterruptedError(signal, outcome));
+  };
+  for (const signal of SIGNALS) process.once(signal, stop);
   try {
     return await work(stopping.signal);
-  } catch (error) {
-    if (by === undefined || !isAbort(error)) throw error;
-    throw new InterruptedError(by, outcome());
   } finally {
-    for (const [signal, stop] of listeners) process.off(signal, stop);
+    for (const signal of SIGNALS) process.off(signal, stop);
   }
 }
-
-const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
 const OLDEST = [20, 19] as const;
 

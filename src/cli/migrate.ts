@@ -14,7 +14,7 @@ import { openStoredLog } from '../service/engines.js';
 import { heldWebhooks, holdWebhooks } from '../service/webhooks.js';
 import { command, flag, list, type Option, required } from './command.js';
 import { CliError, UsageError } from './errors.js';
-import { type Append, appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
+import { appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
 import { operator } from './operator.js';
 import { withProgressBar } from './terminal.js';
 
@@ -162,43 +162,23 @@ async function copyLog(
       `The target is not empty: it has ${events[0]?.type} ${events[0]?.id} in ${stream}. Name an empty one.`,
     );
   const head = await source.head();
-  const writer = new Writer(target);
+  const revisions = new Map<string, number>();
+  const sent: Promise<AppendResult>[] = [];
   let copied = 0;
-  for await (const append of appendsOf(source, head, isSelected)) {
-    await writer.write(append);
-    copied += append.events.length;
-    onProgress('copy', append.position, head);
+  for await (const { stream, events, position } of appendsOf(source, head, isSelected)) {
+    const last = revisions.get(stream);
+    const sending = target.log.append(stream, events.map(copyOf), last ?? 'no-stream');
+    // An error is thrown below; until then it must not end the process.
+    sending.catch(() => undefined);
+    sent.push(sending);
+    const isOrdered = target.appendsAtOnce > 1;
+    revisions.set(stream, isOrdered ? (last ?? -1) + events.length : (await sending).revision);
+    if (sent.length >= target.appendsAtOnce) await Promise.all(sent.splice(0));
+    copied += events.length;
+    onProgress('copy', position, head);
   }
-  await writer.finish();
+  await Promise.all(sent);
   return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
-}
-
-/** Appends in order; several are in flight if the target keeps their order. */
-class Writer {
-  readonly #target: CopyTarget;
-  /** Last revision of each stream of the target. */
-  readonly #revisions = new Map<string, number>();
-  #sent: Promise<AppendResult>[] = [];
-
-  constructor(target: CopyTarget) {
-    this.#target = target;
-  }
-
-  async write({ stream, events }: Append): Promise<void> {
-    const last = this.#revisions.get(stream);
-    const sent = this.#target.log.append(stream, events.map(copyOf), last ?? 'no-stream');
-    this.#revisions.set(stream, (last ?? -1) + events.length);
-    // The error is thrown at `finish`; until then it must not end the process.
-    sent.catch(() => undefined);
-    this.#sent.push(sent);
-    if (this.#target.appendsAtOnce === 1) this.#revisions.set(stream, (await sent).revision);
-    if (this.#sent.length >= this.#target.appendsAtOnce) await this.finish();
-  }
-
-  async finish(): Promise<void> {
-    await Promise.all(this.#sent);
-    this.#sent = [];
-  }
 }
 
 const copyOf = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });

@@ -94,7 +94,7 @@ const workOn = (request: JobRequest): Promise<Outcome> =>
       withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
         jobDone(session, request, onProgress, signal),
       );
-    const { rows, reports } = await interruptible(work, () => 'What is not reported is as it was.');
+    const { rows, reports } = await interruptible(work, 'What is not reported is as it was.');
     return { ok: reports.every(isGood), rows, reports };
   });
 

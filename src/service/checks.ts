@@ -1,12 +1,9 @@
-/** Cheap checks of settings, keys, disk and checkpoints, each with a remedy: for `doctor`, and for the operator's console. */
+/** Cheap checks of settings, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { X509Certificate } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.js';
 import { freeBytes } from './disk.js';
 import { knownInstallationKeys } from './secretBox.js';
-import { treeDirectory } from './treeFiles.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
 /** A problem that a check has found. */
@@ -46,7 +43,6 @@ export const machineChecks = async (config: Config): Promise<readonly Checked[]>
   await checked('keys', 'Put it back from a backup.', () => keys(config)),
   await checked('disk', LOOK, () => disk(config)),
   await checked('webhooks', LOOK, () => webhooks(config)),
-  await checked('checkpoints', LOOK, () => checkpoint(config)),
 ];
 
 export const LOOK = 'Run this as the user of the service, with its settings.';
@@ -68,16 +64,6 @@ async function webhooks(config: Config): Promise<Looked> {
   return { detail: '', findings: [{ problem: heldSentence(held), remedy: HOW_TO_RESUME }] };
 }
 
-/** How old the last signed checkpoint of the log is. */
-async function checkpoint(config: Config): Promise<Looked> {
-  const file = join(treeDirectory(config), 'checkpoint');
-  if (!existsSync(file)) return { detail: 'none is signed yet: the service does, soon after its start', findings: [] };
-  const minutes = Math.max(0, Math.round((Date.now() - (await stat(file)).mtimeMs) / 60_000));
-  const kept = config.CHECKPOINT_DIR ?? 'the log of the service alone, as CHECKPOINT_DIR is not set';
-  const ago = minutes === 1 ? '1 minute' : `${minutes} minutes`;
-  return { detail: `the last one was signed ${ago} ago; they are published to ${kept}`, findings: [] };
-}
-
 async function disk(config: Config): Promise<Looked> {
   const { DATA_DIR, DISK_RESERVE } = config;
   const free = await freeBytes(DATA_DIR);
@@ -90,26 +76,11 @@ async function disk(config: Config): Promise<Looked> {
 
 export const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
-/** Settings that are valid but contradict each other or this machine. Invalid ones end every command. */
-async function settings(config: Config): Promise<Looked> {
-  const findings = [...unreached(config), ...(await certificate(config))];
-  return { detail: 'they are consistent', findings };
-}
-
-/** A limit that another one always preempts. */
-function unreached(config: Config): readonly Finding[] {
-  const pairs = [
-    ['WRITE_WAIT_MS', 'REQUEST_TIMEOUT_MS'],
-    ['LIST_TIMEOUT_MS', 'REQUEST_TIMEOUT_MS'],
-    ['WEBHOOK_ENDPOINT_CONCURRENCY', 'WEBHOOK_CONCURRENCY'],
-  ] as const;
-  return pairs
-    .filter(([inner, outer]) => config[inner] > config[outer])
-    .map(([inner, outer]) => ({
-      problem: `${inner} (${config[inner]}) is above ${outer} (${config[outer]}), so it is never reached.`,
-      remedy: `Set ${inner} to at most ${config[outer]}, or raise ${outer}.`,
-    }));
-}
+/** Files that settings name. Settings that are invalid end every command. */
+const settings = async (config: Config): Promise<Looked> => ({
+  detail: 'they are consistent',
+  findings: await certificate(config),
+});
 
 async function certificate({ WEBHOOK_CA_FILE: file }: Config): Promise<readonly Finding[]> {
   if (file === undefined) return [];
