@@ -186,7 +186,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     tellReplaced = resolve;
   });
   const directory = parts.add(await openDirectory(config, eventStore, log, tellReplaced), (each) => each.stop());
-  const queries = openQueries({ rows, eventStore, tenants: directory });
+  const queries = openQueries(rows, directory);
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -205,7 +205,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
     );
   }
 
-  const usage = new TenantUsage({ rows, queries, directory, quotas: quotasOf(config) });
+  const usage = new TenantUsage({ rows, directory, quotas: quotasOf(config) });
   const engines: EngineProbes = {
     event_store: () => eventStore.ping(),
     read_models: () =>

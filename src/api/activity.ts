@@ -3,22 +3,24 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { eventAt } from '../commands/streamPages.js';
 import { SUBJECT_KINDS } from '../domain/activity.js';
+import { ERASED } from '../domain/assetTypes/fieldTypes.js';
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
-import { MAX_ACTIVITY, MAX_ACTIVITY_CSV, MAX_ACTIVITY_SEARCHED } from '../domain/limits.js';
+import { MAX_ACTIVITY, MAX_ACTIVITY_CSV } from '../domain/limits.js';
 import { tableStream } from '../domain/streams.js';
-import type { ActivityFilters } from '../queries/activity.js';
-import { activityDifferences, differenceSchemas, differencesReply, ENTRY_ID } from './activityDifferences.js';
+import type { Condition } from '../ports/rowStore.js';
+import { type ActivityEntry, type ActivityPage, activityPage, isOperation } from '../queries/activity.js';
+import { during, where } from '../queries/asking.js';
 import {
-  type Activities,
-  type ActivityGroup,
-  activityGroups,
+  activityDifferences,
+  differenceSchemas,
+  differencesReply,
   ENTRY,
+  ENTRY_ID,
   idOf,
-  isOperation,
   placeIn,
-} from './activityGroups.js';
+} from './activityDifferences.js';
 import { actorsShown, namedActor, type ShownActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
@@ -30,7 +32,7 @@ import * as json from './openapi/schema.js';
 import type { Reply, Resource } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
 
-type ShownGroup = ActivityGroup & { readonly shownActor: ShownActor };
+type ShownEntry = ActivityEntry & { readonly shownActor: ShownActor };
 
 const countsSchema = json.closedObject({
   created: json.count,
@@ -41,12 +43,12 @@ const countsSchema = json.closedObject({
 
 const idOfKind =
   (kind: (typeof SUBJECT_KINDS)[number]) =>
-  ({ subject }: ActivityGroup): string | null =>
+  ({ subject }: ActivityEntry): string | null =>
     subject?.kind === kind ? subject.id : null;
 
-const operationIdOf = (group: ActivityGroup): string | null => (isOperation(group) ? String(group.revision) : null);
+const operationIdOf = (entry: ActivityEntry): string | null => (isOperation(entry) ? String(entry.revision) : null);
 
-const activityView = json.view<ShownGroup>({
+const activityView = json.view<ShownEntry>({
   id: [{ ...json.text, description: 'Also the cursor behind this entry.' }, idOf],
   kind: json.oneOf(ACTIVITY_KINDS),
   occurred_at: [json.timestamp, ({ at }) => at],
@@ -109,8 +111,6 @@ const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, M
 type Asked = Omit<z.output<typeof activityQuery>, 'limit'>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
-const SEARCH = `A page about one record looks at ${MAX_ACTIVITY_SEARCHED} of its changes: with other filters it may have fewer entries, or none, and still a link to the next.`;
-
 /** The operations of an area's principals. */
 const activityFor = (
   tag: string,
@@ -130,7 +130,7 @@ const activityFor = (
       id: list,
       ...allowed,
       summary: SUMMARY,
-      description: `One entry for each request that changed something or was refused to a person, for what was done at the command line, and for what the service did by itself. Entries stay when their actor is removed. ${SEARCH}`,
+      description: `One entry for each request that changed something or was refused to a person, for what was done at the command line, and for what the service did by itself. Entries stay when their actor is removed.`,
       query: parametersIn(activityQuery),
       answer: json.linkedPage('ActivityEntry', MAX_ACTIVITY),
       handle: activityReply,
@@ -140,7 +140,7 @@ const activityFor = (
       ...allowed,
       work: 'costly',
       summary: `${SUMMARY}, as CSV`,
-      description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next. ${SEARCH}`,
+      description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next.`,
       query: parametersIn(csvQuery),
       answer: csvAnswer('The entries, one in each line.', 'The next entries, with rel="next".'),
       handle: activityCsvReply,
@@ -160,54 +160,70 @@ export type ActivityCall = { readonly req: Request; readonly tenant: Tenant; rea
 /** A page as JSON. */
 async function activityReply(api: Api, call: ActivityCall): Promise<Reply> {
   const { limit, ...asked } = parseQuery(activityQuery, call.query);
-  const { groups, next } = await groupsFor(api, call, asked, limit);
-  return { body: JSON.stringify({ data: groups.map(activityView.show), links: { next } }) };
+  const { entries, next } = await entriesFor(api, call, asked, limit);
+  return { body: JSON.stringify({ data: entries.map(activityView.show), links: { next } }) };
 }
 
 /** A page as CSV. */
 async function activityCsvReply(api: Api, call: ActivityCall): Promise<Reply> {
   const { limit, ...asked } = parseQuery(csvQuery, call.query);
-  const { groups, next } = await groupsFor(api, call, asked, limit);
-  const lines = groups.map((group) => csvLine(CSV.map(([, of]) => activityCell(of(group)))));
+  const { entries, next } = await entriesFor(api, call, asked, limit);
+  const lines = entries.map((entry) => csvLine(CSV.map(([, of]) => activityCell(of(entry)))));
   const names = CSV.map(([name]) => name);
   return csvReply('activity', csvPage(asked.cursor, names, lines), next);
 }
 
-async function groupsFor(api: Api, call: ActivityCall, asked: Asked, limit: number) {
+async function entriesFor(api: Api, call: ActivityCall, asked: Asked, limit: number) {
   const { req, tenant } = call;
+  const { eventStore } = api.commands;
   await untilShown(api, tenant.name);
-  const wanted = await filtersOf(api, tenant, asked);
-  const within = { from: asked.from, to: asked.to, filters: wanted ?? {} };
-  const read: Activities = (more) =>
-    inListTurn(api, req, 'Narrow the time with from and to.', (cancellation) =>
-      api.queries.activity.page(tenant.name, { ...more, ...within }, cancellation),
-    );
+  const conditions = await conditionsFor(api, tenant, asked);
   const before = asked.cursor === undefined ? undefined : placeIn(asked.cursor);
-  const page = wanted === undefined ? { groups: [] } : await activityGroups(read, { before, limit });
-  const actors = page.groups.map(({ actor }) => actor);
+  const read = (found: readonly Condition[]): Promise<ActivityPage> =>
+    inListTurn(api, req, 'Narrow the time with from and to.', (cancellation) =>
+      activityPage(during(api.rows, cancellation), tenant.name, { conditions: found, before, limit }),
+    );
+  const page: ActivityPage = conditions === undefined ? { entries: [] } : await read(conditions);
+  const actors = page.entries.map(({ actor }) => actor);
   const shown = await actorsShown(api.commands, tenant, actors, req.context.deadline);
-  const groups = page.groups.map((group): ShownGroup => ({ ...group, shownActor: shown(group.actor) }));
-  return { groups, next: nextLink(api, call, page.next && idOf(page.next)) };
+  const entries = page.entries.map((entry): ShownEntry => {
+    const isErased =
+      entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
+    const details = isErased === true ? { details: { ...entry.details, name: ERASED } } : {};
+    return { ...entry, ...details, shownActor: shown(entry.actor) };
+  });
+  return { entries, next: nextLink(api, call, page.next && idOf(page.next)) };
 }
 
-/** Undefined if nothing can pass them. @throws HttpError 400 */
-async function filtersOf(api: Api, tenant: Tenant, asked: Asked): Promise<ActivityFilters | undefined> {
-  const { kind, table, order_id: orderId, operation_id: operation, correlation_id: correlationId } = asked;
-  const subjects = SUBJECT_KINDS.flatMap((each) => {
-    const id = asked[`${each}_id`];
-    return id === undefined ? [] : [{ kind: each, id }];
-  });
+/** Ids are found whatever their case: they are stored as the event has them. */
+const inAnyCase = (id: string | undefined): readonly string[] | undefined =>
+  id === undefined ? undefined : [...new Set([id, id.toLowerCase(), id.toUpperCase()])];
+
+/** Undefined if nothing can pass the filters. @throws HttpError 400 */
+async function conditionsFor(api: Api, tenant: Tenant, asked: Asked): Promise<readonly Condition[] | undefined> {
+  const { kind, table, order_id, operation_id: operation, from, to } = asked;
+  const subjects = SUBJECT_KINDS.filter((each) => asked[`${each}_id`] !== undefined);
   if (subjects.length > 1) throw badRequest('record_id, webhook_id, client_id and user_id exclude each other.');
-  const actor = asked.actor === undefined ? undefined : namedActor(tenant, asked.actor);
-  const given = { kind, table, orderId, correlationId, actor, subject: subjects[0] };
-  if (operation === undefined) return given;
-  if (table === undefined) throw badRequest('operation_id needs table: each table numbers its operations.');
-  // All events of an operation have the correlation id of its request.
-  const stream = tableStream(tenant.name, table);
-  const event = await eventAt(api.commands.eventStore, stream, Number(operation));
-  const found = event?.metadata.correlationId;
-  if (found === undefined || (correlationId ?? found) !== found) return undefined;
-  return { ...given, correlationId: found };
+  const [subject] = subjects;
+  let correlationId = asked.correlation_id;
+  if (operation !== undefined) {
+    if (table === undefined) throw badRequest('operation_id needs table: each table numbers its operations.');
+    // All events of an operation have the correlation id of its request.
+    const stream = tableStream(tenant.name, table);
+    const found = (await eventAt(api.commands.eventStore, stream, Number(operation)))?.metadata.correlationId;
+    if (found === undefined || (correlationId ?? found) !== found) return undefined;
+    correlationId = found;
+  }
+  return where({
+    kind,
+    table,
+    created_at: { gte: from, lte: to },
+    subject_kind: subject,
+    subject_id: subject && inAnyCase(asked[`${subject}_id`]),
+    order_id: inAnyCase(order_id),
+    actor_id: inAnyCase(asked.actor === undefined ? undefined : namedActor(tenant, asked.actor)),
+    correlation_id: inAnyCase(correlationId),
+  });
 }
 
 const text = (value: string | number | null | undefined): string => String(value ?? '');
@@ -215,18 +231,18 @@ const text = (value: string | number | null | undefined): string => String(value
 /** Nothing is null and nothing an empty text here. */
 const activityCell = (text: string): string => (text === '' ? '' : textCell(text));
 
-const CSV: readonly (readonly [name: string, of: (group: ShownGroup) => string])[] = [
+const CSV: readonly (readonly [name: string, of: (entry: ShownEntry) => string])[] = [
   ['occurred_at', ({ at }) => at],
   ['kind', ({ kind }) => kind],
   ['actor_kind', ({ shownActor }) => shownActor.kind],
   ['actor_id', ({ shownActor }) => shownActor.id],
   ['actor_name', ({ shownActor }) => text(shownActor.name)],
   ['table', ({ table }) => text(table)],
-  ...SUBJECT_KINDS.map((kind) => [`${kind}_id`, (group: ShownGroup) => text(idOfKind(kind)(group))] as const),
+  ...SUBJECT_KINDS.map((kind) => [`${kind}_id`, (entry: ShownEntry) => text(idOfKind(kind)(entry))] as const),
   ['order_id', ({ orderId }) => text(orderId)],
-  ['operation_id', (group) => text(operationIdOf(group))],
+  ['operation_id', (entry) => text(operationIdOf(entry))],
   ...(['created', 'updated', 'seen', 'deleted'] as const).map(
-    (name) => [name, ({ counts }: ShownGroup) => text(counts?.[name])] as const,
+    (name) => [name, ({ counts }: ShownEntry) => text(counts?.[name])] as const,
   ),
   ['fields', ({ fields = [] }) => fields.join(' ')],
   ['details', ({ details }) => (details === undefined ? '' : JSON.stringify(details))],

@@ -3,16 +3,16 @@ import { z } from 'zod';
 import { NotFoundError } from '../commands/context.js';
 import { type StreamReads, streamPages } from '../commands/streamPages.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_OPERATION_EVENTS } from '../domain/limits.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../domain/limits.js';
 import { orderDifferences } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import { orderStream } from '../domain/streams.js';
 import type { Revision } from '../ports/eventStore.js';
-import type { ActivityEntry } from '../queries/activity.js';
-import { tableDifferences } from '../queries/operations.js';
+import { type ActivityEntry, isOperation, newestEntry } from '../queries/activity.js';
+import { during, type Rows, roomFor, where } from '../queries/asking.js';
+import { tableDifferences } from '../queries/recordHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ENTRY, isOperation, placeIn } from './activityGroups.js';
 import { cursorLike } from './assets/listQuery.js';
 import { inListTurn, linkedReply } from './assets/pages.js';
 import type { Api } from './deps.js';
@@ -25,6 +25,21 @@ export const ENTRY_ID: PathParameter = {
   component: 'ActivityEntryId',
   example: '20261125224123456789.1042.17',
 };
+
+/** The form of an entry's id. */
+export const ENTRY = /^\d{20}\.\d{1,16}\.\d{1,15}$/;
+
+type ActivityPlace = Pick<ActivityEntry, 'at' | 'position' | 'revision'>;
+
+/** The id of an entry: digits of its time, position and revision. */
+export const idOf = ({ at, position, revision }: ActivityPlace): string =>
+  `${at.replaceAll(/\D/g, '')}.${position}.${revision}`;
+
+/** @param id has the form of `idOf` */
+export function placeIn(id: string): Omit<ActivityPlace, 'at'> {
+  const [, position, revision] = id.split('.');
+  return { position: Number(position), revision: Number(revision) };
+}
 
 const fieldDifference = json.closedObject({ from: {}, to: {} });
 const differenceSchema = json.closedObject({
@@ -62,7 +77,7 @@ export async function differencesReply(
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
   const page = await inListTurn(api, req, 'Ask again.', async (cancellation) => {
-    const entry = await entryOf(api.queries, tenant.name, path.id, cancellation);
+    const entry = await entryOf(during(api.rows, cancellation), tenant.name, path.id);
     return differencesOf(api, tenant, entry, cursor, cancellation);
   });
   const data = page.differences.map(({ change, id, fields }) => ({ change, id, fields }));
@@ -70,21 +85,10 @@ export async function differencesReply(
 }
 
 /** The entry with this id. @throws NotFoundError */
-async function entryOf(
-  queries: Api['queries'],
-  tenant: string,
-  id: string,
-  cancellation: Cancellation,
-): Promise<ActivityEntry> {
-  if (ENTRY.test(id)) {
-    const place = placeIn(id);
-    const before = { ...place, revision: place.revision + 1 };
-    const { entries } = await queries.activity.page(tenant, { filters: {}, before, limit: 1 }, cancellation);
-    const [entry] = entries;
-    const isIt = entry?.at === place.at && entry.position === place.position && entry.revision === place.revision;
-    if (isIt) return entry;
-  }
-  throw new NotFoundError(`There is no entry ${id} of the activity.`);
+async function entryOf(rows: Rows, tenant: string, id: string): Promise<ActivityEntry> {
+  const entry = ENTRY.test(id) ? await newestEntry(rows, tenant, where(placeIn(id))) : undefined;
+  if (entry === undefined || idOf(entry) !== id) throw new NotFoundError(`There is no entry ${id} of the activity.`);
+  return entry;
 }
 
 type Page = { readonly differences: readonly RecordDifference[]; readonly next?: string | undefined };
@@ -105,8 +109,8 @@ async function differencesOf(
   }
   if (table === undefined || !(entry.kind.startsWith('record.') || isOperation(entry))) return { differences: [] };
   const behind = first === undefined ? undefined : ([Number(first), Number(second)] as const);
-  const ofTable = { tenant: tenant.name, table };
-  const { differences, next } = await tableDifferences(rows, ofTable, entry, behind, cancellation);
+  const ofTable = { ...entry, table };
+  const { differences, next } = await tableDifferences(during(rows, cancellation), tenant.name, ofTable, behind);
   return { differences, next: next?.join('.') };
 }
 
@@ -119,18 +123,15 @@ async function ofOrder(
   cancellation: Cancellation,
 ): Promise<Page> {
   const differences: RecordDifference[] = [];
-  let characters = 0;
-  const to = from.revision + MAX_OPERATION_EVENTS - 1;
-  const pages = { from: from.revision, to, eventsAPage: 20, cancellation };
+  const fits = roomFor(MAX_DIFFERENCES, MAX_DIFFERENCE_CHARACTERS);
+  const pages = { from: from.revision, eventsAPage: 20, cancellation };
   for await (const events of streamPages(eventStore, orderStream(tenant, orderId), pages)) {
     for (const { type, data, revision, metadata } of events) {
       if (metadata.correlationId !== correlationId) return { differences };
       const made = orderDifferences({ type, data } as OrderEvent, orderModel, orderId);
       for (const [index, difference] of made.entries()) {
         if (revision === from.revision && index < from.shown) continue;
-        characters += JSON.stringify(difference).length;
-        const isFull = differences.length === MAX_DIFFERENCES || characters > MAX_DIFFERENCE_CHARACTERS;
-        if (isFull && differences.length > 0) return { differences, next: `${revision}.${index}` };
+        if (!fits(JSON.stringify(difference).length)) return { differences, next: `${revision}.${index}` };
         differences.push(difference);
       }
     }

@@ -5,12 +5,12 @@ import type { ClientEvent } from '../domain/identity/events.js';
 import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
 import { clientsStream } from '../domain/streams.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { HistoryEntry } from '../queries/orderHistory.js';
+import type { ActivityEntry } from '../queries/activity.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import * as json from './openapi/schema.js';
 
 /** Events of earlier releases lack the names of clients. */
-type Actor = HistoryEntry['actor'];
+type Actor = ActivityEntry['actor'];
 
 export type ShownActor = { readonly kind: string; readonly id: string; readonly name: string | null };
 

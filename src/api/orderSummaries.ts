@@ -1,14 +1,14 @@
 /** What a list of orders shows of each beside its fields: its customer, how many lines it has, and its problems. */
-
+import { findRelated, inGroups, type Related, relatedIn, type SnapshotSource } from '../commands/orders/orderWriter.js';
 import { assetTypeOf } from '../commands/tables.js';
 import type { RecordView, Relationship } from '../domain/assetTypes/assetType.js';
-import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_PAGE_BYTES, MAX_SUMMARY_PARTS } from '../domain/limits.js';
 import { partLists } from '../domain/order/parts.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../domain/order/problems.js';
 import { type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from '../domain/order/snapshot.js';
 import type { RecordQueries } from '../queries/records.js';
+import type { StoredRecord } from '../queries/storedRecord.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { recordsIn } from './assets/pages.js';
 import * as json from './openapi/schema.js';
@@ -101,14 +101,6 @@ async function partsOf(search: Search, orders: readonly RecordView[]): Promise<P
   return parts;
 }
 
-/** Values that one query names. */
-const VALUES_AT_ONCE = 100;
-
-const inGroups = <T>(values: readonly T[]): readonly (readonly T[])[] =>
-  Array.from({ length: Math.ceil(values.length / VALUES_AT_ONCE) }, (_, at) =>
-    values.slice(at * VALUES_AT_ONCE, (at + 1) * VALUES_AT_ONCE),
-  );
-
 /** Undefined if they are more than `most`, or too large. Parts of one record are in the order of their creation. */
 async function partsOfAll(
   { source, tenant, cancellation }: Search,
@@ -149,30 +141,14 @@ async function relatedTo(
   { source, tenant, cancellation }: Search,
   records: readonly SnapshotPart[],
 ): Promise<ExportSnapshot['related']> {
-  const wanted = new Map<Relationship, Set<string>>();
-  for (const { table, record } of records) {
-    for (const relation of assetTypeOf(tenant, table).relationships) {
-      const value = nameIn(record, relation.field);
-      const isReference = relation.kind === 'belongs_to' && assetTypeOf(tenant, relation.table).role === 'reference';
-      if (isReference && value !== '') wanted.set(relation, (wanted.get(relation) ?? new Set()).add(value));
-    }
-  }
-  const found: Record<string, Record<string, RecordView>> = {};
-  for (const [{ table, key }, values] of wanted) {
-    const ofTable: Record<string, RecordView> = found[table] ?? Object.create(null);
-    found[table] = ofTable;
-    for (const some of inGroups([...values].filter((value) => !(value in ofTable)))) {
-      cancellation.throwIfCancelled();
-      for (const { id, createdAt, updatedAt, fields } of await source.queries.records.find(
-        { tenant: tenant.name, table },
-        key,
-        some,
-      )) {
-        const name = ownValue(fields, 'name') ?? null;
-        const value = key === 'id' ? id : String(ownValue(fields, key));
-        ofTable[value] = { id, created_at: createdAt, updated_at: updatedAt, name };
-      }
-    }
-  }
-  return found;
+  const related: Related = new Map();
+  const find: SnapshotSource['find'] = async (table, key, values) => {
+    cancellation.throwIfCancelled();
+    const found = await source.queries.records.find({ tenant: tenant.name, table }, key, values);
+    const shown = ({ fields }: StoredRecord) =>
+      Object.entries(fields).filter(([name]) => name === key || name === 'name');
+    return found.map((record) => ({ ...record, fields: Object.fromEntries(shown(record)) }));
+  };
+  await findRelated(find, (table) => assetTypeOf(tenant, table), records, related);
+  return relatedIn(related);
 }

@@ -2,15 +2,17 @@
  * Warnings of an approval and of a submitted order: a webhook may get an export twice, no webhook wants it, or the webhook
  * is disabled and its export waits.
  */
-import type { StreamReads } from '../commands/streamPages.js';
+import { eventAt, type StreamReads } from '../commands/streamPages.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { approvalWarnings, disabledForApproval, disabledWarning, warningText } from '../domain/order/approval.js';
-import type { ExportWarning, Repeat } from '../domain/order/events.js';
+import type { ExportWarning, OrderApproved, Repeat } from '../domain/order/events.js';
 import type { Order } from '../domain/order/order.js';
 import { TO_VALIDATE } from '../domain/order/status.js';
-import type { ApiDeps } from './deps.js';
+import { orderStream } from '../domain/streams.js';
+import { approvalsOf } from '../queries/activity.js';
+import type { Api } from './deps.js';
 import * as json from './openapi/schema.js';
 import type { ShownOrder } from './orderSummaries.js';
 
@@ -97,12 +99,16 @@ export async function orderWarnings(
 
 /** Adds `warnings` to the submitted orders of a page that have some. */
 export async function withWarnings(
-  queries: Pick<ApiDeps['queries'], 'orderHistory' | 'deliveries'>,
+  { queries, rows, commands }: Pick<Api, 'queries' | 'rows' | 'commands'>,
   tenant: Tenant,
   orders: readonly ShownOrder[],
 ): Promise<readonly ShownOrder[]> {
   const submitted = orders.filter((order) => order.processing_status === 'submitted').map(({ id }) => id);
-  const approvals = await queries.orderHistory.approvals(tenant.name, submitted);
+  const latest = [...(await approvalsOf(rows, tenant.name, submitted))];
+  const read = latest.map(async ([id, { revision }]) => {
+    return [id, await eventAt(commands.eventStore, orderStream(tenant.name, id), revision)] as const;
+  });
+  const approvals = new Map(await Promise.all(read));
   let lookups = 0;
   const shown: ShownOrder[] = [];
   for (const order of orders) {
@@ -110,11 +116,11 @@ export async function withWarnings(
     const isOpen: IsOpen = async (webhook) => {
       lookups += 1;
       if (lookups > MAX_WARNING_LOOKUPS || approval === undefined) return undefined;
-      const id = firstDeliveryId(webhook.id, { id: approval.eventId }, KIND);
-      const entry = await queries.deliveries.delivery(tenant.name, id);
+      const entry = await queries.deliveries.delivery(tenant.name, firstDeliveryId(webhook.id, approval, KIND));
       return entry && entry.state === 'open';
     };
-    const warned = approval && (await warningsNow(tenant, { ...approval, id: approval.eventId }, isOpen));
+    const said = approval && { ...approval, ...(approval.data as OrderApproved['data']) };
+    const warned = said && (await warningsNow(tenant, said, isOpen));
     shown.push({ ...order, ...warningsOf(warned ?? {}) });
   }
   return shown;

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
 import type { InLog, RowReads } from '../ports/rowStore.js';
-import type { RecordQueries } from '../queries/records.js';
+import { recordsIn } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
 /** Tenants that are remembered; the least recently used are forgotten. */
@@ -21,8 +21,7 @@ const LOOKED_UP_AT_ONCE = 25;
 const SCRAPED_AGAIN_MS = 1_000;
 
 type UsageSource = {
-  readonly rows: Pick<RowReads, 'progress'>;
-  readonly queries: { readonly records: Pick<RecordQueries, 'tableFigures'> };
+  readonly rows: Pick<RowReads, 'progress' | 'spaces'>;
   readonly directory: { tenant(name: string): Tenant | undefined; tenants(): Iterable<Tenant> };
   /** The installation's, for tenants without their own. */
   readonly quotas: Quotas;
@@ -119,20 +118,22 @@ export class TenantUsage {
   }
 
   async #find(name: string): Promise<Used> {
-    const { directory, queries, rows } = this.#source;
-    const assetTypes = directory.tenant(name)?.assetTypes ?? new Map();
-    const tables = [...assetTypes.keys()].map((table) => ({ tenant: name, table }));
-    const [found, progress] = await Promise.all([
-      queries.records.tableFigures(tables).catch(() => undefined),
+    const { directory, rows } = this.#source;
+    const isReference = (table: string) => directory.tenant(name)?.assetTypes.get(table)?.role === 'reference';
+    const [spaces, progress] = await Promise.all([
+      rows.spaces(name).then(
+        (found) => [...(found ?? [])],
+        () => undefined,
+      ),
       rows.progress(name),
     ]);
-    const synchronized = (found ?? []).filter(
-      ({ table, lastEventAt }) => assetTypes.get(table)?.role === 'reference' && lastEventAt !== '',
+    const synchronized = (spaces ?? []).flatMap(([table, { state }]) =>
+      isReference(table) && state.lastEventAt !== '' ? [Date.parse(state.lastEventAt)] : [],
     );
     return {
       inLog: progress?.inLog ?? { events: 0, bytes: 0 },
-      records: found?.reduce((sum, { records }) => sum + records, 0),
-      synchronizedAt: Math.max(0, ...synchronized.map(({ lastEventAt }) => Date.parse(lastEventAt))),
+      records: spaces && recordsIn(new Map(spaces)),
+      synchronizedAt: Math.max(0, ...synchronized),
     };
   }
 }

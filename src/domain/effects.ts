@@ -13,6 +13,7 @@ import { ownTable, standardTables, withOwnField } from './identity/tenantTables.
 import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { Changes, OrderEvent, PartsChange } from './order/events.js';
 import {
+  type BatchUpserted,
   batchesOf,
   namedValues,
   type ReferenceTableEvent,
@@ -25,20 +26,13 @@ import { ERASURES_STREAM, parseStream } from './streams.js';
 import { MAX_DELIVERY_ATTEMPTS } from './webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from './webhook/events.js';
 
+type OfRow<Kind> = { readonly kind: Kind; readonly space: string; readonly id: string };
+
 /** One change of a space's rows. `space` is the name of a table, or of a space of the service (`domain/spaces.ts`). */
 export type RowEffect =
-  | {
-      readonly kind: 'create';
-      readonly space: string;
-      readonly id: string;
-      readonly batch: string | null;
-      readonly fields: Fields;
-    }
+  | (OfRow<'create'> & { readonly batch: string | null; readonly fields: Fields })
   /** `updated` becomes the time of the event. `batch` absent: stays. A field that is null is cleared. */
-  | {
-      readonly kind: 'patch';
-      readonly space: string;
-      readonly id: string;
+  | (OfRow<'patch'> & {
       readonly batch?: string | null;
       readonly set: Fields;
       /** The values before, of the same fields; absent where the event does not have them. */
@@ -49,7 +43,9 @@ export type RowEffect =
         readonly member: string;
         readonly with: { readonly [name: string]: unknown };
       };
-    }
+      /** Adds to fields that hold numbers; to `batches` 1, unless `request_id` is the request already. */
+      readonly add?: { readonly requestId: string; readonly numbers: { readonly [field: string]: number } };
+    })
   /** Moves the batch id and nothing else. `from`: the batch ids before, in the order of `ids`, where the event has them. */
   | {
       readonly kind: 'touch';
@@ -59,18 +55,13 @@ export type RowEffect =
       readonly from?: readonly (string | null)[];
     }
   /** A row that is gone already is no error: a part may be removed with its parent. `was`: where the event has it. */
-  | { readonly kind: 'delete'; readonly space: string; readonly id: string; readonly was?: Fields }
+  | (OfRow<'delete'> & { readonly was?: Fields })
   /** Deletes each row whose batch id is not this one; rows without a batch id as well. */
   | { readonly kind: 'cleanUp'; readonly space: string; readonly batch: string; readonly deleted: number }
   /** The space exists from now on, or has other fields. */
   | { readonly kind: 'define'; readonly assetType: AssetType }
   /** Values of a row's past that are no longer shown, and what is in their place. */
-  | {
-      readonly kind: 'redact';
-      readonly space: string;
-      readonly id: string;
-      readonly fields: { readonly [field: string]: FieldValue };
-    }
+  | (OfRow<'redact'> & { readonly fields: { readonly [field: string]: FieldValue } })
   /** The tenant and all its rows are gone for good. */
   | { readonly kind: 'drop' };
 
@@ -114,7 +105,7 @@ export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
   try {
     const use = useOf(event);
     const own = rowEffects(event, known);
-    const rows = use === undefined ? own : [...own, created(KEYS.name, use)];
+    const rows = [...own, ...ofSession(event, own), ...(use === undefined ? [] : [created(KEYS.name, use)])];
     return { rows, activity: activityOf(event, known.orderModel, countsOf(own)) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -342,7 +333,8 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
     case 'SyncStarted': {
       const { actor, occurredAt } = metadata;
       const by = { actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name ?? null };
-      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by } })];
+      const counts = { batches: 0, created: 0, updated: 0, seen: 0 };
+      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by, ...counts } })];
     }
     case 'SyncFailed': {
       const { reason, keys } = data;
@@ -355,6 +347,17 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
     case 'SyncCommitted':
       return [patch({ deleted: data.deleted, operation_id: data.operationId ?? null })];
   }
+}
+
+/** What a batch or a clean-up with the id of a sync session is for that. */
+function ofSession({ type, data, revision, metadata }: ReadEvent, rows: readonly RowEffect[]): readonly RowEffect[] {
+  if (type !== 'BatchUpserted' && type !== 'TableCleanedUp') return [];
+  const { batchId, undoes } = data as Partial<BatchUpserted['data']>;
+  if (typeof batchId !== 'string' || !isSyncId(batchId) || undoes !== undefined) return [];
+  const { deleted, ...numbers } = countsOf(rows);
+  const ended = { set: { deleted, operation_id: String(revision) } };
+  const what = type === 'TableCleanedUp' ? ended : { set: {}, add: { requestId: metadata.causationId, numbers } };
+  return [{ kind: 'patch', space: SYNCS.name, id: uuidOfSync(batchId), ...what }];
 }
 
 /** In streams of earlier releases: a key was bound to a body, then its request was answered. */

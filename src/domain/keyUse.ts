@@ -1,6 +1,5 @@
 /** What the log says of requests with an Idempotency-Key, for rows of the space `keys` (decision 0027). */
 import type { Fields } from './assetTypes/fieldTypes.js';
-import { isSyncId, uuidOfSync } from './referenceTable/sync.js';
 import { parseStream } from './streams.js';
 
 /** A request with an Idempotency-Key, as its events name it. */
@@ -25,13 +24,11 @@ type KeyedEvent = {
 export const keyIdOf = (hash: string): string =>
   hash.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
-/** The use of the event's key; that of a sync session's id where the event is the session's clean-up. */
+/** The use of the event's key. */
 export function useOf(event: KeyedEvent): { readonly id: string; readonly fields: Fields } | undefined {
-  const { stream, type, revision, position, metadata } = event;
-  const data = event.data as { readonly id?: string; readonly batchId?: string; readonly deleted?: number };
-  const { batchId = '', deleted } = data;
-  const isCommit = type === 'TableCleanedUp' && isSyncId(batchId);
-  const key = isCommit ? { id: uuidOfSync(batchId), body: batchId, counts: { deleted } } : metadata.key;
+  const { stream, revision, position, metadata } = event;
+  const data = event.data as { readonly id?: string };
+  const { key } = metadata;
   if (key === undefined) return undefined;
   const { category, rest } = parseStream(stream);
   const subject = data.id ?? (category === 'order' ? rest : null);

@@ -80,8 +80,6 @@ export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 export const MAX_OPERATIONS = 25;
 /** Records that one page of a table's changes names. */
 export const MAX_CHANGES = 1_000;
-/** Operations of a table that one page of them looks at; a batch is never cut. */
-export const MAX_OPERATION_EVENTS = 2_000;
 /** Entries on a page of a record's history. */
 export const MAX_RECORD_HISTORY = 100;
 /** Names of changed fields that an entry of the activity has. */
@@ -90,14 +88,10 @@ export const MAX_NAMED_FIELDS = 20;
 export const MAX_ACTIVITY = 100;
 /** The same in an answer as CSV. */
 export const MAX_ACTIVITY_CSV = 10_000;
-/** Events in these entries: a batch may be one for each of its records. */
+/** Events that a page of entries or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
-/** Changes of a record that are looked at for one of these. */
-export const MAX_ACTIVITY_SEARCHED = 1_000;
 /** Sync sessions on a page of a table's. */
 export const MAX_SYNCS = 25;
-/** Operations of the table that are looked at for those of one session, or of the sessions of one page. */
-export const MAX_SYNC_EVENTS = 5_000;
 /** Events of a tenant's API clients that are searched for the names of removed clients. */
 export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */

@@ -65,7 +65,7 @@ export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webho
   longText('attempts'),
 ]);
 
-/** A row for each sync session of a table; it was updated last when a batch was refused, or it was closed or committed. */
+/** A row for each sync session of a table; it was updated last by a batch, a refusal, its close or its commit. */
 export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.', [
   string('table'),
   /** Of its first event, in the stream of the table's sessions. */
@@ -84,9 +84,15 @@ export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.',
   integer('deleted'),
   /** Revision of its clean-up, as text; unset if it was committed without one. */
   plainString('operation_id'),
+  /** What its batches did, and the request of the last one, of which each event adds to these. */
+  integer('batches'),
+  integer('created'),
+  integer('updated'),
+  integer('seen'),
+  plainString('request_id'),
 ]);
 
-/** A row for each Idempotency-Key, and for each clean-up of a sync session, by the session's id; kept for a day or two. */
+/** A row for each Idempotency-Key; kept for a day or two. */
 export const KEYS = space('keys', 'Keys', 'Requests with an Idempotency-Key.', [
   /** Hash of the request's body. */
   plainString('body'),

@@ -1,7 +1,7 @@
 /** What rows look like after an event: the effects of events, folded over the stored rows, as slices of writes. */
 import type { Activity } from '../domain/activity.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
 import { dayOf } from '../domain/identity/events.js';
 import { charactersOf } from '../domain/jsonSize.js';
@@ -154,6 +154,8 @@ function interpreted(ofAppend: readonly RecordedEvent[], spaces: Map<string, Ass
   };
 }
 
+type Patch = Extract<RowEffect, { kind: 'patch' }>;
+
 /** Rows by id, by space. */
 type Rows = Map<string, Map<string, Row>>;
 
@@ -199,6 +201,9 @@ class Folding {
       const writes = effects.rows.flatMap((effect) => this.#write(effect, event));
       if (effects.activity !== undefined) writes.push(activityWrite(effects.activity, event));
       if (category === 'table') writes.push({ kind: 'end', space, revision, at: metadata.occurredAt });
+      // Tables of orders have no stream of their own.
+      for (const name of category === 'order' ? new Set(effects.rows.flatMap(spaceOf)) : [])
+        writes.push({ kind: 'end', space: name, revision: -1, at: metadata.occurredAt });
       return [...writes, ...this.#forget(metadata.occurredAt)];
     } catch (error) {
       throw new EventNotAppliedError(event, error);
@@ -276,7 +281,7 @@ class Folding {
   }
 
   #patched(
-    { space, id, batch, set, merge }: Extract<RowEffect, { kind: 'patch' }>,
+    { space, id, batch, set, merge, add }: Patch,
     assetType: AssetType,
     rows: Map<string, Row>,
     { position, metadata }: RecordedEvent,
@@ -288,7 +293,7 @@ class Folding {
       throw new Error(`There is no record ${id} of ${space} to change.`);
     }
     const merged = merge === undefined ? {} : { [merge.field]: mergedText(ownValue(was.fields, merge.field), merge) };
-    const fields = withoutNulls({ ...was.fields, ...set, ...merged });
+    const fields = withoutNulls({ ...was.fields, ...set, ...merged, ...(add && sums(was.fields, add)) });
     const changed = { from: position, updated: metadata.occurredAt, ...(batch !== undefined && { batch }) };
     const row = { ...was, ...changed, key: keyOf(assetType, fields), fields };
     rows.set(id, row);
@@ -296,12 +301,22 @@ class Folding {
   }
 }
 
-function mergedText(
-  text: FieldValue | undefined,
-  { member, with: more }: NonNullable<Extract<RowEffect, { kind: 'patch' }>['merge']>,
-): string {
+const spaceOf = (effect: RowEffect): readonly string[] =>
+  'space' in effect && keepsPast(effect.space) ? [effect.space] : [];
+
+function mergedText(text: FieldValue | undefined, { member, with: more }: NonNullable<Patch['merge']>): string {
   const before = typeof text === 'string' ? JSON.parse(text) : {};
   return JSON.stringify({ ...before, [member]: { ...before[member], ...more } });
+}
+
+/** Without those that an earlier release did not begin. */
+function sums(fields: Fields, { requestId, numbers }: NonNullable<Patch['add']>): Fields {
+  const batches = ownValue(fields, 'request_id') === requestId ? 0 : 1;
+  const added = Object.entries({ ...numbers, batches }).map(([name, number]) => {
+    const sum = ownValue(fields, name);
+    return [name, typeof sum === 'number' ? sum + number : null] as const;
+  });
+  return { ...Object.fromEntries(added), request_id: requestId };
 }
 
 function activityWrite(activity: Activity, { id, revision, position, metadata }: RecordedEvent): RowWrite {

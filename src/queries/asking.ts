@@ -1,6 +1,21 @@
-/** How the rows of a space are asked for, and how rows of the service's own spaces are read. */
+/** How rows are asked for: within a request, by conditions, page by page; and what the service's own rows hold. */
+
 import type { FieldCondition, PageQuery, RowReads, SpaceRef, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
+
+/** What is asked of rows. */
+export type Rows = Pick<RowReads, 'rows' | 'page' | 'versions'>;
+
+/** The rows for one request: once it is cancelled, each read ends soon and rejects with the reason. */
+export function during(rows: Rows, cancellation: Cancellation | undefined): Rows {
+  const within =
+    <Query, Answer>(read: (space: SpaceRef, query: Query, cancellation?: Cancellation) => Promise<Answer>) =>
+    async (space: SpaceRef, query: Query): Promise<Answer> => {
+      cancellation?.throwIfCancelled();
+      return read.call(rows, space, query, cancellation);
+    };
+  return { rows: within(rows.rows), page: within(rows.page), versions: within(rows.versions) };
+}
 
 /** All rows in the order of creation, however long they are. */
 export const ALL_ROWS: PageQuery = {
@@ -33,20 +48,39 @@ export const where = (wanted: { readonly [field: string]: Wanted | undefined }):
 
 const ROWS_AT_ONCE = 200;
 
-/** All rows that are asked for, by their numbers, page by page. @throws the cancellation's reason */
+/** All rows that are asked for, by their numbers. @param asked `limit`: rows that are read at once */
 export async function* rowsOf(
-  rows: RowReads,
+  rows: Rows,
   space: SpaceRef,
   { limit = ROWS_AT_ONCE, ...asked }: Partial<PageQuery>,
-  cancellation: Cancellation | undefined,
 ): AsyncGenerator<StoredRow, undefined> {
   for (let { behind } = asked; ; ) {
-    cancellation?.throwIfCancelled();
-    const page = await rows.page(space, { ...ALL_ROWS, ...asked, behind, limit }, cancellation);
+    const page = await rows.page(space, { ...ALL_ROWS, ...asked, behind, limit });
     yield* page.rows;
     if (page.rows.length < limit) return;
     behind = page.rows.at(-1)?.n;
   }
+}
+
+/** Takes entries of a page while they are no more than this, and no larger together; it takes one at least. */
+export function roomFor(entries: number, size: number): (size: number) => boolean {
+  let [taken, used] = [0, 0];
+  return (next) => {
+    taken += 1;
+    used += next;
+    return taken === 1 || (taken <= entries && used <= size);
+  };
+}
+
+/** As many of the first as such a page takes. */
+export function fitting<Item>(
+  items: readonly Item[],
+  sizeOf: (item: Item) => number,
+  { entries = items.length, size }: { readonly entries?: number; readonly size: number },
+): readonly Item[] {
+  const fits = roomFor(entries, size);
+  const end = items.findIndex((item) => !fits(sizeOf(item)));
+  return end < 0 ? items : items.slice(0, end);
 }
 
 /** Fields that are JSON texts. */

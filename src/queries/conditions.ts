@@ -28,47 +28,51 @@ export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.
 
 export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
 
-/** @returns undefined if no row can fulfil them @throws RangeError when part of an id is searched for, or the field is unknown */
-export function conditionsOf(filters: readonly Filter[], assetType: AssetType): readonly Condition[] | undefined {
-  const conditions: Condition[] = [];
-  for (const filter of filters) {
-    const found = (filter.kind === 'any' ? filter.anyOf : [filter]).map((each) => alternativesOf(each, assetType));
-    if (found.includes('all')) continue;
-    const anyOf = found.flatMap((each) => (each === 'all' ? [] : each));
-    const [first] = anyOf;
-    if (first === undefined) return undefined;
-    conditions.push(anyOf.length === 1 ? first : { kind: 'any', anyOf });
-  }
-  return conditions;
-}
+const LOWEST_ID = '00000000-0000-0000-0000-000000000000';
+const HIGHEST_ID = LOWEST_ID.replaceAll('0', 'f');
+const ALL: FieldCondition = { kind: 'ids', from: LOWEST_ID, to: HIGHEST_ID };
+/** No id is above the highest and below the lowest. */
+const NONE: FieldCondition = { kind: 'ids', from: HIGHEST_ID, to: LOWEST_ID };
+
+type Table = Pick<AssetType, 'fields'>;
+
+/** @throws RangeError when part of an id is searched for */
+export const conditionsOf = (filters: readonly Filter[], assetType: Table): readonly Condition[] =>
+  filters.flatMap((filter) => {
+    const anyOf = (filter.kind === 'any' ? filter.anyOf : [filter]).flatMap((each) => alternativesOf(each, assetType));
+    if (anyOf.includes(ALL)) return [];
+    const [first = NONE] = anyOf;
+    return anyOf.length > 1 ? { kind: 'any', anyOf } : first;
+  });
 
 /** One of these holds; none: nothing is selected. */
-function alternativesOf(filter: FieldFilter, assetType: AssetType): readonly FieldCondition[] | 'all' {
-  if (filter.kind === 'begins') return idsThatBegin(filter.with);
+function alternativesOf(filter: FieldFilter, assetType: Table): readonly FieldCondition[] {
+  if (filter.kind === 'begins') {
+    const [from, to] = [LOWEST_ID, HIGHEST_ID].map((id) => storedId(filter.with + id.slice(filter.with.length)));
+    return from === undefined || to === undefined ? [] : [{ kind: 'ids', from, to }];
+  }
   const { field } = filter;
   if (field === 'id') {
     if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
-    return filter.anyOf.flatMap((text) => {
-      const id = typeof text === 'string' ? storedId(text) : undefined;
-      return id === undefined ? [] : [{ kind: 'ids', from: id, to: id } as const];
-    });
+    const ids = filter.anyOf.flatMap((text) => storedId(String(text)) ?? []);
+    return ids.map((id) => ({ kind: 'ids', from: id, to: id }));
   }
   const canBe = possibleValues(field, assetType);
   switch (filter.kind) {
     case 'contains': {
       // Stored texts never contain a text that cannot be stored.
-      const texts = [...new Set(filter.anyOf.filter(isStorableText).map(foldCase))];
-      return texts.length === 0 ? [] : [{ kind: 'contains', field, anyOf: texts }];
+      const anyOf = [...new Set(filter.anyOf.filter(isStorableText).map(foldCase))];
+      return anyOf.length === 0 ? [] : [{ kind: 'contains', field, anyOf }];
     }
     case 'equals':
     case 'differs': {
-      const values = filter.anyOf.filter(canBe);
-      if (values.length === 0) return filter.kind === 'differs' ? 'all' : [];
-      return [{ kind: filter.kind, field, anyOf: values }];
+      const anyOf = filter.anyOf.filter(canBe);
+      if (anyOf.length === 0) return filter.kind === 'differs' ? [ALL] : [];
+      return [{ kind: filter.kind, field, anyOf }];
     }
     case 'compares': {
       const value = OWN_TIMES.includes(field) ? filter.value : sortValue(filter.value);
-      return value === null || !canBe(filter.value) ? [] : [{ kind: 'compares', field, is: filter.is, value }];
+      return value === null || !canBe(filter.value) ? [] : [{ ...filter, value }];
     }
     case 'null':
       return [filter];
@@ -77,21 +81,13 @@ function alternativesOf(filter: FieldFilter, assetType: AssetType): readonly Fie
 
 const OWN_TIMES = ['created_at', 'updated_at'];
 
-/** Whether the field may have a value. */
-function possibleValues(name: string, assetType: AssetType): (value: FieldValue) => boolean {
+/** Whether the field may have a value; there is none of a field that the table lacks. */
+function possibleValues(name: string, assetType: Table): (value: FieldValue) => boolean {
   const field = findField(assetType, name);
-  if (field === undefined && !OWN_TIMES.includes(name)) throw new RangeError(`${assetType.name} has no field ${name}.`);
+  if (field === undefined && !OWN_TIMES.includes(name)) return () => false;
   if (field?.type === 'Boolean') return (value) => typeof value === 'boolean';
   if (field?.type === 'Integer' || field?.type === 'Decimal') return (value) => typeof value === 'number';
   return (value) => typeof value === 'string' && isStorableText(value);
-}
-
-const LOWEST_ID = '00000000-0000-0000-0000-000000000000';
-const HIGHEST_ID = LOWEST_ID.replaceAll('0', 'f');
-
-function idsThatBegin(start: string): readonly FieldCondition[] {
-  const [from, to] = [LOWEST_ID, HIGHEST_ID].map((id) => storedId(start + id.slice(start.length)));
-  return from === undefined || to === undefined ? [] : [{ kind: 'ids', from, to }];
 }
 
 /**

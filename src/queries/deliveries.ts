@@ -1,49 +1,38 @@
 /** The delivery log: rows of a tenant's space, one for each delivery to a webhook, in the order in which they were requested. */
 import { DELIVERIES } from '../domain/spaces.js';
+import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, Revision } from '../ports/eventStore.js';
-import type { PageQuery, RowReads, StoredRow } from '../ports/rowStore.js';
+import type { PageQuery, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, NEWEST_FIRST, told, where } from './asking.js';
+import { ALL_ROWS, during, NEWEST_FIRST, type Rows, told, where } from './asking.js';
 import type { Tenants } from './records.js';
 import { storedId } from './storedRecord.js';
 
-/** One attempt of a delivery. All that its end tells is unset while it is under way. */
-export type DeliveryAttempt = {
-  readonly attempt: number;
-  readonly url: string;
-  /** SHA-256 of the body in hex; unset if none was sent, and in attempts of earlier releases. */
-  readonly bodySha256?: string;
-  readonly startedAt: string;
-  readonly endedAt?: string;
-  readonly durationMs?: number | null;
-  /** HTTP status; null without an answer. */
-  readonly status?: number | null;
+type DataOf<Type extends DeliveryEvent['type']> = Extract<DeliveryEvent, { readonly type: Type }>['data'];
+type Ended = Pick<DataOf<'DeliveryAttemptFailed'>, 'status' | 'durationMs' | 'responseBody'> & {
+  readonly endedAt: string;
   /** Why it failed; null if it did not. */
-  readonly reason?: string | null;
-  /** The beginning of the answer's body. */
-  readonly responseBody?: string | null;
+  readonly reason: string | null;
   /** Of the event that ended it. */
-  readonly position?: Position;
+  readonly position: Position;
 };
+
+/** One attempt of a delivery, without what is not known yet. */
+export type DeliveryAttempt = DataOf<'DeliveryAttemptStarted'> & { readonly startedAt: string } & Partial<Ended>;
 
 /** `open`: requested and neither delivered nor given up. */
 export type DeliveryState = 'open' | 'succeeded' | 'failed';
 
 /** One delivery to one webhook, with all its attempts. What does not apply is unset. */
-export type DeliveryLogEntry = {
+export type DeliveryLogEntry = Pick<DeliverySubject, 'webhookId' | 'kind' | 'purpose' | 'table'> & {
   readonly id: string;
   /** Revision of the last applied event of its stream. */
   readonly revision: Revision;
   /** Position of `DeliveryRequested`: the order of the delivery log. */
   readonly position: Position;
-  readonly webhookId: string;
   /** The `webhook-id` header of its calls. */
   readonly messageId: string;
-  readonly kind: string;
-  /** Unset if the event itself caused it. */
-  readonly purpose?: string;
   readonly orderId?: string;
-  readonly table?: string;
   /** Revision of the event that it tells of. */
   readonly sequence: Revision;
   readonly requestedAt: string;
@@ -91,8 +80,6 @@ export type WebhookHealth = {
 
 /** Deliveries that are looked at for the health of a webhook: the oldest that are open, and those that failed first. */
 const HEALTH_DELIVERIES = 100;
-/** Tenants whose backlog is asked for at once. */
-const TENANTS_AT_ONCE = 8;
 
 type Told = Omit<DeliveryLogEntry, 'id' | 'requestedAt' | 'attempts'> & {
   readonly attempts: { readonly [attempt: string]: DeliveryAttempt };
@@ -106,10 +93,10 @@ function entryOf(row: StoredRow): DeliveryLogEntry {
 const byEnd = (direction: 'asc' | 'desc') => ['ended', 'n'].map((field) => ({ field, direction }));
 
 export class DeliveryQueries {
-  readonly #rows: RowReads;
+  readonly #rows: Rows;
   readonly #tenants: Tenants;
 
-  constructor(rows: RowReads, tenants: Tenants) {
+  constructor(rows: Rows, tenants: Tenants) {
     this.#rows = rows;
     this.#tenants = tenants;
   }
@@ -117,44 +104,31 @@ export class DeliveryQueries {
   /** One entry, or undefined. */
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
     const ids = [storedId(id) ?? ''];
-    const { rows } = await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] });
-    return rows.map(entryOf)[0];
+    return (await this.#rows.rows({ tenant, space: DELIVERIES.name }, { ids, keys: [] })).rows.map(entryOf)[0];
   }
 
-  /** A cancelled search ends soon and rejects with the reason. */
+  /** @throws the cancellation's reason */
   async page(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]> {
-    const {
-      webhookId: webhook_id,
-      state,
-      kind,
-      orderId: order_id,
-      sequence,
-      since,
-      until,
-      order,
-      after,
-      limit,
-    } = query;
-    const isOldest = order === 'oldest';
-    const within = { created_at: { gte: since, lt: until }, position: isOldest ? { gt: after } : { lt: after } };
-    const conditions = where({ webhook_id, state, kind, order_id, sequence, ...within });
-    return this.#entries(tenant, { conditions, limit, ...(isOldest ? {} : NEWEST_FIRST) }, cancellation);
+    const { webhookId: webhook_id, state, kind, orderId: order_id, sequence, since, until, after, limit } = query;
+    const [position, sort] = query.order === 'oldest' ? [{ gt: after }, {}] : [{ lt: after }, NEWEST_FIRST];
+    const created_at = { gte: since, lt: until };
+    const conditions = where({ webhook_id, state, kind, order_id, sequence, created_at, position });
+    return (await this.#page(tenant, { conditions, limit, ...sort }, cancellation)).rows.map(entryOf);
   }
 
   async healthOf(tenant: string, webhookId: string): Promise<WebhookHealth> {
-    const entries = (state: DeliveryState, asked: Partial<PageQuery>, after?: Position) =>
-      this.#entries(tenant, { ...asked, conditions: where({ webhook_id: webhookId, state, ended: { gt: after } }) });
+    const entries = async (state: DeliveryState, asked: Partial<PageQuery>, after?: Position) => {
+      const conditions = where({ webhook_id: webhookId, state, ended: { gt: after } });
+      return (await this.#page(tenant, { ...asked, conditions })).rows.map(entryOf);
+    };
     // By position: clocks may have been put back meanwhile.
     const [last] = await entries('succeeded', { sort: byEnd('desc'), limit: 1 });
     const success = last?.attempts.at(-1)?.position ?? 0;
-    const limit = HEALTH_DELIVERIES;
+    const open = await entries('open', { limit: HEALTH_DELIVERIES });
+    const failed = await entries('failed', { sort: byEnd('asc'), limit: HEALTH_DELIVERIES }, success);
     // Attempts that a success has followed in the same delivery are earlier than that.
-    const failing = await Promise.all([
-      entries('open', { limit }),
-      entries('failed', { sort: byEnd('asc'), limit }, success),
-    ]);
-    const [first] = failing
-      .flatMap((found) => found.flatMap(({ attempts }) => attempts))
+    const [first] = [...open, ...failed]
+      .flatMap(({ attempts }) => attempts)
       .filter(({ reason, position = 0 }) => typeof reason === 'string' && position > success)
       .sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
     return { lastSuccessAt: last?.endedAt ?? null, failingSince: first?.endedAt ?? null };
@@ -162,29 +136,17 @@ export class DeliveryQueries {
 
   /** Open deliveries by webhook, of all tenants; webhooks without any are left out. */
   async backlog(): Promise<readonly DeliveryBacklog[]> {
-    const tenants = [...this.#tenants.tenants()];
     const backlogs: DeliveryBacklog[] = [];
-    for (let from = 0; from < tenants.length; from += TENANTS_AT_ONCE) {
-      const webhooks = tenants
-        .slice(from, from + TENANTS_AT_ONCE)
-        .flatMap(({ name, webhooks }) => [...webhooks.keys()].map((id) => [name, id] as const));
-      const found = webhooks.map(([tenant, webhookId]) => this.#backlogOf(tenant, webhookId));
-      backlogs.push(...(await Promise.all(found)).flat());
-    }
+    for (const { name: tenant, webhooks } of this.#tenants.tenants())
+      for (const webhookId of webhooks.keys()) {
+        const conditions = where({ webhook_id: webhookId, state: 'open' });
+        const { rows, total = 0 } = await this.#page(tenant, { conditions, limit: 1, withTotal: true });
+        for (const { created } of rows) backlogs.push({ tenant, webhookId, open: total, oldestRequestedAt: created });
+      }
     return backlogs;
   }
 
-  async #backlogOf(tenant: string, webhookId: string): Promise<readonly DeliveryBacklog[]> {
-    const conditions = where({ webhook_id: webhookId, state: 'open' });
-    const { rows, total = 0 } = await this.#page(tenant, { conditions, limit: 1, withTotal: true });
-    return rows.map(({ created }) => ({ tenant, webhookId, open: total, oldestRequestedAt: created }));
-  }
-
-  async #entries(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return (await this.#page(tenant, asked, cancellation)).rows.map(entryOf);
-  }
-
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return this.#rows.page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked }, cancellation);
+    return during(this.#rows, cancellation).page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked });
   }
 }

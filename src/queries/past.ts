@@ -8,8 +8,8 @@ import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fie
 import { MAX_CHANGES, MAX_PAGE_BYTES, MAX_UNDONE_CHARACTERS } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position } from '../ports/eventStore.js';
-import type { RowReads, SpaceRef, StoredRow, StoredVersion, VersionQuery } from '../ports/rowStore.js';
-import type { Cancellation } from '../supervision/cancellation.js';
+import type { SpaceRef, StoredRow, StoredVersion, VersionQuery } from '../ports/rowStore.js';
+import { fitting, type Rows, roomFor } from './asking.js';
 import { recordOf, type StoredRecord } from './storedRecord.js';
 
 /** A place in the order of what happened in a space; all of one event is at one position. */
@@ -25,23 +25,15 @@ export type Transition = {
   readonly after: StoredRow | undefined;
 };
 
-type Asked = Omit<VersionQuery, 'limit' | 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
+type Asked = Omit<VersionQuery, 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
 
-/** All states that are asked for, page by page. @throws the cancellation's reason */
-async function* statesOf(
-  rows: RowReads,
-  space: SpaceRef,
-  asked: Asked,
-  limit: number,
-  cancellation: Cancellation | undefined,
-): AsyncGenerator<StoredVersion, undefined> {
+/** All states that are asked for. @param asked `limit`: states that are read at once */
+async function* statesOf(rows: Rows, space: SpaceRef, asked: Asked): AsyncGenerator<StoredVersion, undefined> {
   for (let { behind } = asked; ; ) {
-    cancellation?.throwIfCancelled();
-    const query: VersionQuery = { direction: 'asc', ...asked, behind, limit, withTotal: false };
-    const { versions } = await rows.versions(space, query, cancellation);
+    const { versions } = await rows.versions(space, { direction: 'asc', ...asked, behind, withTotal: false });
     yield* versions;
     const last = versions.at(-1);
-    if (last === undefined || versions.length < limit) return;
+    if (last === undefined || versions.length < asked.limit) return;
     behind = asked.begun === undefined ? endOf(last) : startOf(last);
   }
 }
@@ -69,21 +61,19 @@ type AskedTransitions = {
   readonly range: readonly [after: Position, until: Position];
   readonly behind?: Place | undefined;
   /** States that are read at once. */
-  readonly atOnce: number;
+  readonly limit: number;
   /** Only what made rows present as they are now, and the deletions. */
   readonly isLatest?: boolean;
 };
 
-/** What happened in a space, in the order of places. @throws the cancellation's reason */
+/** What happened in a space, in the order of places. */
 export async function* transitionsIn(
-  rows: RowReads,
+  rows: Rows,
   space: SpaceRef,
-  { range, behind, atOnce, isLatest = false }: AskedTransitions,
-  cancellation: Cancellation | undefined,
+  { range, isLatest = false, ...asked }: AskedTransitions,
 ): AsyncGenerator<Transition> {
-  const states = (asked: Asked) => statesOf(rows, space, { ...asked, behind }, atOnce, cancellation);
-  const ended = states({ ended: range, ...(isLatest && { how: 'deleted' }) });
-  const begun = states({ begun: range, ...(isLatest && { how: 'present' }) });
+  const ended = statesOf(rows, space, { ...asked, ended: range, how: isLatest ? 'deleted' : undefined });
+  const begun = statesOf(rows, space, { ...asked, begun: range, how: isLatest ? 'present' : undefined });
   let [end, begin] = await Promise.all([ended.next(), begun.next()]);
   while (end.value !== undefined || begin.value !== undefined) {
     const [was, is] = [end.value, begin.value];
@@ -98,82 +88,79 @@ export async function* transitionsIn(
 
 const compared = ([position, n]: Place, other: Place): number => position - other[0] || n - other[1];
 
+type AskedHistory = { readonly id: string; readonly until?: Position | undefined; readonly limit: number };
+
 /**
  * What happened to one row before `until`, the newest first; nothing if there never was such a row.
- * @param atOnce states that are read at once @throws the cancellation's reason
+ * @param asked `limit`: states that are read at once
  */
 export async function* historyOf(
-  rows: RowReads,
+  rows: Rows,
   space: SpaceRef,
-  { id, until, atOnce }: { readonly id: string; readonly until?: Position | undefined; readonly atOnce: number },
-  cancellation: Cancellation | undefined,
+  { id, until, limit }: AskedHistory,
 ): AsyncGenerator<Transition> {
   let after: Transition['after'];
   let behind: Place | undefined;
   if (until !== undefined) {
-    [after] = (await rows.rows(space, { ids: [id], keys: [], at: until - 1 }, cancellation)).rows;
+    [after] = (await rows.rows(space, { ids: [id], keys: [], at: until - 1 })).rows;
     behind = [until - 1, Number.MAX_SAFE_INTEGER];
   }
-  for await (const state of statesOf(rows, space, { id, direction: 'desc', behind }, atOnce, cancellation)) {
+  for await (const state of statesOf(rows, space, { id, direction: 'desc', behind, limit })) {
     if (after !== undefined) {
       const isFollowed = state.to === after.from && state.how === 'changed';
-      yield { id, place: [after.from, after.n], before: isFollowed ? state : undefined, after };
+      yield { id, place: startOf(after), before: isFollowed ? state : undefined, after };
     }
     if (state.how === 'deleted') yield { id, place: endOf(state), before: state, after: undefined };
     after = state;
   }
-  if (after !== undefined) yield { id, place: [after.from, after.n], before: undefined, after };
+  if (after !== undefined) yield { id, place: startOf(after), before: undefined, after };
 }
-
-type ChangedRow = { readonly id: string; readonly row: StoredRow | undefined };
 
 export type ChangesPage = {
   /** A deleted row is undefined. */
-  readonly changed: readonly ChangedRow[];
+  readonly changed: readonly (readonly [id: string, row: StoredRow | undefined])[];
   /** Behind the last of these; where there are no more, behind all that is at the position. */
   readonly next: readonly [position: Position, n: number | null];
   readonly hasMore: boolean;
 };
 
-/** Position of the last event that changed the space, or moved a batch id in it. */
-export async function changedAt(rows: RowReads, space: SpaceRef, cancellation?: Cancellation): Promise<Position> {
-  return (await rows.rows(space, { ids: [], keys: [] }, cancellation)).state.changed;
-}
+const STATES_AT_ONCE = 200;
 
-/** Each row that was created, changed or deleted behind the cursor, as it is now. @throws the cancellation's reason */
+/** Position of the last event that changed the space, or moved a batch id in it. */
+export const changedAt = async (rows: Rows, space: SpaceRef): Promise<Position> =>
+  (await rows.rows(space, { ids: [], keys: [] })).state.changed;
+
+/** Each row that was created, changed or deleted behind the cursor, as it is now. */
 export async function changesAfter(
-  rows: RowReads,
+  rows: Rows,
   space: SpaceRef,
   [position, n]: ChangesPage['next'],
-  cancellation: Cancellation | undefined,
   limit = MAX_CHANGES,
 ): Promise<ChangesPage> {
-  const until = await changedAt(rows, space, cancellation);
-  const range = [n === null ? position : position - 1, until] as const;
-  const behind: Place | undefined = n === null ? undefined : [position, n];
-  const found = new Map<string, ChangedRow['row']>();
-  let next: Place | undefined;
-  let characters = 0;
-  const asked = { range, behind, atOnce: STATES_AT_ONCE, isLatest: true };
-  for await (const { place, id, after } of transitionsIn(rows, space, asked, cancellation)) {
-    characters += after?.data.length ?? 0;
-    const isFull = found.size === limit || characters > MAX_PAGE_BYTES;
-    if (isFull && next !== undefined) return { changed: await asTheyAre(), next, hasMore: true };
+  const until = await changedAt(rows, space);
+  const from =
+    n === null
+      ? { range: [position, until] as const }
+      : { range: [position - 1, until] as const, behind: [position, n] as const };
+  const found = new Map<string, StoredRow | undefined>();
+  const fits = roomFor(limit, MAX_PAGE_BYTES);
+  let [next, hasMore]: [ChangesPage['next'], boolean] = [[position, n], false];
+  for await (const { place, id, after } of transitionsIn(rows, space, {
+    ...from,
+    limit: STATES_AT_ONCE,
+    isLatest: true,
+  })) {
+    hasMore = !fits(after?.data.length ?? 0);
+    if (hasMore) break;
     found.set(id, after);
     next = place;
   }
-  return { changed: await asTheyAre(), next: [Math.max(position, until), null], hasMore: false };
-
-  /** Some that were deleted are there again, and come at the place of that. */
-  async function asTheyAre(): Promise<readonly ChangedRow[]> {
-    const ids = [...found].flatMap(([id, row]) => (row === undefined ? [id] : []));
-    const again = ids.length === 0 ? [] : (await rows.rows(space, { ids, keys: [] }, cancellation)).rows;
-    const there = new Set(again.map(({ id }) => id));
-    return [...found].flatMap(([id, row]) => (there.has(id) ? [] : [{ id, row }]));
-  }
+  // Some that were deleted are there again, and come at the place of that.
+  const ids = [...found].flatMap(([id, row]) => (row === undefined ? [id] : []));
+  const again = ids.length === 0 ? [] : (await rows.rows(space, { ids, keys: [] })).rows;
+  for (const { id } of again) found.delete(id);
+  return { changed: [...found], next: hasMore ? next : [Math.max(position, until), null], hasMore };
 }
-
-const STATES_AT_ONCE = 200;
 
 export const DIFFERENCE_KINDS = ['created', 'changed', 'deleted'] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
@@ -187,22 +174,16 @@ export type Comparison = {
 /** A comparison reads many states. */
 const COMPARED_AT_ONCE = 2_000;
 
-/** What differs between two positions: rows that are not at both, or have other values. @throws the cancellation's reason */
+/** What differs between two positions: rows that are not at both, or have other values. */
 export async function comparisonOf(
-  rows: RowReads,
+  rows: Rows,
   space: SpaceRef,
   range: readonly [from: Position, to: Position],
-  cancellation: Cancellation | undefined,
 ): Promise<Comparison> {
   // Digests, as both states of each row of a large table would be too much to keep. Undefined: it was not there.
   const was = new Map<string, number | undefined>();
   const is = new Map<string, number | undefined>();
-  for await (const { id, before, after } of transitionsIn(
-    rows,
-    space,
-    { range, atOnce: COMPARED_AT_ONCE },
-    cancellation,
-  )) {
+  for await (const { id, before, after } of transitionsIn(rows, space, { range, limit: COMPARED_AT_ONCE })) {
     if (!was.has(id)) was.set(id, before && digestOf(before));
     is.set(id, after && digestOf(after));
   }
@@ -226,6 +207,11 @@ function digestOf(state: StoredRow): number {
 }
 
 type AskedDeleted = { readonly after?: string | undefined; readonly limit: number; readonly isCounted?: boolean };
+type DeletedPage = {
+  readonly records: readonly StoredRecord[];
+  readonly total?: number | undefined;
+  readonly next?: string | undefined;
+};
 
 /**
  * Records deleted by the clean-up at this position, as they were and in the order of their creation, except those whose id was
@@ -233,30 +219,22 @@ type AskedDeleted = { readonly after?: string | undefined; readonly limit: numbe
  * @returns `total`: how many come after `after`, only if asked for, as all are read; `next`: the next page's `after`
  */
 export async function deletedRecords(
-  rows: RowReads,
+  rows: Rows,
   tenant: string,
   assetType: AssetType,
   cleanUp: Position,
-  { after, limit, isCounted = false }: AskedDeleted,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly total?: number; readonly next?: string }> {
+  { after, limit, isCounted: withTotal = false }: AskedDeleted,
+): Promise<DeletedPage> {
   const space = { tenant, space: assetType.name };
-  const lastDeletion = async (id: string, behind?: Place) => {
-    const asked = { id, how: 'deleted', direction: 'desc', behind, limit: 1, withTotal: false } as const;
-    return (await rows.versions(space, asked)).versions[0];
-  };
+  const lastDeletion = async (id: string, behind?: Place) =>
+    (await statesOf(rows, space, { id, how: 'deleted', direction: 'desc', behind, limit: 1 }).next()).value;
   const start = after === undefined ? undefined : await lastDeletion(after.toLowerCase(), [cleanUp + 1, 0]);
   const behind = start?.to === cleanUp ? endOf(start) : undefined;
   const ended = [cleanUp - 1, cleanUp] as const;
-  const asked = { ended, how: 'deleted', direction: 'asc', behind, limit: limit + 1, withTotal: isCounted } as const;
-  const { versions, total = 0 } = await rows.versions(space, asked);
-  let characters = 0;
-  const end = versions.findIndex(({ data }, index) => {
-    characters += data.length;
-    return index === limit || (index > 0 && characters > MAX_UNDONE_CHARACTERS);
-  });
-  const read = end < 0 ? versions : versions.slice(0, end);
+  const asked = { ended, how: 'deleted', direction: 'asc', behind, limit: limit + 1, withTotal } as const;
+  const { versions, total } = await rows.versions(space, asked);
+  const read = fitting(versions, ({ data }) => data.length, { entries: limit, size: MAX_UNDONE_CHARACTERS });
   const latest = await Promise.all(read.map(({ id }) => lastDeletion(id)));
   const records = read.filter((_, index) => latest[index]?.to === cleanUp).map((state) => recordOf(state, assetType));
-  const next = end < 0 ? undefined : read.at(-1)?.id;
-  return { records, ...(isCounted && { total }), ...(next !== undefined && { next }) };
+  return { records, total, next: read.length < versions.length ? read.at(-1)?.id : undefined };
 }

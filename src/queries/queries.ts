@@ -1,25 +1,13 @@
-/** Everything that is asked of rows, by what it is about. The past is asked for by functions of its own (`past.ts`). */
-import type { EventStore } from '../ports/eventStore.js';
+/** What is asked of rows by several parts, and rows that are shown only while they match the log. */
 import type { RowProgress } from '../ports/progress.js';
 import { type RowReads, RowsUnavailableError, type SpaceRef, type SpaceState } from '../ports/rowStore.js';
-import { ActivityQueries } from './activity.js';
 import { DeliveryQueries } from './deliveries.js';
-import { OrderHistoryQueries } from './orderHistory.js';
 import { RecordQueries, type Tenants } from './records.js';
-
-type QuerySource = {
-  readonly rows: RowReads;
-  /** An order's own history is its stream. */
-  readonly eventStore: Pick<EventStore, 'readSlice' | 'erasures'>;
-  readonly tenants: Tenants;
-};
 
 export type Queries = ReturnType<typeof openQueries>;
 
-export const openQueries = ({ rows, eventStore, tenants }: QuerySource) => ({
+export const openQueries = (rows: RowReads, tenants: Tenants) => ({
   records: new RecordQueries(rows, tenants),
-  orderHistory: new OrderHistoryQueries(eventStore, rows, tenants),
-  activity: new ActivityQueries(rows, tenants, eventStore.erasures),
   deliveries: new DeliveryQueries(rows, tenants),
 });
 
@@ -31,32 +19,34 @@ const FIRST_ROWS_MS = 2_000;
  * @throws RowsUnavailableError from reads of a tenant whose rows are not shown now
  */
 export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal' | 'waitFor'>): RowReads {
-  const requireShown = (tenant: string): void => {
-    const refusal = progress.refusal(tenant);
-    if (refusal !== undefined) throw new RowsUnavailableError(refusal);
-  };
   const shown = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
-    requireShown(tenant);
+    const requireShown = (): void => {
+      const refusal = progress.refusal(tenant);
+      if (refusal !== undefined) throw new RowsUnavailableError(refusal);
+    };
+    requireShown();
     const answer = await ask();
     // They may have been set aside meanwhile.
-    requireShown(tenant);
+    requireShown();
     return answer;
   };
-  const shownIn = async <Answer extends { readonly state: SpaceState }>(
-    { tenant }: SpaceRef,
-    ask: () => Promise<Answer>,
-  ): Promise<Answer> => {
-    let answer = await shown(tenant, ask);
-    // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
-    if (answer.state.progress === 0 && (await progress.waitFor(tenant, 1, FIRST_ROWS_MS)))
-      answer = await shown(tenant, ask);
-    if (answer.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
-    return answer;
-  };
+  const shownIn =
+    <Asked extends readonly unknown[], Answer extends { readonly state: SpaceState }>(
+      read: (space: SpaceRef, ...asked: Asked) => Promise<Answer>,
+    ) =>
+    async (space: SpaceRef, ...asked: Asked): Promise<Answer> => {
+      const ask = () => shown(space.tenant, () => read.call(rows, space, ...asked));
+      const answer = await ask();
+      if (answer.state.progress > 0) return answer;
+      // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
+      const again = (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS)) ? await ask() : answer;
+      if (again.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
+      return again;
+    };
   return {
-    rows: (space, ...asked) => shownIn(space, () => rows.rows(space, ...asked)),
-    page: (space, ...asked) => shownIn(space, () => rows.page(space, ...asked)),
-    versions: (space, ...asked) => shownIn(space, () => rows.versions(space, ...asked)),
+    rows: shownIn(rows.rows),
+    page: shownIn(rows.page),
+    versions: shownIn(rows.versions),
     spaces: (tenant) => shown(tenant, () => rows.spaces(tenant)),
     progress: (tenant) => rows.progress(tenant),
     close: () => rows.close(),

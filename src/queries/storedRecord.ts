@@ -14,7 +14,7 @@ export type StoredRecord = {
 
 export function recordOf(
   { id, created: createdAt, updated: updatedAt, batch: batchId, data }: StoredRow,
-  assetType: AssetType,
+  assetType: Pick<AssetType, 'fields'>,
 ): StoredRecord {
   const fields = JSON.parse(data);
   for (const { name } of assetType.fields) if (!Object.hasOwn(fields, name)) fields[name] = null;
@@ -24,7 +24,7 @@ export function recordOf(
 /** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
 export type RecordJson = string;
 
-export const rowText = (row: StoredRow, assetType: AssetType): RecordJson =>
+export const rowText = (row: StoredRow, assetType: Pick<AssetType, 'fields'>): RecordJson =>
   JSON.stringify(recordView(assetType, recordOf(row, assetType)));
 
 /** The answer would be too large. The message says what to ask for instead. */

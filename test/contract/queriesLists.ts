@@ -50,21 +50,6 @@ export function describeLists(name: string, open: OpenQueries): void {
       expect((await reads.list(acmePlaces, query())).state).toBe(await state());
     });
 
-    test('figures of tables are those of the tables that there are, of several tenants at once', async () => {
-      const globex = { tenant: 'globex', table: 'places' };
-      const figures = async () =>
-        [...(await reads.tableFigures([acmePlaces, globex, unknown]))].sort((a, b) => (a.tenant < b.tenant ? -1 : 1));
-      expect(await reads.tableFigures([])).toEqual([]);
-      expect((await figures()).reduce((sum, { records }) => sum + records, 0)).toBe(0);
-      await fill(writer, [insert(1, {}), insert(2, {})]);
-      await fill(writer, [insert(3, {})], globex);
-      expect(await figures()).toEqual([
-        { ...acmePlaces, records: 2, lastEventAt: expect.stringMatching(/^2026-/) },
-        { ...globex, records: 1, lastEventAt: expect.stringMatching(/^2026-/) },
-      ]);
-      expect(await reads.tableFigures([globex])).toHaveLength(1);
-    });
-
     test('go by creation where no sort is asked, in pages that never overlap', async () => {
       await fill(
         writer,

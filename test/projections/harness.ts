@@ -45,7 +45,7 @@ export async function openInside(beside?: Inside, { env = {} }: InsideOptions = 
     throw error;
   });
   const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
-  const queries = openQueries({ rows, eventStore, tenants: directory });
+  const queries = openQueries(rows, directory);
   return {
     directoryPath,
     commands: openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId }),

@@ -18,21 +18,18 @@ type Happened = {
 export class LoggedTenant {
   readonly rows = new MemoryRows();
   readonly queries;
+  readonly log = {
+    readSlice: async (stream: string, range: SliceRange) => sliceOf(this.#streams.get(stream) ?? [], range),
+  };
   readonly #streams = new Map<string, RecordedEvent[]>();
   #position = 0;
   #ids = 0;
   #tenant: Tenant | undefined;
 
   constructor(readonly name: string) {
-    this.queries = openQueries({
-      rows: this.rows.reads,
-      eventStore: {
-        readSlice: async (stream: string, range: SliceRange) => sliceOf(this.#streams.get(stream) ?? [], range),
-      },
-      tenants: {
-        tenant: (asked) => (asked === name ? this.#tenant : undefined),
-        tenants: () => (this.#tenant === undefined ? [] : [this.#tenant]),
-      },
+    this.queries = openQueries(this.rows.reads, {
+      tenant: (asked) => (asked === name ? this.#tenant : undefined),
+      tenants: () => (this.#tenant === undefined ? [] : [this.#tenant]),
     });
   }
 

@@ -86,7 +86,7 @@ export class Logged {
     const tenants = await Directory.start(eventStore, () => undefined);
     const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
     const { rows, progress } = openRows(directory);
-    const queries = openQueries({ rows, eventStore, tenants });
+    const queries = openQueries(rows, tenants);
     const ports = { eventStore, queries, rows, progress, directory: tenants, secretBox, now, newId };
     const commands = openApplication(ports);
     for (const tenant of [TENANT, OTHER]) {

@@ -9,12 +9,10 @@ import { ACTIVITY_KINDS } from '../../domain/eventTypes.js';
 import { MAX_CHANGES } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
-import { entryOf, newestEntry } from '../../queries/activity.js';
-import { where } from '../../queries/asking.js';
-import { OPERATIONS } from '../../queries/operations.js';
+import { entryOf, newestEntry, OPERATIONS } from '../../queries/activity.js';
+import { during, type Rows, where } from '../../queries/asking.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
 import { rowText } from '../../queries/storedRecord.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -51,14 +49,13 @@ async function placeIn(
 
 /** Behind the table's last event up to the place: all others changed nothing of it. */
 async function cursorOf(
-  { rows }: Api,
+  rows: Rows,
   { tenant, space }: SpaceRef,
   [until, n]: ChangesPage['next'],
   mark: string,
-  cancellation: Cancellation,
 ): Promise<string> {
   const conditions = where({ table: space, kind: OF_RECORDS, position: { lte: until } });
-  const last = await newestEntry(rows, tenant, conditions, cancellation);
+  const last = await newestEntry(rows, tenant, conditions);
   return toCursor(mark, last === undefined ? [...BEFORE_ALL, ''] : [last.position, n, last.eventId]);
 }
 
@@ -72,7 +69,7 @@ const gone = (): HttpError =>
   );
 
 /** Records are JSON text already. */
-const changeText = ({ id, row }: ChangesPage['changed'][number], assetType: AssetType): string =>
+const changeText = ([id, row]: ChangesPage['changed'][number], assetType: AssetType): string =>
   `{"id":"${id}","deleted":${row === undefined},"record":${row === undefined ? null : rowText(row, assetType)}}`;
 
 export const changes: Resource = {
@@ -130,9 +127,10 @@ export const changes: Resource = {
         const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
         if (after !== '' && from === undefined) throw gone();
         return inListTurn(api, req, 'Ask again.', async (cancellation) => {
-          const page = from && (await changesAfter(api.rows, space, from, cancellation));
-          const next = page?.next ?? ([await changedAt(api.rows, space, cancellation), null] as const);
-          const cursor = await cursorOf(api, space, next, mark, cancellation);
+          const rows = during(api.rows, cancellation);
+          const page = from && (await changesAfter(rows, space, from));
+          const next = page?.next ?? ([await changedAt(rows, space), null] as const);
+          const cursor = await cursorOf(rows, space, next, mark);
           const data = (page?.changed ?? []).map((each) => changeText(each, assetType)).join();
           const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
           return { body: envelope(data, links, { next_cursor: cursor, has_more: page?.hasMore ?? false }) };

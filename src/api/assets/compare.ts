@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { MAX_COMPARED, MAX_PAGE_BYTES } from '../../domain/limits.js';
 import type { RowReads } from '../../ports/rowStore.js';
+import { during, fitting } from '../../queries/asking.js';
 import { type Comparison, comparisonOf, DIFFERENCE_KINDS } from '../../queries/past.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
@@ -85,7 +86,7 @@ async function comparison(
   const key = JSON.stringify([space, from.position, to.position]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const compared = await comparisonOf(rows, space, [from.position, to.position], cancellation);
+  const compared = await comparisonOf(during(rows, cancellation), space, [from.position, to.position]);
   kept.set(key, compared);
   return compared;
 }
@@ -101,18 +102,13 @@ async function entriesOf(
   const ids = differences.map(([id]) => id);
   const named = { tenant: to.tenant.name, table };
   const [old, now] = await Promise.all([from, to].map((past) => recordsAt(api, past).byIds(named, ids)));
-  const entries: string[] = [];
-  let size = 0;
-  for (const [at, [id, kind]] of differences.entries()) {
+  const entries = differences.flatMap(([id, kind], at) => {
     const [one, other] = [old?.[at], now?.[at]];
     // Beyond what fits into the answer of one moment.
-    if (one === undefined || other === undefined) break;
-    const entry = `{"id":"${id}","change":"${kind}","before":${one},"after":${other}}`;
-    size += entry.length;
-    if (entries.length > 0 && size > MAX_PAGE_BYTES) break;
-    entries.push(entry);
-  }
-  return entries;
+    if (one === undefined || other === undefined) return [];
+    return [`{"id":"${id}","change":"${kind}","before":${one},"after":${other}}`];
+  });
+  return fitting(entries, ({ length }) => length, { size: MAX_PAGE_BYTES });
 }
 
 export const compare: Resource = {

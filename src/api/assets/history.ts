@@ -1,7 +1,7 @@
 /** The history of an order, for clients and for users. */
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import type { HistoryEntry } from '../../queries/orderHistory.js';
+import { type HistoryEntry, orderHistoryPage } from '../../queries/orderHistory.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
@@ -47,14 +47,15 @@ export async function historyReply(
   unknown: Error,
 ): Promise<Reply> {
   const { page, perPage } = parsePaging(query);
-  const { tenant, deadline } = req.context;
+  const { deadline } = req.context;
+  const tenant = tenantOf(api.commands, req.context.tenant.name);
   const found = await inListTurn(api, req, 'Ask for fewer entries with perPage.', (cancellation) =>
-    api.queries.orderHistory.page(tenant.name, id, { page, perPage }, cancellation),
+    orderHistoryPage(api.commands.eventStore, tenant, id, { page, perPage }, cancellation),
   );
   const { entries, total, ...place } = found;
   if (total === 0) throw unknown;
   const actors = entries.map(({ actor }) => actor);
-  const shown = await actorsShown(api.commands, tenantOf(api.commands, tenant.name), actors, deadline);
+  const shown = await actorsShown(api.commands, tenant, actors, deadline);
   const records = entries.map((entry) =>
     JSON.stringify({ ...historyEntry.show({ ...entry, actor: shown(entry.actor) }), changes: entry.changes }),
   );

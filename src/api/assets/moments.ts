@@ -11,7 +11,7 @@ import { copiedOnce } from '../../domain/writable.js';
 import type { Position } from '../../ports/eventStore.js';
 import { evolveTenantIn } from '../../projections/directory/evolveTenant.js';
 import { newestEntry } from '../../queries/activity.js';
-import { where } from '../../queries/asking.js';
+import { during, where } from '../../queries/asking.js';
 import { RecordQueries } from '../../queries/records.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
@@ -59,7 +59,7 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
     if (isFuture) throw badRequest(`${name} is in the future.`);
     const lastUntil = async (time: string): Promise<Position> =>
       eventStore.positionAt?.(time) ??
-      (await newestEntry(api.rows, asked.name, where({ created_at: { lte: time } }), deadline))?.position ??
+      (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ??
       0;
     const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
     const tenant = await tenantAt(api, req, position);

@@ -5,15 +5,15 @@ import { type Once, once } from '../../commands/idempotency.js';
 import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
 import {
-  MAX_OPERATION_EVENTS,
+  MAX_ACTIVITY_ROWS,
   MAX_OPERATIONS,
   MAX_SHORT_TEXT,
   MAX_UNDONE_RECORDS,
   UNDO_TIME_PERCENT,
 } from '../../domain/limits.js';
-import { OPERATION_KINDS } from '../../domain/referenceTable/operation.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
-import { type TableOperation, tableOperations } from '../../queries/operations.js';
+import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
+import { during, where } from '../../queries/asking.js';
 import { actorsShown, namedActor, type ShownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
@@ -23,21 +23,25 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, period, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
 
-type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };
+type ShownOperation = ActivityEntry & { readonly shownActor: ShownActor };
+
+/** Kinds of activity without their prefix. */
+const KINDS = ['batch', 'clean_up', 'undo'] as const;
+const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: ActivityEntry) => countsOf(entry)[name];
 
 const operationView = json.view<ShownOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
-  kind: json.oneOf(OPERATION_KINDS),
+  kind: [json.oneOf(KINDS), ({ kind }) => kind.replace('table.', '')],
   at: json.timestamp,
-  actor: json.ref('Actor'),
-  batch_ids: json.listOf(json.text),
-  created: json.count,
-  updated: json.count,
-  seen: { ...json.count, description: 'Unchanged records, sent again with another batch_id.' },
-  deleted: json.count,
+  actor: [json.ref('Actor'), ({ shownActor }) => shownActor],
+  batch_ids: [json.listOf(json.text), batchIdsOf],
+  created: [json.count, countOf('created')],
+  updated: [json.count, countOf('updated')],
+  seen: [{ ...json.count, description: 'Unchanged records, sent again with another batch_id.' }, countOf('seen')],
+  deleted: [json.count, countOf('deleted')],
   undoes: [
     { ...json.nullableText, description: 'Of an undo: the batch or the clean-up.' },
-    ({ undoes }) => undoes?.toString() ?? null,
+    ({ details }) => (typeof details?.undoes === 'string' ? details.undoes : null),
   ],
 });
 
@@ -46,7 +50,7 @@ const operationsQuery = z.strictObject({
   ...period,
   actor: exactText('By this client, user or operator: the id or the whole name.'),
   kind: z
-    .enum(OPERATION_KINDS, `must be one of ${OPERATION_KINDS.join(', ')}.`)
+    .enum(KINDS, `must be one of ${KINDS.join(', ')}.`)
     .optional()
     .describe('Of this kind.'),
   batch_id: z
@@ -173,18 +177,19 @@ async function operationsReply(api: Api, { req, caller, assetType, query }: Call
   const tenant = tenantOf(commands, caller.tenant);
   const { deadline } = caller;
   const named = actor === undefined ? undefined : [actor, namedActor(tenant, actor)].map((text) => text.toLowerCase());
-  const isWanted = (operation: TableOperation): boolean =>
-    (batchId === undefined || operation.batchIds.includes(batchId)) &&
+  const isWanted = (entry: ActivityEntry): boolean =>
+    (batchId === undefined || batchIdsOf(entry).includes(batchId)) &&
     (named === undefined ||
-      [operation.actor.id, operation.actor.name].some(
-        (text) => text !== undefined && named.includes(text.toLowerCase()),
-      ));
-  const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, kind, isWanted };
-  const page = await tableOperations(rows, { tenant: caller.tenant, table }, asked, deadline);
-  const actors = page.operations.map((operation) => operation.actor);
+      [entry.actor.id, entry.actor.name].some((text) => text !== undefined && named.includes(text.toLowerCase())));
+  const kinds = kind === undefined ? OPERATIONS : [`table.${kind}`];
+  const conditions = where({ table, kind: kinds, created_at: { gte: from, lte: to } });
+  const before = cursor === undefined ? undefined : { position: Number(cursor), revision: 0 };
+  const asked = { conditions, before, limit: MAX_OPERATIONS, isWanted };
+  const { entries, next } = await activityPage(during(rows, deadline), caller.tenant, asked);
+  const actors = entries.map((entry) => entry.actor);
   const shown = await actorsShown(commands, tenant, actors, deadline);
-  const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));
-  return linkedReply(api, { req, query }, data, page.next);
+  const data = entries.map((entry) => operationView.show({ ...entry, shownActor: shown(entry.actor) }));
+  return linkedReply(api, { req, query }, data, next?.position);
 }
 
 export const operations: Resource = {
@@ -198,7 +203,7 @@ export const operations: Resource = {
     'GET /:table/operations': {
       id: 'listOperations',
       summary: 'Batches, clean-ups and undos, the newest first',
-      description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
+      description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
       query: parametersIn(operationsQuery),
       answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
       work: 'costly',

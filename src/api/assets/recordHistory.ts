@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
 import { MAX_HISTORY_PAGE_BYTES, MAX_RECORD_HISTORY } from '../../domain/limits.js';
+import { during } from '../../queries/asking.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
 import { actorsShown, type ShownActor } from '../actors.js';
 import { notFound } from '../errors.js';
@@ -27,7 +28,7 @@ const entryView = json.view<ShownEntry>({
   operation_id: [
     {
       ...json.nullableText,
-      description: 'Of the batch, clean-up or undo that did it; of an undo in pieces its piece.',
+      description: 'Of the batch, clean-up or undo that did it.',
     },
     ({ operation }) => operation?.toString() ?? null,
   ],
@@ -71,7 +72,7 @@ export const recordHistories: Resource = {
         const id = recordId(name, path.id);
         const asked = { id, before: cursor === undefined ? undefined : Number(cursor), limit };
         const page = await inListTurn(api, req, 'Ask for fewer entries with limit.', (cancellation) =>
-          recordHistory(rows, { tenant: tenant.name, space: name }, asked, cancellation),
+          recordHistory(during(rows, cancellation), { tenant: tenant.name, space: name }, asked),
         );
         if (page === undefined) throw unknownRecord(assetType, id);
         const actors = page.entries.map(({ event }) => event.actor);

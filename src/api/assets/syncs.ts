@@ -6,11 +6,11 @@ import { z } from 'zod';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/cleanUps.js';
 import { requireSync, undoSync } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
-import { MAX_DIFFERENCES, MAX_SYNC_EVENTS, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
+import { MAX_DIFFERENCES, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { endOf, expiryOf, statusOf, timesOf } from '../../domain/referenceTable/sync.js';
-import { type SyncSession, type SyncWork, syncSessions, workOf } from '../../queries/syncs.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
+import { during } from '../../queries/asking.js';
+import { type SyncSession, syncSessions } from '../../queries/syncs.js';
 import { actorsShown, type ShowActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import type { Api } from '../deps.js';
@@ -20,20 +20,14 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { LIST_ANSWERS, revisionCursor } from './listQuery.js';
 import { UNDO_IN_PIECES, undoing } from './operations.js';
-import { inListTurn, linkedReply } from './pages.js';
+import { linkedReply } from './pages.js';
 import { deletedMessage, synchronizedReply } from './synchronize.js';
 
-/** `work` is undefined if it was too much to be counted. */
-type Found = SyncSession & { readonly work: SyncWork | undefined };
-type ShownSync = Found & { readonly now: string; readonly showActor: ShowActor; readonly tableUrl: string };
+type ShownSync = SyncSession & { readonly now: string; readonly showActor: ShowActor; readonly tableUrl: string };
 
-const cleanUpOf = ({ work }: Found) => work?.operations.find(({ kind }) => kind === 'clean_up');
-const statusNow = (sync: ShownSync) => statusOf(sync, cleanUpOf(sync) !== undefined, sync.now);
-const counted = (description: string, count: (work: SyncWork) => number) =>
-  [
-    { ...json.orNull(json.count), description },
-    ({ work }: Found) => (work === undefined ? null : count(work)),
-  ] as const;
+const UNCOUNTED = 'null if an earlier release made it: see its operations.';
+const counted = (description: string, name: 'batches' | 'created' | 'updated' | 'seen') =>
+  [{ ...json.orNull(json.count), description }, (sync: SyncSession) => sync[name] ?? null] as const;
 
 const syncView = json.view<ShownSync>({
   id: { ...json.text, description: 'The `_batch_id` of its batches.' },
@@ -42,12 +36,13 @@ const syncView = json.view<ShownSync>({
       ...json.oneOf(['started', 'committed', 'expired', 'aborted']),
       description: `started: it takes batches. expired: it was not committed within ${SYNC_HOURS} hours. aborted: another sync was started, or more was refused than a session remembers.`,
     },
-    statusNow,
+    (sync) => statusOf(sync, sync.now),
   ],
   reason: [
     { ...json.nullableText, description: 'Why it was aborted, or why the last of its refused batches was.' },
     (sync) =>
-      sync.failure ?? (statusNow(sync) === 'aborted' ? 'Another sync was started.' : (sync.refused?.reason ?? null)),
+      sync.failure ??
+      (statusOf(sync, sync.now) === 'aborted' ? 'Another sync was started.' : (sync.refused?.reason ?? null)),
   ],
   started_at: json.timestamp,
   expires_at: [json.timestamp, expiryOf],
@@ -56,20 +51,14 @@ const syncView = json.view<ShownSync>({
     (sync) => endOf(sync, sync.now) ?? null,
   ],
   actor: [json.ref('Actor'), ({ actor, showActor }) => showActor(actor)],
-  batches: counted(
-    'null if it is too large to be counted in one request: see its operations.',
-    ({ operations }) => operations.filter(({ kind }) => kind === 'batch').length,
-  ),
-  created: counted('null as `batches`.', ({ created }) => created),
-  updated: counted('null as `batches`.', ({ updated }) => updated),
-  unchanged: counted('Sent again unchanged. null as `batches`.', ({ unchanged }) => unchanged),
-  deleted: [
-    { ...json.orNull(json.count), description: 'By its commit; null if unknown.' },
-    (sync) => sync.committed?.deleted ?? cleanUpOf(sync)?.records ?? (sync.work === undefined ? null : 0),
-  ],
+  batches: counted(UNCOUNTED, 'batches'),
+  created: counted('null as `batches`.', 'created'),
+  updated: counted('null as `batches`.', 'updated'),
+  unchanged: counted('Sent again unchanged. null as `batches`.', 'seen'),
+  deleted: [{ ...json.count, description: 'By its commit.' }, ({ committed }) => committed?.deleted ?? 0],
   operation_id: [
     { ...json.nullableText, description: 'Of the clean-up of its commit.' },
-    (sync) => sync.committed?.operationId ?? cleanUpOf(sync)?.revision.toString() ?? null,
+    ({ committed }) => committed?.operationId ?? null,
   ],
   links: [
     json.closedObject({ operations: { ...json.link, description: 'Its batches and its clean-up, one by one.' } }),
@@ -84,10 +73,7 @@ const syncsQuery = z.strictObject({ cursor: revisionCursor });
 /** The first session of a table is the moment to offer it. */
 const NO_GUARD = `This tenant has no guard on clean-ups: the commit deletes every record that the batches did not carry. Recommended: PUT /api/v1/platform/tenant/clean-up-guard {"max_percent": ${RECOMMENDED_GUARD.maxPercent}, "min_records": ${RECOMMENDED_GUARD.minRecords}} by an admin.`;
 
-const inTurn = <Result>(api: Api, { req }: Call, find: (cancellation: Cancellation) => Promise<Result>) =>
-  inListTurn(api, req, "Ask for the table's operations, by time.", find);
-
-async function shown(api: Api, call: Call, found: readonly Found[]): Promise<readonly unknown[]> {
+async function shown(api: Api, call: Call, found: readonly SyncSession[]): Promise<readonly unknown[]> {
   const tenant = tenantOf(api.commands, call.caller.tenant);
   const actors = found.map(({ actor }) => actor);
   const showActor = await actorsShown(api.commands, tenant, actors, call.req.context.deadline);
@@ -131,7 +117,7 @@ export const syncs: Resource = {
     'GET /:table/syncs': {
       id: 'listSyncs',
       summary: 'Sync sessions, the newest first',
-      description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}, or fewer if they have many batches.`,
+      description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}.`,
       query: parametersIn(syncsQuery),
       answer: json.linkedPage('SyncSession', MAX_SYNCS),
       answers: LIST_ANSWERS,
@@ -142,19 +128,15 @@ export const syncs: Resource = {
         refuseMasterData(assetType, 'synchronized');
         const { cursor } = parseQuery(syncsQuery, query);
         const table = { tenant: caller.tenant, table: assetType.name };
-        const budget = { entries: MAX_SYNC_EVENTS };
-        const found: Found[] = [];
         const before = cursor === undefined ? undefined : Number(cursor);
-        const hasMore = await inTurn(api, call, async (cancellation) => {
-          for await (const session of syncSessions(api.rows, table, before, cancellation)) {
-            if (found.length === MAX_SYNCS) return true;
-            const work = await workOf(api.rows, table, session, budget, cancellation);
-            if (work === undefined && found.length > 0) return true;
-            found.push({ ...session, work });
-          }
-          return false;
-        });
-        return linkedReply(api, call, await shown(api, call, found), hasMore ? found.at(-1)?.revision : undefined);
+        const found: SyncSession[] = [];
+        for await (const session of syncSessions(during(api.rows, caller.deadline), table, before)) {
+          found.push(session);
+          if (found.length > MAX_SYNCS) break;
+        }
+        const page = found.slice(0, MAX_SYNCS);
+        const next = found.length > MAX_SYNCS ? page.at(-1)?.revision : undefined;
+        return linkedReply(api, call, await shown(api, call, page), next);
       },
     },
     'GET /:table/syncs/:id': {
@@ -169,12 +151,8 @@ export const syncs: Resource = {
         const { assetType, caller, path } = call;
         refuseMasterData(assetType, 'synchronized');
         const table = { tenant: caller.tenant, table: assetType.name };
-        const found = await inTurn(api, call, async (cancellation) => {
-          const session = await requireSync(api.rows, table, path.id, cancellation);
-          const budget = { entries: MAX_SYNC_EVENTS };
-          return { ...session, work: await workOf(api.rows, table, session, budget, cancellation) };
-        });
-        const [sync] = await shown(api, call, [found]);
+        const session = await requireSync(during(api.rows, caller.deadline), table, path.id);
+        const [sync] = await shown(api, call, [session]);
         return dataReply(sync);
       },
     },

@@ -200,7 +200,7 @@ export const orderQueues: Resource = {
           if (include === undefined) return { orders: found, total: page.total };
           return { orders: await withSummaries(api, tenant, found, cancellation), total: page.total };
         });
-        const shown = await withWarnings(api.queries, tenant, orders);
+        const shown = await withWarnings(api, tenant, orders);
         const given = ['search', 'include', 'problems'].flatMap((name): [string, string][] => {
           const value = parameters.get(name);
           return value === null ? [] : [[name, value]];

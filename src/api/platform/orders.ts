@@ -18,7 +18,6 @@ import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
-import { orderRevisionAt } from '../../queries/activity.js';
 import { historyList, historyReply } from '../assets/history.js';
 import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
@@ -98,9 +97,7 @@ async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: strin
   const { deadline } = req.context;
   const past = await pastOf(api, req, moment);
   const { assetTypes } = past.tenant;
-  const revision = await orderRevisionAt(api.rows, tenant.name, id, past.position, deadline);
-  const order =
-    revision === undefined ? undefined : await api.commands.orders.loadAt(tenant.name, id, revision, deadline);
+  const order = await api.commands.orders.loadAt(tenant.name, id, undefined, deadline, past.position);
   if (order === undefined) throw notFound(`There was no order ${id} then.`);
   const reads = recordsAt(api, past);
   const find: SnapshotSource['find'] = (table, key, values) => reads.find({ tenant: tenant.name, table }, key, values);

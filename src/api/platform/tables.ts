@@ -4,7 +4,7 @@
  */
 import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { TableFigures } from '../../queries/records.js';
+import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS, narrowing, parseTableQuery, SEARCH } from '../assets/listQuery.js';
@@ -73,21 +73,21 @@ function forPeople(
 
 const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
 
-/** `figures` is undefined before the first write. */
-type Summarized = { readonly table: AssetType; readonly figures: TableFigures | undefined };
+/** `state` is undefined before the first write. */
+type Summarized = { readonly table: AssetType; readonly state: SpaceState | undefined };
 
 const tableSummary = json.view<Summarized>({
   name: [json.text, ({ table }) => table.name],
   label: [json.text, ({ table }) => table.label],
   kind: [json.oneOf(['reference', 'master']), ({ table }) => (table.supportingData ? 'reference' : 'master')],
-  records: [json.count, ({ figures }) => figures?.records ?? 0],
+  records: [json.count, ({ state }) => state?.rows ?? 0],
   last_written_at: [
     {
       ...json.orNull(json.timestamp),
       description:
         'Of the last batch, clean-up, undo or change of a record, also one that changed no value. null: none.',
     },
-    ({ figures }) => figures?.lastEventAt || null,
+    ({ state }) => state?.lastEventAt || null,
   ],
 });
 
@@ -103,11 +103,10 @@ const ofPeople: Resource = {
       summary: 'All tables, with their number of records and the time of the last write',
       allow: 'users',
       answer: json.all('TableSummary'),
-      async handle({ queries }, { tenant }) {
-        const refs = [...tenant.assetTypes.keys()].map((table) => ({ tenant: tenant.name, table }));
-        const figures = new Map((await queries.records.tableFigures(refs)).map((each) => [each.table, each]));
+      async handle({ rows }, { tenant }) {
+        const spaces = await rows.spaces(tenant.name);
         return listReply(tenant.assetTypes.values(), (table) =>
-          tableSummary.show({ table, figures: figures.get(table.name) }),
+          tableSummary.show({ table, state: spaces?.get(table.name)?.state }),
         );
       },
     },

@@ -32,7 +32,7 @@ export class OrderReader {
 
   /**
    * An order as it was after the event of this revision; undefined when there was none.
-   * @param revision undefined: as it is now
+   * @param revision undefined: as it is now, or was at the position
    * @throws the cancellation's reason
    */
   async loadAt(
@@ -40,11 +40,15 @@ export class OrderReader {
     orderId: string,
     revision: Revision | undefined,
     cancellation?: Cancellation,
+    position = Number.MAX_SAFE_INTEGER,
   ): Promise<OrderAt | undefined> {
     let loaded: OrderAt | undefined;
     const stream = orderStream(tenant, orderId);
-    for await (const events of streamPages(this.#eventStore, stream, { to: revision, cancellation }))
-      loaded = after(loaded, events);
+    for await (const events of streamPages(this.#eventStore, stream, { to: revision, cancellation })) {
+      const until = events.filter((event) => event.position <= position);
+      loaded = after(loaded, until);
+      if (until.length < events.length) break;
+    }
     return loaded;
   }
 }

@@ -4,7 +4,7 @@ import { type AssetType, type RecordView, recordView } from '../../domain/assetT
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import type { Order, OrderDecision } from '../../domain/order/order.js';
-import type { ExportSnapshot } from '../../domain/order/snapshot.js';
+import type { ExportSnapshot, SnapshotPart } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
@@ -87,7 +87,10 @@ export const orderView = (assetType: AssetType, id: string, order: Order): Recor
   recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
 
 /** By table, then by the value that refers to a record there. */
-type Related = Map<string, Map<string, RecordView>>;
+export type Related = Map<string, Map<string, RecordView>>;
+
+export const relatedIn = (related: Related): ExportSnapshot['related'] =>
+  Object.fromEntries([...related].map(([table, records]) => [table, Object.fromEntries(records)]));
 
 /** Where the tables of a snapshot, and the reference records in it, come from. */
 export type SnapshotSource = {
@@ -121,23 +124,27 @@ export async function snapshotOf(
     record: recordView(typeOf(part.table), part),
   }));
   const related: Related = new Map();
-  let found = [{ table: order.table, record: head }, ...parts];
+  let found: readonly SnapshotPart[] = [{ table: order.table, record: head }, ...parts];
   // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
   while (found.length > 0) found = await findRelated(find, typeOf, found, related);
   return {
     table: order.table,
     order: head,
     parts,
-    related: Object.fromEntries([...related].map(([table, records]) => [table, Object.fromEntries(records)])),
+    related: relatedIn(related),
   };
 }
 
-async function findRelated(
+/** Values that one query names. */
+const VALUES_AT_ONCE = 100;
+
+/** Adds the reference records that these name to `related`. @returns the added ones */
+export async function findRelated(
   find: SnapshotSource['find'],
   typeOf: (table: string) => AssetType,
-  records: readonly { readonly table: string; readonly record: RecordView }[],
+  records: readonly SnapshotPart[],
   related: Related,
-): Promise<{ table: string; record: RecordView }[]> {
+): Promise<readonly SnapshotPart[]> {
   const wanted = new Map<string, { table: string; key: string; values: Set<string> }>();
   for (const { table, record } of records) {
     for (const relation of typeOf(table).relationships) {
@@ -151,18 +158,25 @@ async function findRelated(
       wanted.set(name, entry);
     }
   }
-  const found: { table: string; record: RecordView }[] = [];
+  const found: SnapshotPart[] = [];
   for (const { table, key, values } of wanted.values()) {
     const records = related.get(table) ?? new Map<string, RecordView>();
     related.set(table, records);
-    for (const stored of await find(table, key, [...values])) {
-      const record = recordView(typeOf(table), stored);
-      records.set(keyValue(stored, key), record);
-      found.push({ table, record });
+    for (const some of inGroups([...values])) {
+      for (const stored of await find(table, key, some)) {
+        const record = recordView(typeOf(table), stored);
+        records.set(keyValue(stored, key), record);
+        found.push({ table, record });
+      }
     }
   }
   return found;
 }
+
+export const inGroups = <Value>(values: readonly Value[]): readonly (readonly Value[])[] =>
+  Array.from({ length: Math.ceil(values.length / VALUES_AT_ONCE) }, (_, at) =>
+    values.slice(at * VALUES_AT_ONCE, (at + 1) * VALUES_AT_ONCE),
+  );
 
 /** The value by which others name the record. */
 export const keyValue = (record: StoredRecord, key: string): string =>

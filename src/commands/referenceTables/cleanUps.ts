@@ -10,24 +10,18 @@ import { MAX_DIFFERENCES, MAX_REFUSED_KEYS, MAX_SHORT_TEXT } from '../../domain/
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp, uniqueFieldOf, uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
-import {
-  expiryOf,
-  isSyncId,
-  refusalOfSync,
-  type SyncEvent,
-  syncId,
-  uuidOfSync,
-} from '../../domain/referenceTable/sync.js';
+import { expiryOf, isSyncId, refusalOfSync, type SyncEvent, syncId } from '../../domain/referenceTable/sync.js';
 import { cutText, shownName } from '../../domain/shownName.js';
 import { syncStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
+import { during } from '../../queries/asking.js';
 import type { TableRef } from '../../queries/records.js';
 import { type SyncSession, syncSession } from '../../queries/syncs.js';
 import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
-import { type Once, once, useOfKey } from '../idempotency.js';
+import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
 import { type Loaded, streamEnd, type Written, withDeadline, writeStream } from '../writeStream.js';
 import { writeTable } from './tableWriter.js';
@@ -87,8 +81,9 @@ export async function cleanUpTable(
       return isNothing || dryRun ? [] : [{ ...cleanUp(batchId, deleted), counts: { deleted } }];
     });
     if (!dryRun) return result(position, state.deleted, revision);
-    const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
-    return { position, deleted: state.deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
+    const some = commands.queries.records.outsideBatch(table, batchId, MAX_DIFFERENCES);
+    const { records } = await withDeadline(caller, some);
+    return { position, deleted: state.deleted, differences: firstDifferences(cleanUpDifferences(assetType, records)) };
   };
   const request = { table: assetType.name, key: options.key, body: ['clean-up', body] };
   return once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) =>
@@ -102,8 +97,8 @@ async function countCleanUp(
   table: TableRef,
   batchId: string,
 ): Promise<Loaded<CleanUpCounts>> {
-  const { count: deleted, inside: kept, ...end } = await queries.records.countOutsideBatch(table, batchId);
-  return { ...end, state: { deleted, kept } };
+  const { count: deleted, inside: kept, revision, lastEventAt } = await queries.records.outsideBatch(table, batchId);
+  return { revision, lastEventAt, state: { deleted, kept } };
 }
 
 export const commitBody = z.strictObject({
@@ -153,13 +148,11 @@ export const syncIdsOf = (batchIds: Iterable<unknown>): readonly string[] => [
 type SyncState = { readonly session: SyncSession | undefined; readonly committed: Committed | undefined };
 type Committed = { readonly deleted: number; readonly operationId?: string | undefined };
 
-/** As the rows show it. The table's stream has the clean-up first, so a decision on the table never misses that. */
+/** As the rows show it. The clean-up itself ends the session there, so a decision on the table never misses that. */
 async function stateOf(commands: Application, caller: Caller, assetType: AssetType, id: string): Promise<SyncState> {
   const table = { tenant: caller.tenant, table: assetType.name };
-  const session = await withDeadline(caller, syncSession(commands.rows, table, id, caller.deadline));
-  const use = isSyncId(id) ? await useOfKey(commands, caller.tenant, uuidOfSync(id)) : undefined;
-  const cleanedUp = use && { deleted: Number(use.counts.deleted), operationId: String(use.revision) };
-  return { session, committed: cleanedUp ?? session?.committed };
+  const session = await withDeadline(caller, syncSession(during(commands.rows, caller.deadline), table, id));
+  return { session, committed: session?.committed };
 }
 
 /**
@@ -228,8 +221,8 @@ export async function commitSync(
   if (dryRun) {
     const { state } = await withDeadline(caller, load());
     await withDeadline(caller, check(state));
-    const some = await withDeadline(caller, commands.queries.records.someOutsideBatch(table, id, MAX_DIFFERENCES));
-    const differences = firstDifferences(cleanUpDifferences(assetType, some));
+    const some = await withDeadline(caller, commands.queries.records.outsideBatch(table, id, MAX_DIFFERENCES));
+    const differences = firstDifferences(cleanUpDifferences(assetType, some.records));
     return { position: 0, deleted: state.deleted, carried: state.kept, differences };
   }
   // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.

@@ -5,10 +5,10 @@
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_BATCH_ITEMS, MAX_SYNC_EVENTS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import { MAX_ACTIVITY_ROWS, MAX_BATCH_ITEMS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../../domain/referenceTable/events.js';
-import { statusOf } from '../../domain/referenceTable/sync.js';
+import { statusOf, timesOf } from '../../domain/referenceTable/sync.js';
 import {
   undoBatch as decideUndoOfBatch,
   undoCleanUp as decideUndoOfCleanUp,
@@ -19,12 +19,11 @@ import {
 } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import type { RowReads } from '../../ports/rowStore.js';
-import type { TableOperation } from '../../queries/operations.js';
+import { type ActivityEntry, activityPage, batchIdsOf, countsOf } from '../../queries/activity.js';
+import { during, type Rows, where } from '../../queries/asking.js';
 import { deletedRecords } from '../../queries/past.js';
 import type { TableRef } from '../../queries/records.js';
-import { type SyncSession, syncSession, workOf } from '../../queries/syncs.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
+import { type SyncSession, syncSession } from '../../queries/syncs.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { untilShown } from '../catchUp.js';
@@ -110,14 +109,9 @@ export async function undoOperation(
   return undoAll(undone, [{ kind: event.type === 'BatchUpserted' ? 'batch' : 'clean_up', revision, records }], after);
 }
 
-/** @throws NotFoundError; the cancellation's reason */
-export async function requireSync(
-  rows: RowReads,
-  table: TableRef,
-  id: string,
-  cancellation: Cancellation | undefined,
-): Promise<SyncSession> {
-  const session = await syncSession(rows, table, id, cancellation);
+/** @throws NotFoundError */
+export async function requireSync(rows: Rows, table: TableRef, id: string): Promise<SyncSession> {
+  const session = await syncSession(rows, table, id);
   if (session === undefined) throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
   return session;
 }
@@ -138,19 +132,29 @@ export async function undoSync(
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'synchronized');
   const { after } = parseBody(undoBody, body);
-  const { rows } = commands;
-  const table = { tenant: caller.tenant, table: assetType.name };
-  const session = await requireSync(rows, table, id, caller.deadline);
-  const work = await workOf(rows, table, session, { entries: MAX_SYNC_EVENTS }, caller.deadline);
-  if (work === undefined) {
-    throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
-  }
-  const isCleanedUp = work.operations.some(({ kind }) => kind === 'clean_up');
-  const status = statusOf(session, isCleanedUp, commands.now());
-  if (status === 'started') {
+  const rows = during(commands.rows, caller.deadline);
+  const session = await requireSync(rows, { tenant: caller.tenant, table: assetType.name }, id);
+  if (statusOf(session, commands.now()) === 'started') {
     throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);
   }
-  return undoAll({ commands, caller, assetType, dryRun: options.dryRun === true }, work.operations, after);
+  const { from, to } = timesOf(session, commands.now());
+  const ofTable = {
+    table: assetType.name,
+    kind: ['table.batch', 'table.clean_up'],
+    created_at: { gte: from, lte: to },
+  };
+  const isWanted = (entry: ActivityEntry) => batchIdsOf(entry).includes(id);
+  const asked = { conditions: where(ofTable), limit: MAX_ACTIVITY_ROWS, isWanted };
+  const { entries, next } = await activityPage(rows, caller.tenant, asked);
+  if (next !== undefined) {
+    throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
+  }
+  const operations = entries.map((entry): Operation => {
+    const { created, updated, seen, deleted } = countsOf(entry);
+    const kind = entry.kind === 'table.batch' ? 'batch' : 'clean_up';
+    return { kind, revision: entry.revision, records: created + updated + seen + deleted };
+  });
+  return undoAll({ commands, caller, assetType, dryRun: options.dryRun === true }, operations, after);
 }
 
 /** Of what, and for whom. */
@@ -160,7 +164,7 @@ type Undone = {
   readonly assetType: AssetType;
   readonly dryRun: boolean;
 };
-type Operation = Pick<TableOperation, 'kind' | 'revision' | 'records'>;
+type Operation = { readonly kind: 'batch' | 'clean_up'; readonly revision: Revision; readonly records: number };
 
 /** What one append undoes. */
 type Piece = {

@@ -60,7 +60,7 @@ export const SYSTEM_FIELDS = ['id', 'created_at', 'updated_at', '_batch_id'] as 
 /** System fields a list can always be sorted by (spec §4.3). */
 export const ALWAYS_SORTABLE = ['created_at', 'updated_at'] as const;
 
-export function findField(assetType: AssetType, name: string): AssetField | undefined {
+export function findField(assetType: Pick<AssetType, 'fields'>, name: string): AssetField | undefined {
   return assetType.fields.find((field) => field.name === name);
 }
 
@@ -71,7 +71,7 @@ export const isSortable = (assetType: AssetType, name: string): boolean =>
 export type RecordView = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;
 
 export function recordView(
-  assetType: AssetType,
+  assetType: Pick<AssetType, 'fields'>,
   record: { readonly id: string; readonly createdAt: string; readonly updatedAt: string; readonly fields: Fields },
 ): RecordView {
   const fields = Object.fromEntries(

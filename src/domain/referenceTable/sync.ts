@@ -25,7 +25,7 @@ export type PastSync = {
   /** Keys of refused batches, and why the last one was refused. */
   readonly refused?: { readonly reason: string; readonly keys: ReadonlySet<string> };
   readonly committed?: { readonly deleted: number; readonly operationId?: string };
-  /** When a batch of it was refused, or it was committed. */
+  /** When a batch of it was stored or refused, or it was committed. */
   readonly changedAt: string;
   /** When the next one was started. */
   readonly supersededAt?: string | undefined;
@@ -71,9 +71,8 @@ export function endOf(session: PastSync, now: string): string | undefined {
   return ends.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
-/** @param isCleanedUp whether the table's stream has its deletion */
-export function statusOf(session: PastSync, isCleanedUp: boolean, now: string): SyncStatus {
-  if (session.committed !== undefined || isCleanedUp) return 'committed';
+export function statusOf(session: PastSync, now: string): SyncStatus {
+  if (session.committed !== undefined) return 'committed';
   if (session.failure !== undefined) return 'aborted';
   const end = endOf(session, now);
   if (end === undefined) return 'started';

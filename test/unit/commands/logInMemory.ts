@@ -51,15 +51,12 @@ export class LogInMemory {
       queries: {
         records: {
           snapshot: async (table: TableRef) => ({ ...this.#table(table), formerIds: new Map() }),
-          countOutsideBatch: async (table: TableRef, batchId: string) => {
-            const { records, ...end } = this.#table(table);
-            const count = records.filter((record) => record.batchId !== batchId).length;
-            return { ...end, count, inside: records.length - count };
+          outsideBatch: async (table: TableRef, batchId: string, limit = 0) => {
+            const { records: all, ...end } = this.#table(table);
+            const outside = all.filter((record) => record.batchId !== batchId);
+            const [count, records] = [outside.length, outside.slice(0, limit)];
+            return { ...end, count, inside: all.length - count, records };
           },
-          someOutsideBatch: async (table: TableRef, batchId: string, count: number) =>
-            this.#table(table)
-              .records.filter((record) => record.batchId !== batchId)
-              .slice(0, count),
         },
       },
       rows: {

@@ -257,6 +257,10 @@ const cases: readonly Case[] = [
         actor_kind: 'client',
         actor_id: 'c',
         actor_name: 'ERP',
+        batches: 0,
+        created: 0,
+        updated: 0,
+        seen: 0,
       }),
     ],
   ],
@@ -323,8 +327,8 @@ test.each([
 });
 
 test('the clean-up of a sync session is noted by the session', () => {
-  const [, noted] = rowsOf('item', 'TableCleanedUp', { batchId: session, deleted: 2 });
-  expect(noted).toMatchObject({ kind: 'create', space: 'keys', id: TEA, fields: { counts: '{"deleted":2}' } });
+  const [, ended] = rowsOf('item', 'TableCleanedUp', { batchId: session, deleted: 2 });
+  expect(ended).toEqual({ kind: 'patch', space: 'syncs', id: TEA, set: { deleted: 2, operation_id: '4' } });
 });
 
 test('a tenant begins with the tables of its model and the spaces of the service', () => {

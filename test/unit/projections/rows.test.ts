@@ -182,16 +182,19 @@ test('deliveries are forgotten at the first event of a day, by the times of even
   expect(await acme.shown('deliveries')).toEqual([]);
 });
 
-test('refused batches of a sync session are gathered in its row', async () => {
+test('a sync session gathers its refused batches, and adds up what the others did', async () => {
   const uuid = randomUUID();
   const id = `sync-session-${uuid}`;
   const failed = (reason: string, ...keys: string[]) => ({ type: 'SyncFailed', data: { id, reason, keys } });
   acme.append('sync-acme.dyn_item', { type: 'SyncStarted', data: { id } });
   acme.append('sync-acme.dyn_item', failed('no name', 'A', 'B'));
   acme.append('sync-acme.dyn_item', failed('no code', 'C'));
+  const batch = { type: 'BatchUpserted', data: { batchId: id, created: [], changed: [], seen: '' } };
+  acme.append(ITEMS, batch);
   await acme.apply();
   const [row] = await acme.shown('syncs');
-  expect(row).toMatchObject({ id: uuid, fields: { table: 'dyn_item', actor_name: 'ERP' } });
+  const counts = { batches: 1, created: 0, updated: 0, seen: 0 };
+  expect(row).toMatchObject({ id: uuid, fields: { table: 'dyn_item', actor_name: 'ERP', ...counts } });
   expect(JSON.parse(String(row?.fields.refused))).toEqual({
     1: { reason: 'no name', keys: ['A', 'B'] },
     2: { reason: 'no code', keys: ['C'] },

@@ -4,10 +4,10 @@ import { packIds } from '#app/domain/referenceTable/events.js';
 import { orderStream, syncStream, tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { slicesOf } from '#app/projections/rows.js';
-import { entriesOf } from '#app/queries/activity.js';
-import { tableDifferences, tableOperations } from '#app/queries/operations.js';
-import { recordHistory } from '#app/queries/recordHistory.js';
-import { syncSession, syncSessions, workOf } from '#app/queries/syncs.js';
+import { activityPage, entriesOf, OPERATIONS } from '#app/queries/activity.js';
+import { where } from '#app/queries/asking.js';
+import { recordHistory, tableDifferences } from '#app/queries/recordHistory.js';
+import { syncSession, syncSessions } from '#app/queries/syncs.js';
 import { time } from '../../contract/rowStoreFixture.js';
 import { MemoryRows } from '../../support/memoryRows.js';
 
@@ -47,7 +47,7 @@ class Log {
 
   async entry(position: number) {
     const conditions = [{ kind: 'equals', field: 'position', anyOf: [position] }] as const;
-    for await (const entry of entriesOf(this.reads, 'acme', { conditions }, undefined)) return entry;
+    for await (const entry of entriesOf(this.reads, 'acme', { conditions })) return entry;
     throw new Error(`Nothing is told of ${position}.`);
   }
 }
@@ -81,30 +81,30 @@ it('a batch of several events is one operation; so is an undo in pieces, between
   await log.append(UNITS, [['RecordCreated', created(C, 'c')]]);
   await log.append(UNITS, [batch('tuesday', { created: [created(B, 'b')], undoes: cleanUp.revision })], 'undo');
 
-  const { operations, next } = await tableOperations(log.reads, UNIT_TABLE, {}, undefined);
+  const conditions = where({ table: UNIT_TABLE.table, kind: OPERATIONS });
+  const { entries, next } = await activityPage(log.reads, 'acme', { conditions, limit: 10 });
   expect(next).toBeUndefined();
   const none = { created: 0, updated: 0, seen: 0, deleted: 0 };
-  expect(operations).toMatchObject([
+  expect(entries).toMatchObject([
     {
-      ...none,
-      kind: 'undo',
+      kind: 'table.undo',
       revision: undo.revision,
-      created: 2,
-      undoes: cleanUp.revision,
-      batchIds: ['monday', 'tuesday'],
+      counts: { ...none, created: 2 },
+      details: { undoes: String(cleanUp.revision), batch_ids: ['monday', 'tuesday'] },
     },
-    { ...none, kind: 'clean_up', revision: cleanUp.revision, deleted: 2, batchIds: ['none'] },
-    { ...none, kind: 'batch', revision: seen.revision, seen: 1 },
-    { ...none, kind: 'batch', revision: first.revision, created: 2, at: first.metadata.occurredAt },
+    { kind: 'table.clean_up', revision: cleanUp.revision, counts: { ...none, deleted: 2 } },
+    { kind: 'table.batch', revision: seen.revision, counts: { ...none, seen: 1 } },
+    {
+      kind: 'table.batch',
+      revision: first.revision,
+      counts: { ...none, created: 2 },
+      at: first.metadata.occurredAt,
+    },
   ]);
-  const { operations: batches } = await tableOperations(log.reads, UNIT_TABLE, { kind: 'batch' }, undefined);
-  expect(batches.map(({ revision }) => revision)).toEqual([seen.revision, first.revision]);
-  const older = { before: cleanUp.position, to: first.metadata.occurredAt };
-  expect((await tableOperations(log.reads, UNIT_TABLE, older, undefined)).operations).toMatchObject([{ created: 1 }]);
 
   const done = async ({ position }: RecordedEvent) => {
     const entry = await log.entry(position);
-    const { differences } = await tableDifferences(log.reads, UNIT_TABLE, entry, undefined, undefined);
+    const { differences } = await tableDifferences(log.reads, 'acme', { ...entry, table: UNIT_TABLE.table });
     return differences.map(({ change, id }) => `${change} ${id}`);
   };
   expect(await done(first)).toEqual([`create ${A}`, `create ${B}`]);
@@ -123,7 +123,7 @@ it('the history of a record names the event and the operation of each change, a 
   await log.append(UNITS, [batch('tuesday', { seen: packIds([B]), from: [[1, 'monday']] })]);
   const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: 'none', deleted: 2 }]]);
 
-  const page = await recordHistory(log.reads, UNIT_SPACE, { id: A, limit: 2 }, undefined);
+  const page = await recordHistory(log.reads, UNIT_SPACE, { id: A, limit: 2 });
   const [code, gone] = [{ from: 'a', to: null }, null];
   expect(page).toMatchObject({
     entries: [
@@ -133,19 +133,14 @@ it('the history of a record names the event and the operation of each change, a 
   });
   expect(page?.entries.map(({ eventType }) => eventType)).toEqual(['TableCleanedUp', 'BatchUpserted']);
   expect(page?.entries[1]?.event).toMatchObject({ revision: both.revision + 1, actor: { id: 'robot' } });
-  const rest = await recordHistory(log.reads, UNIT_SPACE, { id: A, limit: 2, before: page?.next }, undefined);
+  const rest = await recordHistory(log.reads, UNIT_SPACE, { id: A, limit: 2, before: page?.next });
   expect(rest).toMatchObject({ entries: [{ change: 'create', operation: undefined }], next: undefined });
-  expect(await recordHistory(log.reads, UNIT_SPACE, { id: C, limit: 2 }, undefined)).toBeUndefined();
+  expect(await recordHistory(log.reads, UNIT_SPACE, { id: C, limit: 2 })).toBeUndefined();
 
   const part = { table: 'dyn_order_line', id: C, fields: { order_id: B, quantity: 1 } };
   const order = { table: 'dyn_stock_order', fields: {}, status: 'pending', parts: [part] };
   const made = await log.append(orderStream('acme', B), [['OrderCreatedWithParts', order]]);
-  const ofPart = await recordHistory(
-    log.reads,
-    { ...UNIT_SPACE, space: 'dyn_order_line' },
-    { id: C, limit: 2 },
-    undefined,
-  );
+  const ofPart = await recordHistory(log.reads, { ...UNIT_SPACE, space: 'dyn_order_line' }, { id: C, limit: 2 });
   expect(ofPart?.entries).toMatchObject([{ change: 'create', eventType: made.type, event: { eventId: made.id } }]);
 });
 
@@ -169,7 +164,7 @@ it('a sync session has the batches and the clean-up with its id, and says who be
   const last = await log.append(syncs, [['SyncStarted', { id: three }]]);
 
   const sessions = [];
-  for await (const session of syncSessions(log.reads, UNIT_TABLE, undefined, undefined)) sessions.push(session);
+  for await (const session of syncSessions(log.reads, UNIT_TABLE, undefined)) sessions.push(session);
   expect(sessions).toMatchObject([
     { id: three, supersededAt: undefined },
     {
@@ -181,25 +176,29 @@ it('a sync session has the batches and the clean-up with its id, and says who be
     },
     { id: one, supersededAt: second.metadata.occurredAt },
   ]);
-  expect(await syncSession(log.reads, UNIT_TABLE, two ?? '', undefined)).toEqual(sessions[1]);
+  expect(await syncSession(log.reads, UNIT_TABLE, two ?? '')).toEqual(sessions[1]);
   const older = [];
   const before = sessions[1]?.revision;
-  for await (const session of syncSessions(log.reads, UNIT_TABLE, before, undefined)) older.push(session);
+  for await (const session of syncSessions(log.reads, UNIT_TABLE, before)) older.push(session);
   expect(older).toEqual(sessions.slice(2));
 
-  const works = await Promise.all(
-    sessions.map((session) => workOf(log.reads, UNIT_TABLE, session, { entries: 100 }, undefined)),
-  );
-  expect(works).toMatchObject([
-    { operations: [], created: 0 },
-    {
-      operations: [
-        { kind: 'clean_up', deleted: 1 },
-        { kind: 'batch', updated: 1, seen: 1 },
-      ],
-      updated: 1,
-      unchanged: 1,
-    },
-    { operations: [{ created: 1 }, { created: 2 }], created: 3 },
-  ]);
+  const [none, both, first] = sessions;
+  expect(none).toMatchObject({ batches: 0, created: 0, updated: 0, seen: 0 });
+  expect(none?.committed).toBeUndefined();
+  expect(both).toMatchObject({ batches: 1, created: 0, updated: 1, seen: 1 });
+  expect(first).toMatchObject({ batches: 2, created: 3, updated: 0, seen: 0 });
+});
+
+it('an undo of what a sync session did is none of its batches, and a clean-up alone ends the session', async () => {
+  const log = await newTenant();
+  const one = `sync-session-${A}`;
+  await log.append(syncStream('acme', 'dyn_unit_code'), [['SyncStarted', { id: one }]]);
+  await log.append(UNITS, [batch(one, { created: [created(A, 'a'), created(B, 'b')] })]);
+  const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: one, deleted: 0 }]]);
+  const session = await syncSession(log.reads, UNIT_TABLE, one);
+  expect(session).toMatchObject({ batches: 1, created: 2 });
+  expect(session?.committed).toEqual({ deleted: 0, operationId: String(cleanUp.revision) });
+  await log.append(UNITS, [['RecordChanged', { id: A, set: { value: 'x' }, was: ['a'] }]]);
+  await log.append(UNITS, [batch(one, { seen: packIds([A]), from: [[1, null]], undoes: cleanUp.revision })]);
+  expect(await syncSession(log.reads, UNIT_TABLE, one)).toEqual(session);
 });

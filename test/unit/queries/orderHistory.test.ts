@@ -1,9 +1,12 @@
 import { MAX_HISTORY_PAGE_BYTES } from '#app/domain/limits.js';
 import { orderStream } from '#app/domain/streams.js';
+import { approvalsOf } from '#app/queries/activity.js';
+import { orderHistoryPage } from '#app/queries/orderHistory.js';
 import { LoggedTenant, minute } from '../../support/loggedTenant.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const ORDERS = 'dyn_stock_order';
+const acmeTenant = { name: 'acme', orderModel: ORDERS } as const;
 
 describe('the history of an order', () => {
   let acme: LoggedTenant;
@@ -17,15 +20,14 @@ describe('the history of an order', () => {
   const create = (n: number) => happen(n, 'OrderCreated', { table: ORDERS, fields: { note: 'a' }, status: 'draft' });
   const change = (n: number, to: string) =>
     happen(n, 'OrderChanged', { status: { from: 'draft', to: 'draft' }, changes: { note: { from: 'a', to } } });
-  const approve = (n: number, warnings?: object) =>
+  const approve = (n: number) =>
     happen(n, 'OrderApproved', {
       status: { from: 'draft', to: 'submitted' },
       approver: { id: 7, first_name: 'Ada', last_name: 'L', email: 'a@x.example' },
       snapshot: { table: ORDERS, order: { id: id(n) }, parts: [], related: {} },
-      ...(warnings && { warnings: [warnings] }),
     });
   const history = (n: number, page = 1, perPage = 10) =>
-    acme.queries.orderHistory.page('acme', id(n), { page, perPage });
+    orderHistoryPage(acme.log, acmeTenant, id(n), { page, perPage });
 
   test('tells each of its events, oldest first', async () => {
     await create(1);
@@ -54,7 +56,9 @@ describe('the history of an order', () => {
     });
     const none = { entries: [], before: 0, pages: 0, total: 0 };
     expect(await history(2)).toEqual(none);
-    expect(await acme.queries.orderHistory.page('other', id(1), { page: 1, perPage: 10 })).toEqual(none);
+    expect(await orderHistoryPage(acme.log, { ...acmeTenant, name: 'other' }, id(1), { page: 1, perPage: 10 })).toEqual(
+      none,
+    );
   });
 
   test('a page ends at its number of entries, or before it is too large, and has one at least; it grows at the end', async () => {
@@ -80,18 +84,13 @@ describe('the history of an order', () => {
     await create(1);
     await approve(1);
     await change(1, 'b');
-    await approve(1, { code: 'no_webhook' });
+    await approve(1);
     await change(1, 'c');
     await create(2);
     await create(3);
     await approve(3);
-    const approvals = await acme.queries.orderHistory.approvals('acme', [id(1), id(2), id(9)]);
-    expect([...approvals.keys()]).toEqual([id(1)]);
-    expect(approvals.get(id(1))).toMatchObject({
-      revision: 3,
-      eventType: 'OrderApproved',
-      warnings: [{ code: 'no_webhook' }],
-    });
-    expect(await acme.queries.orderHistory.approvals('other', [id(1)])).toEqual(new Map());
+    const approvals = await approvalsOf(acme.rows.reads, 'acme', [id(1), id(2), id(9)]);
+    expect([...approvals].map(([order, { revision }]) => [order, revision])).toEqual([[id(1), 3]]);
+    expect(await approvalsOf(acme.rows.reads, 'acme', [])).toEqual(new Map());
   });
 });

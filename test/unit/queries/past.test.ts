@@ -86,7 +86,7 @@ it('two moments differ by what the model differs by, in the order of ids', async
       const { rows, space, snapshots, last } = await happened(all);
       for (const [one, other] of moments) {
         const [from = 0, to = 0] = [one % (last + 1), other % (last + 1)].sort((a, b) => a - b);
-        const { counts, differences } = await comparisonOf(rows, space, [from, to], undefined);
+        const { counts, differences } = await comparisonOf(rows, space, [from, to]);
         expect(differences).toEqual(differencesOf(snapshots[from] ?? new Map(), snapshots[to] ?? new Map()));
         expect(counts.created + counts.changed + counts.deleted).toBe(differences.length);
       }
@@ -105,7 +105,7 @@ it('the history of a row has each change of it, the newest first, also when it i
       });
       const until = start % (last + 1);
       for (const before of [undefined, until, changes.at(-1)?.position]) {
-        const shown = await collected(historyOf(rows, space, { id, until: before, atOnce: 2 }, undefined));
+        const shown = await collected(historyOf(rows, space, { id, until: before, limit: 2 }));
         const expected = changes.filter(({ position }) => position < (before ?? Infinity)).reverse();
         expect(shown.map(({ place: [position] }) => position)).toEqual(expected.map(({ position }) => position));
         for (const [at, transition] of shown.entries()) {
@@ -129,16 +129,16 @@ it('a copy that follows the changes, page by page, comes to what the table is', 
       const copy = new Map(snapshots[from]);
       let page: ChangesPage = { changed: [], next: [from, null], hasMore: true };
       while (page.hasMore) {
-        page = await changesAfter(rows, space, page.next, undefined, limit);
-        expect(new Set(page.changed.map(({ id }) => id)).size).toBe(page.changed.length);
-        for (const { id, row } of page.changed) {
+        page = await changesAfter(rows, space, page.next, limit);
+        expect(new Set(page.changed.map(([id]) => id)).size).toBe(page.changed.length);
+        for (const [id, row] of page.changed) {
           if (row === undefined) copy.delete(id);
           else copy.set(id, JSON.parse(row.data));
         }
       }
       const is = snapshots.at(-1) ?? new Map();
       expect(differencesOf(copy, is)).toEqual([]);
-      expect((await changesAfter(rows, space, page.next, undefined)).changed).toEqual([]);
+      expect((await changesAfter(rows, space, page.next)).changed).toEqual([]);
     }),
     random(60),
   );
@@ -157,7 +157,7 @@ it('what one event did can be read on from any row of it', async () => {
   );
   const range = [tenant.position - 1, tenant.position] as const;
   const doneBehind = (behind: Transition['place'] | undefined) =>
-    collected(transitionsIn(store.reads, tenant.places, { range, behind, atOnce: 2 }, undefined));
+    collected(transitionsIn(store.reads, tenant.places, { range, behind, limit: 2 }));
   const done = await doneBehind(undefined);
   const changes = done.map((transition) => differenceOf(transition));
   expect(changes).toMatchObject([
