@@ -11,6 +11,7 @@ import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
+import { isTraced } from '../ports/tracing.js';
 import { deliveryMessage } from './queue.js';
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
@@ -48,14 +49,12 @@ const EARLIER_EVENTS = 20;
 
 const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 
-/**
- * On whose behalf the deliveries of an event are requested, if not by a replay.
- * @param traceparent of the relay's span for the event
- */
-export const relayCaller = (
-  { id: causationId, metadata: { tenant, correlationId } }: RecordedEvent,
-  traceparent?: string,
-): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
+/** On whose behalf the deliveries of an event are requested, if not by a replay. They are part of its trace. */
+export function relayCaller(source: RecordedEvent): Caller {
+  const { tenant, correlationId, traceparent } = source.metadata;
+  const caller = { tenant, actor: RELAY, correlationId, causationId: source.id };
+  return isTraced(source, Date.now()) ? { ...caller, traceparent } : caller;
+}
 
 export function requestedMessage({ tenant, deliveryId, subject }: DeliveryRequest): Message {
   const { webhookId, orderId } = subject;

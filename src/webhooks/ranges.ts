@@ -19,7 +19,7 @@ import { appendRequests, requestsFor, type Subscription, streamsOf, subscription
 import { BACKFILL_QUEUE, deliveryMessage, type RangeJob, rangeJob, rangeMessage } from './queue.js';
 import { publishWork, type RelayDeps, relayRequests } from './relay.js';
 
-export type RangeDeps = Pick<RelayDeps, 'broker' | 'tracer'> & {
+export type RangeDeps = Pick<RelayDeps, 'broker'> & {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now' | 'progress' | 'queries'>;
 };
 

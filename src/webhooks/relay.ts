@@ -6,7 +6,6 @@
  * that no other tenant waits for them. Deliveries of an order keep their sequence all the same: each names the one before.
  * Of a log that was put back to an older copy, or replaced, everything is relayed once more: the ids are the same.
  */
-import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Commands, TenantDirectory } from '../commands/context.js';
 import { RELAYED_OF_TENANT } from '../domain/limits.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
@@ -15,7 +14,6 @@ import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js'
 import type { EventPosition, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
-import { inSpans, isTraced, startSpan, traceparentOf } from '../ports/tracing.js';
 import {
   appendRequests,
   type DeliveryRequest,
@@ -31,8 +29,6 @@ import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, rangeMessage } from '.
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
   readonly broker: MessageBroker;
-  /** Unset if tracing is off. */
-  readonly tracer?: Tracer | undefined;
   /** Accepts a log other than the checkpoint's, and starts over on it. Default false: it is an error. */
   readonly acceptLog?: boolean;
   /** Called with the reason if the log is processed again from its start. */
@@ -142,15 +138,13 @@ async function relayTenant(
  * crash makes the relay do again repeats nothing: the ids are the same.
  * @returns position of the last request; 0 if there is none
  */
-export function relayRequests(
-  { commands, broker, tracer }: RelayDeps,
+export async function relayRequests(
+  { commands, broker }: Pick<RelayDeps, 'commands' | 'broker'>,
   requests: readonly DeliveryRequest[],
 ): Promise<Position> {
-  return traceRelay(tracer, requests, async (traceparent) => {
-    const last = await appendRequests(commands, requests, (source) => relayCaller(source, traceparent(source)));
-    await publishWork(broker, requests.map(requestedMessage));
-    return last;
-  });
+  const last = await appendRequests(commands, requests, relayCaller);
+  await publishWork(broker, requests.map(requestedMessage));
+  return last;
 }
 
 /** @param deliveries that are due @param tasks on ranges of the log */
@@ -161,28 +155,6 @@ export async function publishWork(
 ): Promise<void> {
   if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
   if (deliveries.length > 0) await broker.publish(DELIVERY_QUEUE, deliveries);
-}
-
-/**
- * Does the relay's work on events within a span for each event that has deliveries. Everything that follows from the
- * event, first of all each attempt, is part of that span.
- * @param work is given a function that returns the `traceparent` of an event's span
- */
-async function traceRelay<Result>(
-  tracer: Tracer | undefined,
-  requests: readonly DeliveryRequest[],
-  work: (traceparent: (source: RecordedEvent) => string | undefined) => Promise<Result>,
-): Promise<Result> {
-  if (tracer === undefined) return work(() => undefined);
-  const now = Date.now();
-  const spans = new Map<RecordedEvent, Span>();
-  for (const [source, { length }] of grouped(requests, (request) => request.source)) {
-    if (!isTraced(source, now)) continue;
-    const attributes = { 'dynamic_assets.event.type': source.type, 'dynamic_assets.deliveries': length };
-    const options = { kind: SpanKind.CONSUMER, attributes };
-    spans.set(source, startSpan(tracer, source.metadata.traceparent, 'relay', options));
-  }
-  return inSpans([...spans.values()], () => work((source) => traceparentOf(spans.get(source))));
 }
 
 // What events mean to the relay: which streams it reads, and which messages follow.

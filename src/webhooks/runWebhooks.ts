@@ -33,7 +33,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { commands, broker, settings, logger, metrics, tracer, acceptLog = false } = deps;
+  const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
@@ -59,11 +59,11 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
-  const relay = { commands, broker, tracer, acceptLog, onReset: (reason: string) => logger.warn(reason) };
+  const relay = { commands, broker, acceptLog, onReset: (reason: string) => logger.warn(reason) };
   const running = [
     // Each process that relays would publish all messages again, and append all requests.
     keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(relay, leading))),
-    keep('webhook replays', () => runRanges({ commands, broker, tracer }, signal)),
+    keep('webhook replays', () => runRanges({ commands, broker }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
     ),
