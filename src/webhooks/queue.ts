@@ -42,7 +42,7 @@ export const rangeJob = z.object({
   // The rest is set for a backfill.
   backfillId: z.string().default(''),
   correlationId: z.string().default(''),
-  kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)).default([]),
+  kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)).readonly().default([]),
   from: z.string().default(''),
   to: z.string().optional(),
 });

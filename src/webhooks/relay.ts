@@ -180,19 +180,14 @@ function replayMessages({ stream, type, data }: RecordedEvent): readonly Message
 }
 
 /** Work that a webhook's event requests. */
-function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
-  // An event that names no webhook parks its tenant in the directory. Other tenants continue.
-  if (!recorded.stream.startsWith(WEBHOOKS) || !namesWebhook(recorded.data)) return [];
+function taskMessages({ id: eventId, stream, type, data, position, metadata }: RecordedEvent): readonly Message[] {
+  if (!stream.startsWith(WEBHOOKS)) return [];
   const { tenant, correlationId } = metadata;
-  const event = { type: recorded.type, data: recorded.data } as WebhookEvent;
-  const asked = { tenant, webhookId: event.data.id, eventId, position };
+  const event = { type, data: data ?? {} } as WebhookEvent;
+  const { id: webhookId } = event.data;
+  const asked = { tenant, webhookId, eventId, position };
   if (event.type === 'WebhookEnabled') return [rangeMessage({ task: 'resume', ...asked })];
-  if (event.type !== 'WebhookBackfillRequested' || !Array.isArray(event.data.kinds)) return [];
+  if (event.type !== 'WebhookBackfillRequested') return [];
   const { backfillId, kinds, from, to } = event.data;
-  return [
-    rangeMessage({ task: 'backfill', ...asked, correlationId, backfillId, kinds: [...kinds], from, to, done: 0 }),
-  ];
+  return [rangeMessage({ task: 'backfill', ...asked, correlationId, backfillId, kinds, from, to, done: 0 })];
 }
-
-const namesWebhook = (data: unknown): boolean =>
-  typeof data === 'object' && data !== null && 'id' in data && typeof data.id === 'string';

@@ -77,8 +77,8 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
     checkpoint(name) {
       const queue = checkpointQueue(prefix + name);
       return publishing.use(async (session) => {
-        const wasThere = await session.declare([queue, LAST_ONLY]);
-        for (let reads = wasThere ? CHECKPOINT_READS : 1; reads > 0; reads -= 1) {
+        await session.declare([queue, LAST_ONLY]);
+        for (let reads = CHECKPOINT_READS; reads > 0; reads -= 1) {
           const [found] = await inspected(session, queue, 1);
           if (found !== undefined) return checkpointOf(found);
           await sleep(READ_AGAIN_MS);
@@ -125,13 +125,12 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
         const now = Date.now();
         const [first] = onServer === 0 ? [] : await inspected(session, queue, 1);
         const depths = consumers.of(queue).map(({ depth }) => depth);
-        const oldest = Math.min(now, first === undefined ? now : readyAt(first), ...depths.map((each) => each.oldest));
         return {
           ready: onServer + sum(depths.map(({ ready }) => ready)),
           delayed: sum(delayed) + sum(depths.map((each) => each.delayed)),
           inFlight: sum(depths.map(({ inFlight }) => inFlight)),
           dead,
-          oldestReadyMs: now - oldest,
+          oldestReadyMs: first === undefined ? 0 : Math.max(0, now - readyAt(first)),
         };
       });
     },

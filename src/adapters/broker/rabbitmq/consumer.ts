@@ -11,7 +11,7 @@ import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
-import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing, readyAt } from './messages.js';
+import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
@@ -38,8 +38,6 @@ export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
   readonly #handlers: PQueue;
-  /** Messages that wait for their handler, in their order. */
-  readonly #waiting = new Set<{ readonly readyAt: number }>();
   /** Messages that are put off for a moment. */
   #held = 0;
 
@@ -49,10 +47,8 @@ export class Consumer {
   }
 
   /** Of the messages that this process has taken. */
-  get depth(): Omit<QueueDepth, 'dead' | 'oldestReadyMs'> & { readonly oldest: number } {
-    const [oldest = { readyAt: Number.POSITIVE_INFINITY }] = this.#waiting;
-    const [ready, delayed, inFlight] = [this.#waiting.size, this.#held, this.#handlers.pending];
-    return { ready, delayed, inFlight, oldest: oldest.readyAt };
+  get depth(): Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> {
+    return { ready: this.#handlers.size, delayed: this.#held, inFlight: this.#handlers.pending };
   }
 
   get #mostHeld(): number {
@@ -125,13 +121,8 @@ export class Consumer {
 
   /** @returns undefined if the link ended before its turn */
   async #handle(message: ConsumeMessage, redeliveries: number, { ending }: Link): Promise<Outcome | undefined> {
-    const waiting = { readyAt: Math.min(readyAt(message), Date.now()) };
-    this.#waiting.add(waiting);
-    const outcome = await this.#handlers.add(async () => {
-      this.#waiting.delete(waiting);
-      return ending.aborted ? undefined : this.#outcome(message, redeliveries);
-    });
-    return outcome ?? undefined;
+    const handle = async () => (ending.aborted ? undefined : this.#outcome(message, redeliveries));
+    return (await this.#handlers.add(handle)) ?? undefined;
   }
 
   async #outcome(message: ConsumeMessage, redeliveries: number): Promise<Outcome> {

@@ -21,8 +21,8 @@ export class Session {
   /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<Error>;
   readonly #model: ChannelModel;
-  /** By the name of the first queue: whether all were there before they were declared here. */
-  readonly #declared = new Map<string, Promise<boolean>>();
+  /** By the name of the first queue. */
+  readonly #declared = new Map<string, Promise<void>>();
   #confirming: Promise<ConfirmChannel> | undefined;
   /** Numbers of messages that the server returned because no queue took them. */
   readonly #returned = new Set<string>();
@@ -85,11 +85,8 @@ export class Session {
     }
   }
 
-  /**
-   * Makes replicated queues unless there are some of these names, of any kind: an operator may have made them.
-   * @returns whether all were there
-   */
-  declare(...queues: readonly Queue[]): Promise<boolean> {
+  /** Makes replicated queues unless there are some of these names, of any kind: an operator may have made them. */
+  declare(...queues: readonly Queue[]): Promise<void> {
     const [[name = ''] = []] = queues;
     const known = this.#declared.get(name);
     if (known !== undefined) return known;
@@ -99,20 +96,17 @@ export class Session {
     return declared;
   }
 
-  async #declare(queues: readonly Queue[]): Promise<boolean> {
+  async #declare(queues: readonly Queue[]): Promise<void> {
     const missing = await this.withChannel((channel) => firstMissing(channel, queues));
-    if (missing === undefined) return true;
+    if (missing === undefined) return;
     const [name, own] = missing;
     const options = { durable: true, arguments: { ...QUORUM, ...own } };
     await this.withChannel((channel) => channel.assertQueue(name, options));
     await this.#declare(queues.slice(queues.indexOf(missing) + 1));
-    return false;
   }
 
   /** Declares the queue and what belongs to it. */
-  async declareWork(queue: string): Promise<void> {
-    await this.declare(...workQueues(queue));
-  }
+  declareWork = (queue: string): Promise<void> => this.declare(...workQueues(queue));
 
   /** The declared queues may have been removed: the next use declares them again. */
   forgetDeclared(): void {
