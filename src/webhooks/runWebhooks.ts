@@ -3,7 +3,7 @@ import type { Application } from '../commands/application.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { type DeliveryParts, deliver } from './deliver.js';
-import { type CircuitThresholds, DEFAULT_THRESHOLDS, Gate } from './gate.js';
+import { DEFAULT_THRESHOLDS, Gate } from './gate.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRanges } from './ranges.js';
 import { ReceiverHealth } from './receiverHealth.js';
@@ -24,7 +24,6 @@ export type WebhookSettings = DeliveryParts['settings'] & {
   readonly endpointConcurrency: number;
   /** A webhook without a success for so long is disabled; 0 for never. */
   readonly disableAfterHours: number;
-  readonly circuit?: CircuitThresholds;
 };
 
 /** Messages in flight per slot: those that wait for their turn must not hide others. */
@@ -38,7 +37,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
     limits: { inFlight, slots, slotsPerEndpoint },
-    thresholds: settings.circuit ?? DEFAULT_THRESHOLDS,
+    thresholds: DEFAULT_THRESHOLDS,
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
     random: Math.random,
