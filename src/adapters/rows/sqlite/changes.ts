@@ -5,7 +5,18 @@ import { keyOf, type Row, sortValue } from '../../../domain/row.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
 import type { Connection } from './connection.js';
 import { dropIndexes, TextChanges } from './indexes.js';
-import { baseOf, COLUMNS, columnOf, idCell, SLOTS, type Space, slotCells, slotsOf } from './layout.js';
+import {
+  AMONG_IDS,
+  baseOf,
+  COLUMNS,
+  columnOf,
+  idCell,
+  idList,
+  SLOTS,
+  type Space,
+  slotCells,
+  slotsOf,
+} from './layout.js';
 
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
 const SET = [...SLOTS, 'data'].map((column) => `${column} = ?`).join(', ');
@@ -59,7 +70,7 @@ class Changes {
       const changed = this.#changed(write.space);
       if (write.kind === 'put') this.#put(changed, write.row, write.was);
       else if (write.kind === 'delete') this.#remove(changed, this.#knownRow(changed, write.was.id), write.to);
-      else if (write.kind === 'touch') for (const id of write.ids) this.#see(this.#knownRow(changed, id), write.batch);
+      else if (write.kind === 'touch') this.#touch(changed, write.ids, write.batch);
       else if (write.kind === 'redact') this.#redact(changed, write.id, write.fields);
       else if (write.kind === 'forget') this.#forget(changed, write.field, write.before);
       else return this.#cleanUp(changed, write.batch, write.to);
@@ -127,6 +138,16 @@ class Changes {
     this.#connection.run('DELETE FROM rows WHERE row = ?', row);
     this.#see(row, null);
     changed.rows -= 1;
+  }
+
+  #touch({ space }: Changed, ids: readonly string[], batch: string | null): void {
+    const among = `FROM rows WHERE space = ? AND id ${AMONG_IDS}`;
+    const list = [space.number, idList(ids)] as const;
+    const count = this.#connection.column<number>(`SELECT count(*) ${among}`).get(...list) ?? 0;
+    if (count < new Set(ids).size)
+      throw new RowRefusedError(`"${space.name}" has ${count} of the ${ids.length} rows that the event touches.`);
+    if (batch === null) this.#connection.run(`DELETE FROM seen WHERE row IN (SELECT row ${among})`, ...list);
+    else this.#connection.run(`INSERT OR REPLACE INTO seen SELECT row, ? ${among}`, batch, ...list);
   }
 
   #see(row: number, batch: string | null): void {

@@ -13,7 +13,7 @@ import type {
   VersionQuery,
 } from '../../../ports/rowStore.js';
 import type { Database, Statement } from '../../openSqlite.js';
-import { baseOf, type Cell, idCell, idText, numberOf, type Space } from './layout.js';
+import { AMONG_IDS, AMONG_KEYS, baseOf, type Cell, idCell, idList, idText, numberOf, type Space } from './layout.js';
 
 /** An index on demand: of columns in an order, or of the trigrams of one column. */
 export type Index = {
@@ -34,7 +34,8 @@ export type SpaceNow = {
 };
 
 const SPACE = `SELECT space, rows, next, changed, revision, last_event_at AS lastEventAt, shape FROM spaces WHERE name = ?`;
-type TenantCells = InLog & { readonly position: number; readonly state: string | null };
+const TENANT = `SELECT position, state, events, bytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
+type TenantCells = InLog & { readonly position: number; readonly state: string | null; readonly rows: number };
 
 type SpaceCells = Omit<SpaceState, 'progress'> & {
   readonly space: number;
@@ -94,12 +95,11 @@ export class Connection {
   }
 
   progress(): TenantProgress | undefined {
-    const tenant = this.query<TenantCells>('SELECT position, state, events, bytes FROM tenant').get();
+    const tenant = this.query<TenantCells>(TENANT).get();
     if (tenant === undefined) return undefined;
-    const { position, state, ...inLog } = tenant;
+    const { position, state, rows, ...inLog } = tenant;
     const mark: 'filling' | Parked | undefined = state === null ? undefined : JSON.parse(state);
     if (position === 0 && mark === undefined) return undefined;
-    const rows = this.column<number>('SELECT coalesce(sum(rows), 0) FROM spaces').get() ?? 0;
     if (mark === undefined || mark === 'filling') return { position, inLog, state: mark ?? 'running', rows };
     return { position, inLog, state: 'parked', parked: mark, rows };
   }
@@ -149,26 +149,27 @@ export class Connection {
     const formerIds = new Map<string, string>();
     if (now === undefined) return { rows: [], formerIds, state: this.noRows() };
     const found = new Map<number, StoredRow>();
-    const find = (column: 'id' | 'key', value: Cell): boolean => {
-      const where = `WHERE space = ${now.space.number} AND ${column} = ?`;
+    // One statement for all of them: a batch has a thousand.
+    const find = (column: 'id' | 'key', among: string, list: string): void => {
+      const where = `WHERE space = ${now.space.number} AND ${column} ${among}`;
       const present = `SELECT ${STATE.rows} FROM rows ${where}`;
       const past = `SELECT ${STATE.past} FROM past INDEXED BY past_${column} ${where} AND from_pos <= ? AND to_pos > ?`;
-      const state =
+      const states =
         at === undefined
-          ? this.query<State>(present).get(value)
-          : this.query<State>(`${present} AND from_pos <= ? UNION ALL ${past}`).get(value, at, value, at, at);
-      if (state !== undefined) found.set(state.row, rowOf(state));
-      return state !== undefined;
+          ? this.query<State>(present).all(list)
+          : this.query<State>(`${present} AND from_pos <= ? UNION ALL ${past}`).all(list, at, list, at, at);
+      for (const state of states) found.set(state.row, rowOf(state));
     };
-    for (const id of ids) find('id', idCell(id));
-    for (const key of keys) {
-      if (find('key', key)) continue;
-      const former = this.column<Buffer | string>(
-        `SELECT id FROM past INDEXED BY past_key WHERE space = ? AND key = ? AND how = 'deleted'
-         ORDER BY to_pos DESC, n DESC LIMIT 1`,
-      ).get(now.space.number, key);
-      if (former !== undefined) formerIds.set(key, idText(former));
-    }
+    if (ids.length > 0) find('id', AMONG_IDS, idList(ids));
+    if (keys.length > 0) find('key', AMONG_KEYS, JSON.stringify(keys));
+    const known = new Set(Array.from(found.values(), ({ key }) => key));
+    const unknown = keys.filter((key) => !known.has(key));
+    const former = this.query<{ readonly key: string; readonly id: Buffer | string }>(
+      `SELECT key, id, max(to_pos) FROM past INDEXED BY past_key
+       WHERE space = ? AND key ${AMONG_KEYS} AND how = 'deleted' GROUP BY key`,
+    );
+    if (unknown.length > 0)
+      for (const { key, id } of former.all(now.space.number, JSON.stringify(unknown))) formerIds.set(key, idText(id));
     return { rows: [...found.values()], formerIds, state: now.state };
   }
 

@@ -100,6 +100,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Sixteen bytes for a UUID. Other ids remain texts, so they are no UUID's equal. */
 export const idCell = (id: string): Cell => (UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : id);
 
+/** Many ids in one statement: `id ${AMONG_IDS}`, with `idList` for its parameter. */
+export const AMONG_IDS = `IN (SELECT iif(type = 'array', unhex(value ->> 0), value) FROM json_each(?))`;
+export const idList = (ids: readonly string[]): string =>
+  JSON.stringify(ids.map((id) => (UUID.test(id) ? [id.replaceAll('-', '')] : id)));
+/** The same of keys, whose list is their JSON. */
+export const AMONG_KEYS = 'IN (SELECT value FROM json_each(?))';
+
 export function idText(cell: Buffer | string): string {
   if (typeof cell === 'string') return cell;
   const hex = cell.toString('hex');

@@ -1,14 +1,19 @@
-/** Reads rows in a few threads, so that no query blocks the caller's event loop. */
+/** Reads rows: a few by id or key at once, all else in a few threads, so that no query blocks the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { threadLimits } from '../../threadLimits.js';
-import type { Question, ReaderThreadData, Reply } from './readerThread.js';
+import { RowFiles } from './files.js';
+import { type Question, type Reply, replyTo } from './questions.js';
+import type { ReaderThreadData } from './readerThread.js';
 
 /** How many threads read pages at a time. */
 const READERS = 2;
+
+/** So few rows are read in 0.2 ms at most, and a message to a thread and back takes as long. */
+const FEW_ROWS = 25;
 
 type Answered = Extract<Reply, { kind: 'answer' }>;
 type Thread = { readonly worker: Worker; readonly unwanted: Int32Array<SharedArrayBuffer> };
@@ -16,17 +21,27 @@ type Thread = { readonly worker: Worker; readonly unwanted: Int32Array<SharedArr
 export function openRowReads({ directory, readers = READERS }: { directory: string; readers?: number }): RowReads {
   const threads = new ReaderThreads(directory, readers);
   return {
-    rows: (ref, query, cancellation) => threads.ask({ kind: 'rows', ...ref, query }, cancellation),
+    rows: (ref, query, cancellation) => {
+      const isFew = query.ids.length + query.keys.length <= FEW_ROWS;
+      return threads.ask({ kind: 'rows', ...ref, query }, cancellation, isFew);
+    },
     page: (ref, query, cancellation) => threads.ask({ kind: 'page', ...ref, query }, cancellation),
     versions: (ref, query, cancellation) => threads.ask({ kind: 'versions', ...ref, query }, cancellation),
-    spaces: (tenant) => threads.ask({ kind: 'spaces', tenant }),
-    progress: (tenant) => threads.ask({ kind: 'progress', tenant }),
+    spaces: (tenant) => threads.ask({ kind: 'spaces', tenant }, undefined, true),
+    progress: (tenant) => threads.ask({ kind: 'progress', tenant }, undefined, true),
     close: () => threads.close(),
   };
 }
 
+function answered(reply: Reply | undefined): Answered {
+  if (reply?.kind === 'answer') return reply;
+  throw reply?.kind === 'error' ? reply.error : new RowsUnavailableError(reply?.message);
+}
+
 class ReaderThreads {
   readonly #directory: string;
+  readonly #files: RowFiles;
+  readonly #checked = new Set<string>();
   /** Pages may take long, and leave one thread to all other questions, which go first. */
   readonly #pages: PQueue;
   readonly #all: PQueue;
@@ -38,13 +53,18 @@ class ReaderThreads {
 
   constructor(directory: string, readers: number) {
     this.#directory = directory;
+    this.#files = new RowFiles(directory, { isReader: true, isUnchecked: true });
     this.#pages = new PQueue({ concurrency: readers });
     this.#all = new PQueue({ concurrency: readers + 1 });
   }
 
-  async ask<Answer>(question: Question, cancellation?: Cancellation): Promise<Answer> {
+  /** @param isShort it is answered here, if a thread has looked for damage in the file */
+  async ask<Answer>(question: Question, cancellation?: Cancellation, isShort = false): Promise<Answer> {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     cancellation?.throwIfCancelled();
+    const file = this.#files.current(question.tenant) ?? '';
+    // The types of messages cannot say that an answer is of its question's kind.
+    if (isShort && this.#checked.has(file)) return answered(await replyTo(question, this.#files)).answer as Answer;
     const isPage = question.kind === 'page';
     const ask = () => this.#all.add(() => this.#answer(question, cancellation), { priority: isPage ? 0 : 1 });
     const asked = isPage ? this.#pages.add(ask) : ask();
@@ -52,8 +72,8 @@ class ReaderThreads {
       const forget = cancellation?.onCancel(() => reject(cancellation.reason));
       asked.then(resolve, reject).finally(forget);
     });
+    this.#checked.add(file);
     if (wanted !== undefined && isPage) this.#makeIndex({ ...question, kind: 'makeIndex', spec: wanted });
-    // The types of messages cannot say that an answer is of its question's kind.
     return answer as Answer;
   }
 
@@ -74,9 +94,7 @@ class ReaderThreads {
     forget?.();
     worker.unref();
     this.#idle.add(thread);
-    if (reply?.kind !== 'answer')
-      throw reply?.kind === 'error' ? reply.error : new RowsUnavailableError(reply?.message);
-    return reply;
+    return answered(reply);
   }
 
   #start(): Thread {
@@ -113,6 +131,7 @@ class ReaderThreads {
     this.#isClosed = true;
     await this.#pages.onIdle();
     await this.#all.onIdle();
+    this.#files.close();
     await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
   }
 }
