@@ -10,7 +10,7 @@ import { TenantUsage } from './api/tenantUsage.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role } from './config.js';
-import type { LogAnchor } from './ports/eventStore.js';
+import type { LogAnchor } from './ports/logAnchor.js';
 import type { RunRowJob } from './ports/rowJobs.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
@@ -150,7 +150,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Given
   const isEmbedded = config.MONGODB_URL === undefined;
 
   let metrics: ServiceMetrics | undefined;
-  const ownLog = parts.add(await openOwnLog(config, { acceptLog, appendsSoon: isApi }), (each) => each.close());
+  const ownLog = parts.add(await openOwnLog(config, { acceptLog }), (each) => each.close());
   const eventStore = observeAppends(ownLog, tracer, () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? parts.add(await openBroker(config, says('the message broker is interrupted, and is tried again')), (each) =>

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { mapped } from '../adapters/eventstore/everyStore.js';
 import { ErasedEvents, withoutErasedBytes } from '../audit/erasedEvents.js';
 import { newId, now } from '../commands/clock.js';
 import { toAppend } from '../commands/writeStream.js';
@@ -206,13 +207,7 @@ async function prove(
 /** The log, read without what is erased in it. Types of events that have erased values have one version alone. */
 async function withErasedRemoved(log: EventStore): Promise<EventStore> {
   const { erasures } = await erasuresOf(log);
-  const removed = (event: RecordedEvent): RecordedEvent => withoutErasedBytes(erasures, event);
-  return {
-    ...log,
-    async *subscribe(options) {
-      for await (const slice of log.subscribe(options)) yield { ...slice, events: slice.events.map(removed) };
-    },
-  };
+  return mapped(log, (event) => withoutErasedBytes(erasures, event));
 }
 
 /** @returns how many events of the log have lost values */

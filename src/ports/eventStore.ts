@@ -8,9 +8,6 @@ export type Position = number;
 /** A position and the id of the event there, by which the log is known again; none at 0 and at events of the engine. */
 export type EventPosition = { readonly position: Position; readonly eventId?: string | undefined };
 
-/** A position as stored beside state that was made from the log, with the log's id, unless an earlier release stored it. */
-export type LogAnchor = EventPosition & { readonly log?: string | undefined };
-
 /** An event's place in its stream, from 0. */
 export type Revision = number;
 
@@ -75,7 +72,7 @@ export type SubscribeOptions = {
   readonly after: Position;
   /** Only streams with one of these prefixes; all streams if unset. */
   readonly streamPrefixes?: readonly string[];
-  /** A hint: events of streams that it refuses need not be delivered. */
+  /** Only streams that it accepts. */
   readonly accepts?: (stream: string) => boolean;
   /** At most about this many events a slice. Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
@@ -85,27 +82,24 @@ export type SubscribeOptions = {
 
 export const DEFAULT_SLICE_COUNT = 500;
 
-/** Events in descending order of their positions, and the new `before` with which the read goes on, if there is more. */
-export type BackwardSlice = { readonly events: readonly RecordedEvent[]; readonly next?: Position | undefined };
-
 /** Both revisions are inclusive. */
 export type SliceRange = {
   readonly from: Revision;
-  /** With `backwards`, not behind the end of the stream. */
-  readonly to: Revision;
+  /** Not behind the end of the stream if read backwards. Default: its end. */
+  readonly to?: Revision;
   readonly maxCount: number;
   /** Read the last of these events instead of the first, in the order of the stream all the same. */
   readonly backwards?: boolean;
 };
 
-/** Events of a stream, and the new `from` of the rest of the range (`to` if read backwards), if there is more. */
-export type StreamSlice = { readonly events: readonly RecordedEvent[]; readonly next?: Revision | undefined };
+/** Events, and where the rest of what was asked begins (where it ends if read backwards), if there is more. */
+export type ReadSlice = { readonly events: readonly RecordedEvent[]; readonly next?: number | undefined };
 
 /** One event's `data` may have at most this many bytes of JSON. */
 export const MAX_EVENT_BYTES = 1_000_000;
 
-/** Each method but `subscribe` and `close` rejects with EventStoreUnavailableError within seconds while the log is away. */
-export interface EventStore {
+/** What an engine does. Each method but `subscribe` and `close` rejects with EventStoreUnavailableError in seconds if it is away. */
+export interface EventLog {
   /**
    * Appends all events or none, durably: when the promise resolves they survive a crash.
    * @throws WrongExpectedRevisionError; EventTooLargeError; AppendTooLargeError; EventStoreUnavailableError, which says
@@ -117,31 +111,33 @@ export interface EventStore {
     expectedRevision: ExpectedRevision,
     options?: AppendOptions,
   ): Promise<AppendResult>;
-  /** Events of one stream in order, from revision 0 to the last unless given, both inclusive; none of an unknown stream. */
-  readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
   /** The first of these events in order: at most `maxCount`, up to the one that reaches READ_SLICE_BYTES, or fewer. */
-  readSlice(stream: string, range: SliceRange): Promise<StreamSlice>;
-  /** The last events of the log, or those before a position: at most `maxCount`, up to READ_SLICE_BYTES, or fewer. */
-  readBackwards(maxCount: number, before?: Position): Promise<BackwardSlice>;
-  /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
-  lastAppend(stream: string): Promise<AppendResult | undefined>;
+  readSlice(stream: string, range: SliceRange): Promise<ReadSlice>;
+  /** The last events of the log, or those before a position, the last one first. As many as `readSlice` has. */
+  readBackwards(maxCount: number, before?: Position): Promise<ReadSlice>;
   /** Stored events, then new ones, slice by slice as the reader asks for them. An empty slice lets a checkpoint move. */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
-  /** Position of the last event that is not after this time (ISO 8601, UTC, six digits), where the engine can find it. */
-  readonly positionAt?: (time: string) => Promise<Position>;
-  /** Id of this log, shared with its copies and backups. Created if the log has none. */
-  identity(): Promise<string>;
   /** Whether the log still has this event there. Otherwise it was replaced by an older copy, or is another log. */
   holds(place: EventPosition): Promise<boolean>;
-  /** What this store leaves out of the events that it reads; undefined: it reads events as they are stored. */
-  readonly erasures?: Erasures;
   /** @throws EventStoreUnavailableError also when the log is known to accept no appends */
   ping(): Promise<void>;
   /** All stored event types and schema versions, for the check at the start. */
   storedEventTypes(): Promise<readonly EventType[]>;
   close(): Promise<void>;
+}
+
+/** A log with what follows from these methods, alike for each engine. */
+export interface EventStore extends EventLog {
+  /** Events of one stream in order, from revision 0 to the last unless given, both inclusive; none of an unknown stream. */
+  readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
+  /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
+  lastAppend(stream: string): Promise<AppendResult | undefined>;
+  /** Id of this log, shared with its copies and backups. Created if the log has none. */
+  identity(): Promise<string>;
+  /** What this store leaves out of the events that it reads; undefined: it reads events as they are stored. */
+  readonly erasures?: Erasures;
 }
 
 export type EventType = { readonly type: string; readonly schemaVersion: number };
@@ -159,10 +155,7 @@ export class WrongExpectedRevisionError extends Error {
 
 export class EventTooLargeError extends Error {
   override readonly name = 'EventTooLargeError';
-  constructor(
-    readonly eventType: string,
-    readonly bytes: number,
-  ) {
+  constructor(eventType: string, bytes: number) {
     super(`${eventType} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
   }
 }
@@ -174,18 +167,6 @@ export class AppendTooLargeError extends Error {
   constructor(maxBytes: number) {
     super(
       `The event log takes at most ${maxBytes} bytes at once: send less in one request, or have the operator raise MaxAppendSize of EventStoreDB.`,
-    );
-  }
-}
-
-/** The log is not the one used before. The message says what to do. */
-export class OtherLogError extends Error {
-  override readonly name = 'OtherLogError';
-  /** @param found the finding, as a sentence */
-  constructor(found: string) {
-    super(
-      `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +
-        'with "dynamic-assets migrate"; or take this one as it is: dynamic-assets start --accept-log.',
     );
   }
 }
@@ -213,13 +194,5 @@ export class EventLogDamagedError extends EventStoreUnavailableError {
       `The event log ${file} is damaged (${damage}): stop the service, keep a copy of the data directory, and put a backup in its place with "dynamic-assets restore"; "dynamic-assets doctor" says what is damaged.`,
       options,
     );
-  }
-}
-
-/** The log lacks events that were read before. This store, and all that was made from the log in memory, are void. */
-export class LogReplacedError extends EventStoreUnavailableError {
-  /** @param places what was read where, and where the log ends now, as a sentence */
-  constructor(readonly places: string) {
-    super(`The event log is not the one from before: it was put back to an older copy, or is another one. ${places}`);
   }
 }

@@ -1,12 +1,13 @@
-/** Checks that the log is still the one that stored state (read models, jobs) was made from. */
-import { type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
+/** Whether a log is the one that stored state (rows, jobs, a directory) was made from: it has the same id, and the last event. */
+import { type EventPosition, type EventStore, EventStoreUnavailableError } from './eventStore.js';
 
-type Log = Pick<EventStore, 'identity' | 'holds'>;
+/** A position as stored beside state that was made from the log, with the log's id, unless an earlier release stored it. */
+export type LogAnchor = EventPosition & { readonly log?: string | undefined };
 
 /** `put back`: the id is the same, but the anchored event is missing: the log was replaced by an older copy. */
 type FoundLog = 'same' | 'put back' | 'other';
 
-export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLog> {
+export async function findLog(eventStore: Pick<EventStore, 'identity' | 'holds'>, kept: LogAnchor): Promise<FoundLog> {
   if (kept.log !== undefined && kept.log !== (await eventStore.identity())) return 'other';
   return (await eventStore.holds(kept)) ? 'same' : 'put back';
 }
@@ -15,4 +16,24 @@ export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLo
 export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean): void {
   if (found === 'other' && !acceptLog)
     throw new OtherLogError(`${whose} were made of another event log than this one.`);
+}
+
+/** The log is not the one used before. The message says what to do. */
+export class OtherLogError extends Error {
+  override readonly name = 'OtherLogError';
+  /** @param found the finding, as a sentence */
+  constructor(found: string) {
+    super(
+      `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +
+        'with "dynamic-assets migrate"; or take this one as it is: dynamic-assets start --accept-log.',
+    );
+  }
+}
+
+/** The log lacks events that were read before. The store, and all that was made from the log in memory, are void. */
+export class LogReplacedError extends EventStoreUnavailableError {
+  /** @param places what was read where, and where the log ends now, as a sentence */
+  constructor(readonly places: string) {
+    super(`The event log is not the one from before: it was put back to an older copy, or is another one. ${places}`);
+  }
 }

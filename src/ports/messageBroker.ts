@@ -1,5 +1,5 @@
 /** Durable work between processes: at least once, with delays and dead letters. Its contract: `test/contract/messageBroker.ts`. */
-import type { LogAnchor } from './eventStore.js';
+import type { LogAnchor } from './logAnchor.js';
 
 export type Message = {
   /**

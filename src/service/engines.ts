@@ -10,7 +10,7 @@ import { damageOf, setAside } from '../adapters/damagedFiles.js';
 import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
-import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
+import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
   keptCheckpoint as keptInSqlite,
@@ -20,7 +20,8 @@ import { hold } from '../adapters/sqliteInUse.js';
 import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
-import { EventLogDamagedError, type EventStore, LogReplacedError } from '../ports/eventStore.js';
+import { EventLogDamagedError, type EventStore } from '../ports/eventStore.js';
+import { LogReplacedError } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Checkpoint, RowReads, RowWriter } from '../ports/rowStore.js';
 import { Directory } from '../projections/directory/directory.js';
@@ -38,11 +39,9 @@ export type EngineConfig = Pick<
   | 'RABBITMQ_URL'
 >;
 
-type LogUse = Pick<SqliteEventStoreSettings, 'appendsSoon'>;
-
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
-export async function openEventStore(config: EngineConfig, use: LogUse = {}): Promise<EventStore> {
-  const store = await openStoredLog(config, use);
+export async function openEventStore(config: EngineConfig): Promise<EventStore> {
+  const store = await openStoredLog(config);
   try {
     return await withCurrentEvents(store, eventTypes);
   } catch (error) {
@@ -52,15 +51,12 @@ export async function openEventStore(config: EngineConfig, use: LogUse = {}): Pr
 }
 
 /** The log with events as stored, without upcasting. */
-export async function openStoredLog(
-  {
-    DATA_DIR,
-    DURABILITY: durability,
-    EVENTSTORE_URL: url,
-  }: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
-  use: LogUse = {},
-): Promise<EventStore> {
-  if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability, ...use });
+export async function openStoredLog({
+  DATA_DIR,
+  DURABILITY: durability,
+  EVENTSTORE_URL: url,
+}: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>): Promise<EventStore> {
+  if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability });
   const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
   return openEventStoreDb({ url });
 }

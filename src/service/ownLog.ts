@@ -3,24 +3,22 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/everyStore.js';
-import { type EventStore, type LogAnchor, OtherLogError } from '../ports/eventStore.js';
-import { acceptFound, findLog } from '../ports/logAnchor.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { acceptFound, findLog, type LogAnchor, OtherLogError } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore } from './engines.js';
 
 type LogOptions = {
   /** Accepts any log. */
   readonly acceptLog: boolean;
-  /** See `SqliteEventStoreSettings`. */
-  readonly appendsSoon?: boolean;
 };
 
 /**
  * Opens the event log. An unused data directory accepts any log.
  * @throws OtherLogError; UnreadableEventError, and what the engine throws
  */
-export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: LogOptions): Promise<EventStore> {
-  const eventStore = await openEventStore(config, use);
+export async function openOwnLog(config: EngineConfig, { acceptLog }: LogOptions): Promise<EventStore> {
+  const eventStore = await openEventStore(config);
   try {
     const kept = await storedId(config);
     if (!acceptLog && kept !== undefined) await refuseOther(eventStore, config, kept);

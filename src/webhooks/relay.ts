@@ -11,8 +11,8 @@ import { RELAYED_OF_TENANT } from '../domain/limits.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import { kindsOf } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
-import type { EventPosition, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
-import { acceptFound, findLog } from '../ports/logAnchor.js';
+import type { EventPosition, Position, RecordedEvent } from '../ports/eventStore.js';
+import { acceptFound, findLog, type LogAnchor } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import {
   appendRequests,

@@ -48,28 +48,28 @@ describeEventStore('sqlite', async () => {
 describe('event store on an SQLite file', () => {
   let file: string;
   let store: EventStore;
-  let patient: EventStore;
+  let other: EventStore;
   beforeEach(async () => {
     file = await newFile();
-    store = await openSqliteEventStore({ file, busyTimeoutMs: 50 });
-    patient = await openSqliteEventStore({ file });
+    store = await openSqliteEventStore({ file });
+    other = await openSqliteEventStore({ file });
   });
   afterEach(async () => {
-    await patient.close();
+    await other.close();
     await store.close();
   });
 
   test('says that it is unavailable while another connection holds the file, and goes on after', async () => {
-    const other = openSqlite(file);
-    other.exec('BEGIN IMMEDIATE');
+    const holder = openSqlite(file);
+    holder.exec('BEGIN IMMEDIATE');
     await expect(store.append('order-1', events(1), 'any')).rejects.toThrow(EventStoreUnavailableError);
-    other.exec('ROLLBACK');
-    other.close();
+    holder.exec('ROLLBACK');
+    holder.close();
     expect(await store.append('order-1', events(1), 'any')).toEqual({ revision: 0, position: 1 });
   });
 
   test('refuses a file of a newer release and leaves it alone', async () => {
-    await patient.close();
+    await other.close();
     await store.close();
     const db = openSqlite(file);
     db.pragma('user_version = 99');
@@ -78,7 +78,7 @@ describe('event store on an SQLite file', () => {
   });
 
   test('notices what another process appends, which then ends by itself', async () => {
-    const seen = firstEvents(patient, { after: 0 }, 5);
+    const seen = firstEvents(other, { after: 0 }, 5);
     const child = spawn(process.execPath, [secondProcess, file, 'order-2nd', '5'], { stdio: 'inherit' });
     const exited = once(child, 'exit');
     expect((await seen).map(({ stream, revision }) => [stream, revision])).toEqual(
@@ -86,6 +86,14 @@ describe('event store on an SQLite file', () => {
     );
     expect(await exited).toEqual([0, null]);
     expect((await store.append('order-2nd', events(1), 4)).revision).toBe(5);
+  });
+
+  it('lists the stored event types once for each schema version', async () => {
+    await store.append('order-1', [event({}, 'Thing'), event({}, 'Thing'), event({}, 'Thing', 2)], 'any');
+    expect(await store.storedEventTypes()).toEqual([
+      { type: 'Thing', schemaVersion: 1 },
+      { type: 'Thing', schemaVersion: 2 },
+    ]);
   });
 
   it('is read in the present version of each event, also what earlier releases wrote', async () => {

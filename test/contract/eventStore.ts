@@ -134,16 +134,6 @@ function describeStreams(store: () => EventStore): void {
       const { position } = await store().append(`order-${randomUUID()}`, events(2), 'no-stream');
       expect(await store().head()).toBe(position);
     });
-
-    test('the stored event types are listed once for each schema version', async () => {
-      const type = `Type${randomUUID()}`;
-      await store().append(`order-${randomUUID()}`, [event({}, type), event({}, type), event({}, type, 2)], 'any');
-      const listed = (await store().storedEventTypes()).filter((each) => each.type === type);
-      expect(listed.sort((one, other) => one.schemaVersion - other.schemaVersion)).toEqual([
-        { type, schemaVersion: 1 },
-        { type, schemaVersion: 2 },
-      ]);
-    });
   });
 }
 

@@ -5,9 +5,9 @@ import type {
   EventSlice,
   EventStore,
   EventToAppend,
+  ReadSlice,
   RecordedEvent,
   SliceRange,
-  StreamSlice,
 } from '#app/ports/eventStore.js';
 
 export const metadata: EventMetadata = {
@@ -36,8 +36,8 @@ export function ids(of: readonly { readonly id: string }[]): readonly string[] {
 /** What `readSlice` answers for a stream of these events. */
 export function sliceOf(
   stream: readonly RecordedEvent[],
-  { from, to, maxCount, backwards = false }: SliceRange,
-): StreamSlice {
+  { from, to = Number.MAX_SAFE_INTEGER, maxCount, backwards = false }: SliceRange,
+): ReadSlice {
   const wanted = stream.filter(({ revision }) => revision >= from && revision <= to);
   const events: RecordedEvent[] = [];
   let bytes = 0;

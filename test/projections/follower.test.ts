@@ -1,7 +1,7 @@
 /** The follower: rows of all tenants are kept current, and no tenant waits for another. Over a real log, with rows in memory. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { OtherLogError } from '#app/ports/eventStore.js';
+import { OtherLogError } from '#app/ports/logAnchor.js';
 import { RowRefusedError, RowsLostError } from '#app/ports/rowStore.js';
 import { linesOf, rebuild, verify } from '#app/projections/copies.js';
 import type { FollowerDeps } from '#app/projections/follower.js';

@@ -5,32 +5,27 @@ import { ERASURES_LOOKED_AT_EVERY_MS } from '../../domain/limits.js';
 import { LOG_STREAM } from '../../domain/streams.js';
 import { erasuresOf } from '../../ports/erasures.js';
 import {
+  type EventLog,
   type EventStore,
   type EventToAppend,
   EventTooLargeError,
   type ExpectedRevision,
   MAX_EVENT_BYTES,
+  type ReadSlice,
   type RecordedEvent,
   type Revision,
   type SubscribeOptions,
   WrongExpectedRevisionError,
 } from '../../ports/eventStore.js';
+import { nextTurn } from '../../supervision/waiting.js';
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Events that are read at once when a stream is read as a whole. */
+const READ_COUNT = 1_000;
 
-/**
- * The data of each event as JSON text.
- * @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of data
- * @throws TypeError if an id is no UUID or occurs twice, or data is no JSON value
- */
-export function dataAsJson(stream: string, events: readonly EventToAppend[]): readonly string[] {
-  if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
-    throw new TypeError(`Two events of one append to ${stream} have the same id.`);
-  }
-  return events.map(({ id, type, data }) => {
-    if (!UUID.test(id)) throw new TypeError(`Event id ${id} is not a UUID.`);
-    const json: string | undefined = JSON.stringify(data);
-    if (json === undefined) throw new TypeError(`The data of ${type} is not a JSON value.`);
+/** The data of each event as JSON text. @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of it */
+export function dataAsJson(events: readonly EventToAppend[]): readonly string[] {
+  return events.map(({ type, data }) => {
+    const json = JSON.stringify(data);
     const bytes = Buffer.byteLength(json);
     if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(type, bytes);
     return json;
@@ -48,27 +43,54 @@ export const isWanted =
   (stream: string): boolean =>
     (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
 
+/** The engine's log with what is the same for each. */
+export function eventStoreOf(log: EventLog): EventStore {
+  const store: EventStore = {
+    ...log,
+    async readStream(stream, from = 0, to = Number.MAX_SAFE_INTEGER) {
+      const events: RecordedEvent[] = [];
+      for (let next: Revision | undefined = from; next !== undefined && next <= to; ) {
+        const slice: ReadSlice = await log.readSlice(stream, { from: next, to, maxCount: READ_COUNT });
+        events.push(...slice.events);
+        next = slice.next;
+        // The embedded log reads on this thread.
+        if (next !== undefined) await nextTurn();
+      }
+      return events;
+    },
+    lastAppend: (stream) => lastAppend(log, stream),
+    identity: () => identityOf(store),
+  };
+  return store;
+}
+
+/** See `EventStore.lastAppend`. Steps back over events that readers do not see. */
+export async function lastAppend(log: Pick<EventLog, 'readSlice'>, stream: string) {
+  const last = { from: 0, maxCount: 1, backwards: true };
+  for (let slice = await log.readSlice(stream, last); ; ) {
+    const { events, next: to } = slice;
+    const [event] = events;
+    if (event !== undefined) return { revision: event.revision, position: event.position };
+    if (to === undefined) return undefined;
+    slice = await log.readSlice(stream, { ...last, to });
+  }
+}
+
 // The id of a log is the id of an event in it, so every copy of the log has the same id.
 
-type Log = Pick<EventStore, 'append' | 'readStream'>;
-
 /** Undefined if the log has no id yet. */
-export async function storedIdentity(log: Pick<Log, 'readStream'>): Promise<string | undefined> {
+export async function storedIdentity(log: Pick<EventStore, 'readStream'>): Promise<string | undefined> {
   return (await log.readStream(LOG_STREAM, 0, 0))[0]?.id;
 }
 
-/** See `EventStore.identity`. If several processes ask at the same time, one of them assigns the id. */
-export async function identityOf(log: Log): Promise<string> {
-  const stored = await storedIdentity(log);
-  if (stored !== undefined) return stored;
-  const created = logCreated();
-  try {
-    await log.append(LOG_STREAM, [created], 'no-stream');
-    return created.id;
-  } catch (error) {
-    const first = error instanceof WrongExpectedRevisionError ? await storedIdentity(log) : undefined;
-    if (first === undefined) throw error;
-    return first;
+/** If several processes ask at the same time, one of them assigns the id. */
+async function identityOf(store: EventStore): Promise<string> {
+  for (;;) {
+    const stored = await storedIdentity(store);
+    if (stored !== undefined) return stored;
+    await store.append(LOG_STREAM, [logCreated()], 'no-stream').catch((error: unknown) => {
+      if (!(error instanceof WrongExpectedRevisionError)) throw error;
+    });
   }
 }
 
@@ -80,42 +102,44 @@ function logCreated(): EventToAppend {
   return { id, type: 'LogCreated', data: {}, metadata };
 }
 
+/** The log, each event of which is changed as it is read. */
+export function mapped(log: EventLog, change: (event: RecordedEvent) => RecordedEvent): EventStore {
+  const changed = <Slice extends ReadSlice>(slice: Slice): Slice => ({ ...slice, events: slice.events.map(change) });
+  return eventStoreOf({
+    ...log,
+    readSlice: async (...range) => changed(await log.readSlice(...range)),
+    readBackwards: async (...range) => changed(await log.readBackwards(...range)),
+    async *subscribe(options) {
+      for await (const slice of log.subscribe(options)) yield changed(slice);
+    },
+  });
+}
+
 /**
  * An event store whose readers see current versions of events, without what is erased (decision 0060). It looks for new
  * erasures now and then: a subscription would read the news of each commit for the few of a year.
- * @throws UnreadableEventError if the log holds a type or version that this release cannot read; what the store throws
+ * @throws UnreadableEventError if the log holds a type or version that this release cannot read; what the log throws
  */
-export async function withCurrentEvents(store: EventStore, types: EventTypes): Promise<EventStore> {
-  const stored = await store.storedEventTypes();
+export async function withCurrentEvents(log: EventLog, types: EventTypes): Promise<EventStore> {
+  const stored = await log.storedEventTypes();
   const unreadable = stored.filter(({ type, schemaVersion }) => !isReadable(types, type, schemaVersion));
   if (unreadable.length > 0) throw new UnreadableEventError(unreadable);
 
-  const upcasted = (event: RecordedEvent): RecordedEvent => {
+  const upcasted = mapped(log, (event) => {
     const { schemaVersion } = event.metadata;
     if (schemaVersion === currentVersion(types, event.type)) return event;
     return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
-  };
-  const { erasures, readOn } = await erasuresOf({
-    readStream: async (...range) => (await store.readStream(...range)).map(upcasted),
   });
-  const current = <Slice extends { readonly events: readonly RecordedEvent[] }>(slice: Slice): Slice => {
-    const events = slice.events.map(upcasted);
-    return { ...slice, events: erasures.count > 0 ? events.map((event) => erasures.redact(event)) : events };
-  };
+  const { erasures, readOn } = await erasuresOf(upcasted);
   // The log may be away for a while; its readers report that.
   const looking = setInterval(() => void readOn().catch(() => undefined), ERASURES_LOOKED_AT_EVERY_MS).unref();
+  const current = mapped(upcasted, (event) => (erasures.count > 0 ? erasures.redact(event) : event));
   return {
-    ...store,
+    ...current,
     erasures,
-    readStream: async (...range) => current({ events: await store.readStream(...range) }).events,
-    readSlice: async (...range) => current(await store.readSlice(...range)),
-    readBackwards: async (...range) => current(await store.readBackwards(...range)),
-    async *subscribe(options) {
-      for await (const slice of store.subscribe(options)) yield current(slice);
-    },
     async close() {
       clearInterval(looking);
-      await store.close();
+      await log.close();
     },
   };
 }

@@ -58,9 +58,7 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
     const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();
     if (isFuture) throw badRequest(`${name} is in the future.`);
     const lastUntil = async (time: string): Promise<Position> =>
-      eventStore.positionAt?.(time) ??
-      (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ??
-      0;
+      (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ?? 0;
     const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
     const tenant = await tenantAt(api, req, position);
     if (tenant === undefined) throw badRequest(`${name} is before this tenant was made.`);

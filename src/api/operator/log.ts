@@ -11,7 +11,7 @@ import {
   MAX_OPERATOR_PAGE,
 } from '../../domain/limits.js';
 import { isProvable, parseStream } from '../../domain/streams.js';
-import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
@@ -120,13 +120,6 @@ async function* pieces(
   }
 }
 
-/** Where the first page begins. Engines that do not find a time read down to it, page by page. */
-async function startOf({ operator: { eventStore } }: Api, { stream, until, after }: LogQuery) {
-  if (after !== undefined || until === undefined || stream !== undefined) return after;
-  const position: Position | undefined = await eventStore.positionAt?.(until);
-  return position === undefined ? undefined : position + 1;
-}
-
 async function logPage(api: Api, call: Call): Promise<Reply> {
   const query = parseQuery(logQuery, call.query);
   const { tenant, kind, since = '', until = '9' } = query;
@@ -137,7 +130,7 @@ async function logPage(api: Api, call: Call): Promise<Reply> {
   const found: RecordedEvent[] = [];
   let [looked, characters] = [0, 0];
   const placeOf = ({ position, revision }: RecordedEvent): number => (query.stream === undefined ? position : revision);
-  for await (const { events, next } of pieces(api.operator, query, await startOf(api, query))) {
+  for await (const { events, next } of pieces(api.operator, query, query.after)) {
     call.req.context.deadline.throwIfCancelled();
     for (const event of events) {
       looked += 1;

@@ -48,7 +48,7 @@ export type SettingView = {
 
 export type OperatorParts = {
   readonly jobs: RowJobs;
-  readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend' | 'positionAt'>;
+  readonly eventStore: Pick<EventStore, 'readBackwards' | 'readSlice' | 'lastAppend'>;
   /** Tenants with an event that could not be applied. */
   readonly parked: () => readonly ParkedView[];
   readonly projection: () => Promise<ProjectionView>;

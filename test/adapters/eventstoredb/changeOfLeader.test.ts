@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
-import { LogReplacedError } from '#app/ports/eventStore.js';
+import { LogReplacedError } from '#app/ports/logAnchor.js';
 import { event, firstEvents, ids } from '../../contract/eventStoreFixtures.js';
 import { ClusterDouble } from '../../engines/clusterDouble.js';
 import { DoubleLog } from '../../engines/doubleLog.js';

@@ -46,6 +46,7 @@ test('an event has the same leaf from both engines, whatever its position', () =
   const embedded = decodeEvent({
     position: 7,
     revision: 3,
+    following: 0,
     id: '0193b0aa5c1e7c3f8f1e2d3c4b5a6978',
     stream: 'order-acme.1',
     type: 'OrderChanged',

@@ -1,6 +1,6 @@
 /** Messages as RabbitMQ carries them: the body as JSON, the id as `message-id`, the rest in headers. */
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
-import type { LogAnchor } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/logAnchor.js';
 import type { DeadLetter, Message } from '../../../ports/messageBroker.js';
 import { checkpointQueue, deadQueue, delayQueueFor, leaderQueue } from './queues.js';
 

@@ -1,5 +1,5 @@
 /** The jobs of all queues in one SQLite file. Every change is one short transaction. */
-import type { LogAnchor } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/logAnchor.js';
 import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { type Database, openSqlite, type Statement } from '../../openSqlite.js';
 

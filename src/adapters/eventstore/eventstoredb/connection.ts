@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import { type ChannelCredentialOptions, EventStoreDBClient } from '@eventstore/db-client';
-import {
-  type ConnectionOptions,
-  parseConnectionString,
-} from '@eventstore/db-client/dist/Client/parseConnectionString.js';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { parseConnectionString } from '@eventstore/db-client/dist/Client/parseConnectionString.js';
 
 /** The connection string cannot be used. The message never quotes it, as it may hold a password. */
 export class ConnectionStringError extends Error {
@@ -13,6 +10,9 @@ export class ConnectionStringError extends Error {
     super(`The EventStoreDB URL is refused: ${reason}. It looks like esdb://user:password@host:2113?tls=true.`);
   }
 }
+
+/** A channel that is closed in the same moment as a call begins would throw where nothing catches it. */
+const CHANNEL_KEPT_MS = 10_000;
 
 /** The library's client. */
 export class StoreClient extends EventStoreDBClient {
@@ -39,28 +39,12 @@ export class StoreClient extends EventStoreDBClient {
   }
 }
 
-/** A channel that is closed in the same moment as a call begins would throw where nothing catches it. */
-const CHANNEL_KEPT_MS = 10_000;
-
 /** Limit for a node's answer to the question who leads, in seconds. */
 const GOSSIP_SECONDS = 1;
 
-/** Options that the client knows (lower case, no `_` or `-`). For others it would print the whole URL. */
-const OPTIONS = [
-  'usercertfile',
-  'userkeyfile',
-  'maxdiscoverattempts',
-  'connectionname',
-  'defaultdeadline',
-  'discoveryinterval',
-  'gossiptimeout',
-  'nodepreference',
-  'tls',
-  'tlsverifycert',
-  'tlscafile',
-  'keepaliveinterval',
-  'keepalivetimeout',
-];
+/** Options that the client knows, without `_` and `-`. For others it would print the whole URL. */
+const OPTIONS =
+  /^(usercertfile|userkeyfile|maxdiscoverattempts|connectionname|defaultdeadline|discoveryinterval|gossiptimeout|nodepreference|tls|tlsverifycert|tlscafile|keepaliveinterval|keepalivetimeout)$/i;
 
 /**
  * Parses `esdb://`, `esdb+discover://` or the same with `kurrentdb`, and reads the certificates.
@@ -69,67 +53,47 @@ const OPTIONS = [
  */
 export function connect(url: string): () => StoreClient {
   const text = url.trim().replace(/^kurrentdb/, 'esdb');
-  const [, query = ''] = text.split('?', 2);
-  for (const option of query.split('&')) if (option !== '') checkOption(option);
-  const { hosts, dnsDiscover, defaultCredentials, ...options } = parsed(text);
-  const channel = options.tls === false ? { insecure: true } : { insecure: false, ...certificatesOf(options) };
-  const [host] = hosts;
-  if (host === undefined) throw unreadable();
-  const cluster = { ...options, endpoints: hosts, nodePreference: 'leader' as const, gossipTimeout: GOSSIP_SECONDS };
-  const isCluster = dnsDiscover || hosts.length > 1;
-  return () => {
-    try {
-      const one = { ...options, endpoint: host };
-      const client = isCluster
-        ? new StoreClient(cluster, channel, defaultCredentials)
-        : new StoreClient(one, channel, defaultCredentials);
-      return client.mended();
-    } catch {
-      throw unreadable();
-    }
-  };
-}
-
-const unreadable = () => new ConnectionStringError('the client cannot read it');
-
-function parsed(text: string): ConnectionOptions {
+  for (const option of text.split('?', 2)[1]?.split('&') ?? []) {
+    const [name = '', value] = option.split('=', 2);
+    const known = name.replace(/[_-]/g, '');
+    if (!OPTIONS.test(known)) throw new ConnectionStringError(`it has an unknown option ${name}`);
+    if (/^tlsverifycert$/i.test(known) && value === 'false')
+      throw new ConnectionStringError('tlsVerifyCert=false has no effect; name the authority with tlsCAFile');
+  }
   try {
-    return parseConnectionString(text);
+    const { hosts, dnsDiscover, defaultCredentials, ...options } = parseConnectionString(text);
+    const { tls, tlsCAFile, userCertFile, userKeyFile } = options;
+    if ((userCertFile === undefined) !== (userKeyFile === undefined))
+      throw new ConnectionStringError('userCertFile and userKeyFile go together');
+    const channel = {
+      insecure: tls === false,
+      ...(tlsCAFile !== undefined && { rootCertificate: certificate(tlsCAFile) }),
+      ...(userCertFile !== undefined && { userCertFile: certificate(userCertFile) }),
+      ...(userKeyFile !== undefined && { userKeyFile: certificate(userKeyFile) }),
+    };
+    const [endpoint] = hosts;
+    if (endpoint === undefined) throw new Error('It names no host.');
+    const cluster = { ...options, endpoints: hosts, nodePreference: 'leader' as const, gossipTimeout: GOSSIP_SECONDS };
+    const open = (): StoreClient =>
+      dnsDiscover || hosts.length > 1
+        ? new StoreClient(cluster, channel, defaultCredentials).mended()
+        : new StoreClient({ ...options, endpoint }, channel, defaultCredentials).mended();
+    open();
+    return open;
   } catch (error) {
-    throw error instanceof URIError
-      ? new ConnectionStringError('its user or password is not URL-encoded')
-      : unreadable();
+    if (error instanceof ConnectionStringError) throw error;
+    const isEscaped = error instanceof URIError;
+    throw new ConnectionStringError(
+      isEscaped ? 'its user or password is not URL-encoded' : 'the client cannot read it',
+    );
   }
 }
 
-function certificatesOf({
-  tlsCAFile,
-  userCertFile,
-  userKeyFile,
-}: Omit<ConnectionOptions, 'hosts' | 'dnsDiscover'>): ChannelCredentialOptions {
-  if ((userCertFile === undefined) !== (userKeyFile === undefined)) {
-    throw new ConnectionStringError('userCertFile and userKeyFile go together');
-  }
-  return {
-    ...(tlsCAFile !== undefined && { rootCertificate: certificate('tlsCAFile', tlsCAFile) }),
-    ...(userCertFile !== undefined && { userCertFile: certificate('userCertFile', userCertFile) }),
-    ...(userKeyFile !== undefined && { userKeyFile: certificate('userKeyFile', userKeyFile) }),
-  };
-}
-
-function certificate(option: string, path: string): Buffer {
+/** @throws ConnectionStringError if the file cannot be read */
+function certificate(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch {
-    throw new ConnectionStringError(`the certificate file that ${option} names cannot be read`);
-  }
-}
-
-function checkOption(option: string): void {
-  const [name = '', value = ''] = option.split('=', 2);
-  const known = name.toLowerCase().replace(/[_-]/g, '');
-  if (!OPTIONS.includes(known)) throw new ConnectionStringError(`it has an unknown option ${name}`);
-  if (known === 'tlsverifycert' && value === 'false') {
-    throw new ConnectionStringError('tlsVerifyCert=false has no effect; name the authority with tlsCAFile');
+    throw new ConnectionStringError(`the certificate file ${path} cannot be read`);
   }
 }

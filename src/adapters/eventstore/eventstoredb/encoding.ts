@@ -7,8 +7,8 @@ import {
 import { z } from 'zod';
 import type { Actor, EventToAppend, Position, RecordedEvent } from '../../../ports/eventStore.js';
 
-/** This adapter's own list of event types (see Appender.storedTypes); hidden from readers of the port. */
-export const STORED_TYPES_STREAM = 'eventtypes';
+/** Where earlier releases listed the types of all events. */
+const STORED_TYPES_STREAM = 'eventtypes';
 
 /** Marks the events of one append of several, in their metadata. */
 const part = z.object({
@@ -81,21 +81,10 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
 /** The server's value for an unknown position. */
 const NO_POSITION = 2n ** 64n - 1n;
 
-/**
- * The event's position: bytes from the start of the server's log.
- * @throws Error if the server gives none with the events of a stream: before version 22.6
- */
-export function positionOf({ position, streamId }: ClientEvent): Position {
-  if (position === undefined || position.commit === NO_POSITION) {
-    throw new Error(`The server gives no position for events of ${streamId}: it must be version 22.6 or newer.`);
-  }
-  return toPosition(position.commit);
-}
-
-/** @throws RangeError beyond 9 petabytes of log, where numbers are no longer exact */
-export function toPosition(commit: bigint): Position {
-  if (commit > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`Position ${commit} is too large.`);
-  return Number(commit);
+/** The event's position: bytes from the start of the server's log. */
+export function positionOf({ position }: ClientEvent): Position {
+  if (position !== undefined && position.commit !== NO_POSITION) return Number(position.commit);
+  throw new Error('EventStoreDB gives no position with the events of a stream: it must be version 22.6 or newer.');
 }
 
 export const toLogPosition = (position: Position): LogPosition => ({

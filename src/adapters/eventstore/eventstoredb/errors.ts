@@ -1,5 +1,6 @@
 import { ErrorType, isCommandError, MaxAppendSizeExceededError } from '@eventstore/db-client';
-import { AppendTooLargeError, EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
+import { AppendTooLargeError, EventStoreUnavailableError } from '../../../ports/eventStore.js';
+import { LogReplacedError } from '../../../ports/logAnchor.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
 /** Retrying is useless: the answer changes only when a setting or the server does. */

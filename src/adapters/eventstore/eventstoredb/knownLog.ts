@@ -1,4 +1,5 @@
-import { type EventPosition, EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
+import { type EventPosition, EventStoreUnavailableError } from '../../../ports/eventStore.js';
+import { LogReplacedError } from '../../../ports/logAnchor.js';
 import { singleFlight, sleep } from '../../../supervision/waiting.js';
 import type { LogReader } from './logReader.js';
 
@@ -21,7 +22,6 @@ export class KnownLog {
   /** Lost connections so far, and how many of them a look-up has covered. */
   #lost = 0;
   #lookedUp = 0;
-  #replaced: LogReplacedError | undefined;
   /** The lowest position that the log was found to lack: the same copy lacks those behind it. */
   #lacks = Number.POSITIVE_INFINITY;
 
@@ -52,20 +52,16 @@ export class KnownLog {
   }
 
   readonly #lookUp = singleFlight(async () => {
-    if (this.#replaced !== undefined) throw this.#replaced;
     const lost = this.#lost;
     await this.confirm(this.#known);
     this.#lookedUp = lost;
   });
 
-  /** @throws LogReplacedError if the log does not have this place, then and from then on; and what reading throws */
+  /** @throws LogReplacedError if the log does not have this place; and what reading throws */
   async confirm(place: EventPosition): Promise<void> {
     if (await this.holds(place)) return;
     const end = eventAt(await this.#reader.head());
-    this.#replaced = new LogReplacedError(
-      `${eventAt(place)} was read before; it is not there now, and the log ends with ${end}.`,
-    );
-    throw this.#replaced;
+    throw new LogReplacedError(`${eventAt(place)} was read before; it is not there now, and the log ends with ${end}.`);
   }
 
   /** See `EventStore.holds`. */
@@ -75,7 +71,7 @@ export class KnownLog {
       if (place.position >= this.#lacks) return false;
       if (performance.now() - since >= this.#replacedAfterMs) {
         // A place before what is known to be there says nothing of those behind it.
-        if (place.position > this.#known.position) this.#lacks = place.position;
+        if (place.position >= this.#known.position) this.#lacks = place.position;
         return false;
       }
       await sleep(LOOK_AGAIN_MS, this.#signal);

@@ -11,9 +11,7 @@ export const OF_LEADER = { requiresLeader: true } as const;
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
 /** A client that answers nothing for so long while calls wait is replaced, in milliseconds. */
-const HUNG_MS = 5_000;
-/** The same for a client that has never answered: until another node is elected, the others name the one that hangs. */
-const FIRST_ANSWER_MS = 3_000;
+const HUNG_MS = 4_000;
 /** Ends of a call that are no answer. */
 const SILENCE = [TimeLimitError, DeadlineExceededError, ClientReplacedError];
 
@@ -25,7 +23,6 @@ export class Server {
   readonly #open: () => StoreClient;
   readonly #onTrouble: () => void;
   #client: StoreClient;
-  #hasAnswered = false;
   #waiting = 0;
   #hung: NodeJS.Timeout | undefined;
   readonly #leaving = new Set<(replaced: ClientReplacedError) => void>();
@@ -60,7 +57,7 @@ export class Server {
       unregister = this.onReplaced(reject);
     });
     this.#waiting += 1;
-    this.#watch();
+    this.#hung ??= this.#watch();
     let isAnswered = true;
     try {
       return await Promise.race([call(this.#client, () => this.#answered()), replaced]);
@@ -80,24 +77,20 @@ export class Server {
     await this.#client.abandon();
   }
 
-  #watch(): void {
-    this.#hung ??= setTimeout(() => this.#replace(), this.#hasAnswered ? HUNG_MS : FIRST_ANSWER_MS).unref();
-  }
-
   #answered(): void {
-    this.#hasAnswered = true;
     clearTimeout(this.#hung);
-    this.#hung = undefined;
-    if (this.#waiting > 0) this.#watch();
+    this.#hung = this.#waiting > 0 ? this.#watch() : undefined;
   }
 
-  #replace(): void {
-    const left = this.#client;
-    this.#client = this.#open();
-    this.#hung = undefined;
-    this.#hasAnswered = false;
-    this.#onTrouble();
-    for (const leave of [...this.#leaving]) leave(new ClientReplacedError());
-    void left.abandon();
+  #watch(): NodeJS.Timeout {
+    const replace = (): void => {
+      const left = this.#client;
+      this.#client = this.#open();
+      this.#hung = undefined;
+      this.#onTrouble();
+      for (const leave of [...this.#leaving]) leave(new ClientReplacedError());
+      void left.abandon();
+    };
+    return setTimeout(replace, HUNG_MS).unref();
   }
 }

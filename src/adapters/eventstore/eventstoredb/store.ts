@@ -1,8 +1,8 @@
 import { type EventStore, EventStoreUnavailableError } from '../../../ports/eventStore.js';
-import { identityOf } from '../everyStore.js';
-import { Appender } from './appender.js';
+import { eventStoreOf } from '../everyStore.js';
+import { appender } from './appender.js';
 import { connect } from './connection.js';
-import { Feed } from './feed.js';
+import { feed } from './feed.js';
 import { KnownLog } from './knownLog.js';
 import { LogReader } from './logReader.js';
 import { Server } from './server.js';
@@ -30,8 +30,7 @@ export async function openEventStoreDb({
   const server = new Server(connect(url), () => log.connectionLost());
   const reader = new LogReader(server, timeoutMs);
   const log = new KnownLog(reader, closing.signal, replacedAfterMs);
-  const appender = new Appender(server, reader, log, timeoutMs);
-  const feed = new Feed({ server, reader, log, closing: closing.signal });
+  const append = appender(server, reader, log, timeoutMs);
   const inFlight = new Set<Promise<unknown>>();
   const run = async <T>(work: () => Promise<T>): Promise<T> => {
     if (closing.signal.aborted) throw new EventStoreUnavailableError('The event store is closed.');
@@ -43,24 +42,21 @@ export async function openEventStoreDb({
       inFlight.delete(call);
     }
   };
-  const store: EventStore = {
-    append: (...args) => run(() => appender.append(...args)),
-    readStream: (stream, from = 0, to = Number.MAX_SAFE_INTEGER) => run(() => reader.stream(stream, from, to)),
-    readSlice: (...args) => run(() => reader.slice(...args)),
-    readBackwards: (...args) => run(() => reader.backwards(...args)),
-    lastAppend: (stream) => run(() => reader.lastAppend(stream)),
-    subscribe: (options) => feed.subscribe(options),
+  return eventStoreOf({
+    append: (...args) => run(() => append(...args)),
+    readSlice: (...args) => run(() => reader.readSlice(...args)),
+    readBackwards: (...args) => run(() => reader.readBackwards(...args)),
+    subscribe: feed(server, reader, log, closing.signal),
     head: () => run(async () => (await reader.head()).position),
-    ping: async () => void (await store.head()),
-    identity: () => identityOf(store),
     holds: (place) => run(() => log.holds(place)),
-    storedEventTypes: () => run(() => appender.storedTypes()),
+    ping: () => run(async () => void (await reader.head())),
+    /** The server cannot list them cheaply: the first reader that does not know one says it. */
+    storedEventTypes: async () => [],
     /** Waits for the calls in flight, each within its time limit. */
     async close() {
       closing.abort();
       await Promise.allSettled(inFlight);
       await server.close();
     },
-  };
-  return store;
+  });
 }

@@ -11,10 +11,11 @@ export type EncodedEvent = {
   readonly data: string;
 };
 
-/** A row of `events` with its stream and type; `id` is 32 hex digits. */
+/** A row of `events` with its stream and type; `id` is 32 hex digits. `following`: how many events of its append follow. */
 export type EventRow = {
   readonly position: number;
   readonly revision: number;
+  readonly following: number;
   readonly id: string;
   readonly stream: string;
   readonly type: string;
@@ -41,8 +42,8 @@ type PackedMetadata = readonly [
  * structured clone of objects.
  * @throws what `dataAsJson` throws
  */
-export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly EncodedEvent[] {
-  const json = dataAsJson(stream, events);
+export function encodeAppend(events: readonly EventToAppend[]): readonly EncodedEvent[] {
+  const json = dataAsJson(events);
   return events.map(({ id, type, metadata }, index) => ({
     id: id.toLowerCase(),
     type,

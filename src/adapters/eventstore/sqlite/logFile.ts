@@ -52,12 +52,15 @@ export class UnknownFileVersionError extends Error {
   }
 }
 
+/** How long a write waits for another process's write, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000;
+
 /**
  * Opens a connection to the log's file. Creates the file if it is missing, and migrates it to the current version.
  * @throws UnknownFileVersionError if a newer release wrote the file
  */
-export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database {
-  const db = openSqlite(file, { timeout: busyTimeoutMs });
+export function openLog(file: string, durability: Durability): Database {
+  const db = openSqlite(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     db.pragma('journal_mode = WAL');
     // In pages. Larger write-ahead logs were no faster, and delayed the append that triggers a checkpoint.
@@ -79,18 +82,14 @@ function migrate(db: Database): void {
     const version = versionOf(db);
     if (version > MIGRATIONS.length) throw new UnknownFileVersionError(db.name, version);
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    writeVersion(db, MIGRATIONS.length);
+    writeVersion(db);
   }).immediate();
 }
 
-/** By default it changes nothing, but shows whether the file can be written. */
-export function writeVersion(db: Database, version = versionOf(db)): void {
-  db.pragma(`user_version = ${version}`);
-}
+/** In a file of this version it changes nothing, but shows whether the file can be written. */
+export const writeVersion = (db: Database) => db.pragma(`user_version = ${MIGRATIONS.length}`);
 
-function versionOf(db: Database): number {
-  return Number(db.pragma('user_version', { simple: true }));
-}
+const versionOf = (db: Database): number => Number(db.pragma('user_version', { simple: true }));
 
 /** Checks the file before it is used. @throws EventLogDamagedError */
 export function refuseDamagedLog(file: string): void {
@@ -98,25 +97,25 @@ export function refuseDamagedLog(file: string): void {
   if (damage !== undefined) throw new EventLogDamagedError(file, damage);
 }
 
-/** Limit of faults named per kind. */
+/** Limit of faults that are named. */
 const MAX_FAULTS = 10;
 
-export type LogIntegrity = {
-  readonly events: number;
-  /** One sentence per fault; empty if all is well. */
-  readonly faults: readonly string[];
-};
-
 /**
- * Checks the file for damage and gaps. Only reads, so writers are not blocked.
+ * Checks pages, rows and indexes, and that no position is without its event. Only reads, so writers are not blocked.
+ * @returns a sentence for each fault
  * @throws Error if the file cannot be read at all for another reason than damage
  */
-export function checkSqliteEventStore(file: string): LogIntegrity {
+export function checkSqliteEventStore(file: string): { readonly events: number; readonly faults: readonly string[] } {
   const db = openSqlite(file, { readonly: true, fileMustExist: true });
   try {
-    // One snapshot for all checks.
-    db.exec('BEGIN');
-    return { events: countOf(db), faults: [...structure(db), ...gaps(db)] };
+    const counted = db.prepare<[], { events: number; head: number | null }>(
+      'SELECT count(*) AS events, max(position) AS head FROM events',
+    );
+    const { events = 0, head } = counted.get() ?? {};
+    const said = db.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all();
+    const faults = said.filter((line) => line !== 'ok').map((line) => `SQLite says: ${line}.`);
+    const missing = (head ?? 0) - events;
+    return { events, faults: missing === 0 ? faults : [...faults, `Events are missing: ${missing} of ${head}.`] };
   } catch (error) {
     if (!isDamage(error)) throw error;
     return { events: 0, faults: [`SQLite says: ${(error as Error).message}.`] };
@@ -124,34 +123,6 @@ export function checkSqliteEventStore(file: string): LogIntegrity {
     db.close();
   }
 }
-
-const countOf = (db: Database): number => db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
-
-/** Checks pages and rows, and that the indexes find each event. */
-function structure(db: Database): string[] {
-  const said = db.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all();
-  return said.length === 1 && said[0] === 'ok' ? [] : said.map((line) => `SQLite says: ${line}.`);
-}
-
-/** What no append leaves behind: each query has a sentence for each fault. */
-const GAPS: readonly string[] = [
-  `SELECT 'The append does not go on behind position ' || position || '.'
-   FROM (SELECT position, following, stream_id, lead(following) OVER (ORDER BY position) AS next,
-     lead(stream_id) OVER (ORDER BY position) AS next_stream FROM events)
-   WHERE following > 0 AND next IS NOT NULL AND (next <> following - 1 OR next_stream IS NOT stream_id)`,
-  `SELECT 'The event before position ' || position || ' is missing.'
-   FROM (SELECT position, lag(position, 1, 0) OVER (ORDER BY position) AS before FROM events)
-   WHERE position <> before + 1`,
-  `SELECT 'Events of the stream ' || name || ' are missing.'
-   FROM (SELECT stream_id, count(*) AS events, min(revision) AS first, max(revision) AS last
-     FROM events GROUP BY stream_id) JOIN streams USING (stream_id)
-   WHERE first <> 0 OR last <> events - 1`,
-  `SELECT 'The last append ends before its last event, at position ' || position || '.'
-   FROM (SELECT position, following FROM events ORDER BY position DESC LIMIT 1) WHERE following > 0`,
-];
-
-const gaps = (db: Database): string[] =>
-  GAPS.flatMap((query) => db.prepare<[number], string>(`${query} LIMIT ?`).pluck().all(MAX_FAULTS));
 
 /**
  * Copies the log as of one moment, while it is in use. The complete copy is on the disk, or there is none.

@@ -1,37 +1,38 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
+import { READ_SLICE_BYTES } from '../../../domain/limits.js';
 import {
   DEFAULT_SLICE_COUNT,
   EventLogDamagedError,
+  type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
+  type EventType,
   type Position,
+  type ReadSlice,
   type RecordedEvent,
-  type Revision,
-  type StreamSlice,
+  type SliceRange,
 } from '../../../ports/eventStore.js';
 import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
-import { codeOf } from '../../openSqlite.js';
-import { identityOf, isWanted } from '../everyStore.js';
-import { Appender, headsOf } from './appender.js';
+import { codeOf, type Database } from '../../openSqlite.js';
+import { eventStoreOf, isWanted } from '../everyStore.js';
+import { headsOf, openAppender } from './appender.js';
+import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 import { type Durability, openLog } from './logFile.js';
-import { LogReader } from './logReader.js';
 
-/** Events that are read at once when a stream is read as a whole. */
-const READ_COUNT = 1_000;
 /** How often subscriptions look for other processes' appends, in milliseconds. */
 const POLL_MS = 25;
+/** Characters of data that are read for a slice, with the append that reaches them: so no step holds a thread for long. */
+const SLICE_SIZE = 4_000_000;
+/** Events that a slice passes over at most (a few milliseconds), then others run. */
+const SCAN_COUNT = 4_000;
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; created if missing. Its directory must exist. */
   readonly file: string;
   /** Default `full`. */
   readonly durability?: Durability;
-  /** Starts the appender thread at once, so that the first append need not wait for it. */
-  readonly appendsSoon?: boolean;
-  /** How long a write waits for another process's write. Default 5,000 ms. */
-  readonly busyTimeoutMs?: number;
 };
 
 /**
@@ -43,20 +44,17 @@ export type SqliteEventStoreSettings = {
 export async function openSqliteEventStore({
   file,
   durability = 'full',
-  appendsSoon = false,
-  busyTimeoutMs = 5_000,
 }: SqliteEventStoreSettings): Promise<EventStore> {
-  const db = available(file, () => openLog(file, durability, busyTimeoutMs));
-  const reader = new LogReader(db);
-  const appender = new Appender({ file: realpathSync(file), durability, busyTimeoutMs });
-  if (appendsSoon) appender.start();
+  const db = available(file, () => openLog(file, durability));
+  const path = realpathSync(file);
+  const log = statements(db);
+  const appender = openAppender({ file: path, durability });
   const closing = new AbortController();
-  const read = <T>(reading: (log: LogReader) => T): T => {
+  const read = <T>(reading: () => T): T => {
     if (!db.open) throw new EventStoreUnavailableError('The event store is closed.');
-    return available(file, () => reading(reader));
+    return available(file, reading);
   };
-  const heads = new Heads(realpathSync(file), () => read((log) => log.head()));
-  let closed: Promise<void> | undefined;
+  const heads = headsIn(path, () => read(() => headOf(log)));
   const close = async (): Promise<void> => {
     closing.abort();
     heads.close();
@@ -64,33 +62,26 @@ export async function openSqliteEventStore({
     // The last connection to close empties and removes the write-ahead log.
     db.close();
   };
+  let closed: Promise<void> | undefined;
 
-  const store: EventStore = {
-    append: (stream, events, expected) => appender.append(stream, events, expected),
-    async readStream(stream, fromRevision = 0, to = Number.MAX_SAFE_INTEGER) {
-      const events: RecordedEvent[] = [];
-      for (let from: Revision | undefined = fromRevision; ; ) {
-        const range = { from, to, maxCount: READ_COUNT };
-        const slice: StreamSlice = read((log) => log.streamSlice(stream, range));
-        events.push(...slice.events);
-        from = slice.next;
-        if (from === undefined) return events;
-        await nextTurn();
-      }
-    },
-    readSlice: async (stream, range) => read((log) => log.streamSlice(stream, range)),
-    readBackwards: async (maxCount, before) => read((log) => log.backwards(maxCount, before)),
-    lastAppend: async (stream) => read((log) => log.lastAppend(stream)),
+  return eventStoreOf({
+    append: appender.append,
+    readSlice: async (stream, range) => read(() => streamSlice(log, stream, range)),
+    readBackwards: async (maxCount, before = Number.MAX_SAFE_INTEGER) =>
+      read(() => {
+        const { events, last } = decoded(log.before.iterate(before), maxCount);
+        return { events, next: last?.position };
+      }),
     async *subscribe(options) {
-      const { after, streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
+      const { after, maxCount = DEFAULT_SLICE_COUNT } = options;
       const signal = AbortSignal.any([options.signal, closing.signal]);
       if (signal.aborted) return;
       const wakeUp = new WakeUp();
       // Listens before the first read, so that no append is missed between reading and waiting.
-      heads.listen(wakeUp);
+      heads.waiting.add(wakeUp);
       try {
         for (let [position, isFirst] = [after, true]; !signal.aborted; ) {
-          const slice = read((log) => log.slice(position, isWanted(options), maxCount, streamPrefixes !== undefined));
+          const slice = read(() => logSlice(log, position, isWanted(options), maxCount));
           if (isFirst || slice.position > position) {
             [position, isFirst] = [slice.position, false];
             yield slice;
@@ -101,84 +92,69 @@ export async function openSqliteEventStore({
           await wakeUp.wait(undefined, signal);
         }
       } finally {
-        heads.leave(wakeUp);
+        heads.waiting.delete(wakeUp);
       }
     },
     head: async () => heads.look(),
-    positionAt: async (time) => read((log) => log.positionAt(time)),
-    identity: () => identityOf(store),
-    holds: async (place) => read((log) => log.holds(place)),
+    // Here every position up to the head has an event.
+    holds: async ({ position, eventId }) => {
+      const id = read(() => idAt(log, position));
+      return position === 0 || (id !== undefined && (eventId === undefined || id === eventId));
+    },
     /** After a failed append, as on a full disk, tests whether another one works. */
     async ping() {
       heads.look();
-      if (appender.isFailing) await appender.append('', [], 'any');
+      if (appender.isFailing()) await appender.append('', [], 'any');
     },
-    storedEventTypes: async () => read((log) => log.storedEventTypes()),
+    storedEventTypes: async () => read(() => log.types.all()),
     close() {
       closed ??= close();
       return closed;
     },
-  };
-  return store;
+  });
 }
 
-/** Wakes subscriptions: threads of this process announce what they commit, other processes' commits are looked for. */
-class Heads {
-  /** The last known head of the log. A waiting subscription has read up to it, or has been woken. */
-  last: Position = 0;
-  readonly #file: string;
-  readonly #read: () => Position;
-  readonly #waiting = new Set<WakeUp>();
-  /** Set once there was a subscription, as the next. */
-  #announcements: BroadcastChannel | undefined;
-  #polling: NodeJS.Timeout | undefined;
-
-  constructor(file: string, read: () => Position) {
-    this.#file = file;
-    this.#read = read;
-  }
-
-  listen(wakeUp: WakeUp): void {
-    this.#waiting.add(wakeUp);
-    if (this.#announcements !== undefined) return;
-    this.#announcements = new BroadcastChannel(headsOf(this.#file));
-    this.#announcements.onmessage = (message) => this.#announced(Number(Object(message).data));
-    this.#announcements.unref();
-    this.#polling = setInterval(() => {
-      try {
-        this.look();
-      } catch {
-        // A subscription that is woken reads the log, and reports why it cannot be read.
-        this.#wake();
-      }
-    }, POLL_MS).unref();
-  }
-
-  leave(wakeUp: WakeUp): void {
-    this.#waiting.delete(wakeUp);
-  }
-
-  /** The head now. Also wakes waiting subscriptions. @throws what reading throws */
-  look(): Position {
-    const head = this.#read();
-    this.#announced(head);
-    return head;
-  }
-
-  close(): void {
-    this.#announcements?.close();
-    clearInterval(this.#polling);
-  }
-
-  #announced(head: Position): void {
-    if (head <= this.last) return;
-    this.last = head;
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const wakeUp of this.#waiting) wakeUp.wake();
-  }
+/**
+ * Wakes subscriptions: threads of this process announce what they commit, other processes' commits are looked for.
+ * @param read reads the head of the log
+ */
+function headsIn(file: string, read: () => Position) {
+  const waiting = new Set<WakeUp>();
+  const announcements = new BroadcastChannel(headsOf(file));
+  const wake = (): void => {
+    for (const wakeUp of waiting) wakeUp.wake();
+  };
+  const announced = (head: Position): void => {
+    if (head <= heads.last) return;
+    heads.last = head;
+    wake();
+  };
+  const heads = {
+    waiting,
+    /** The last known head. A waiting subscription has read up to it, or has been woken. */
+    last: 0,
+    /** The head now. Also wakes waiting subscriptions. @throws what reading throws */
+    look(): Position {
+      const head = read();
+      announced(head);
+      return head;
+    },
+    close(): void {
+      announcements.close();
+      clearInterval(polling);
+    },
+  };
+  announcements.onmessage = (message) => announced(Number(Object(message).data));
+  announcements.unref();
+  const polling = setInterval(() => {
+    try {
+      if (waiting.size > 0) heads.look();
+    } catch {
+      // A subscription that is woken reads the log, and reports why it cannot be read.
+      wake();
+    }
+  }, POLL_MS).unref();
+  return heads;
 }
 
 /** Converts SQLite's refusals (busy, disk, damage) to the port's errors. Programming errors stay as they are. */
@@ -191,4 +167,73 @@ function available<T>(file: string, use: () => T): T {
     if (code === '') throw error;
     throw new EventStoreUnavailableError(`The event log cannot be read (${code}): ${error}`, { cause: error });
   }
+}
+
+/** CROSS JOIN makes SQLite keep the order of the log; `events` gives the rows, the other tables only names. */
+const EVENTS = `
+  SELECT e.position, e.revision, e.following, lower(hex(e.event_id)) AS id, s.name AS stream, t.type, t.schema_version,
+    e.metadata, e.data
+  FROM events e CROSS JOIN streams s USING (stream_id) CROSS JOIN event_types t USING (type_id)`;
+
+const OF_STREAM = `${EVENTS}
+  WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?`;
+
+const statements = (db: Database) => ({
+  head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
+  idAt: db.prepare<[number], string>('SELECT lower(hex(event_id)) FROM events WHERE position = ?').pluck(),
+  types: db.prepare<[], EventType>('SELECT type, schema_version AS schemaVersion FROM event_types'),
+  after: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
+  before: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position < ? ORDER BY e.position DESC`),
+  ofStream: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision`),
+  ofStreamBackwards: db.prepare<[string, number, number], EventRow>(`${OF_STREAM} ORDER BY e.revision DESC`),
+});
+
+type Log = ReturnType<typeof statements>;
+
+const headOf = (log: Log): Position => log.head.get() ?? 0;
+
+function idAt(log: Log, position: Position): string | undefined {
+  const hex = log.idAt.get(position);
+  return hex === undefined ? undefined : uuidText(hex);
+}
+
+/** The next events after a position, of the streams that are wanted. */
+function logSlice(log: Log, after: Position, isWanted: (stream: string) => boolean, maxCount: number): EventSlice {
+  const events: RecordedEvent[] = [];
+  let [size, passed, isCut] = [0, 0, false];
+  let last: EventRow | undefined;
+  for (const row of log.after.iterate(after)) {
+    if (isWanted(row.stream)) events.push(decodeEvent(row));
+    size += row.data.length;
+    passed += 1;
+    last = row;
+    // An append is never cut.
+    isCut = row.following === 0 && (events.length >= maxCount || size >= SLICE_SIZE || passed >= SCAN_COUNT);
+    if (isCut) break;
+  }
+  const position = last?.position ?? after;
+  const eventId = last === undefined ? idAt(log, after) : uuidText(last.id);
+  return { events, position, eventId, caughtUp: !isCut || position >= headOf(log) };
+}
+
+/** See `EventStore.readSlice`. */
+function streamSlice(log: Log, stream: string, range: SliceRange): ReadSlice {
+  const { from, to = Number.MAX_SAFE_INTEGER, maxCount, backwards = false } = range;
+  const rows = (backwards ? log.ofStreamBackwards : log.ofStream).iterate(stream, from, to);
+  const { events, last } = decoded(rows, maxCount);
+  if (backwards) events.reverse();
+  const next = last && last.revision + (backwards ? -1 : 1);
+  return next === undefined || next < from || next > to ? { events } : { events, next };
+}
+
+/** The first events of these rows. `last` is set if a limit ended them. */
+function decoded(rows: Iterable<EventRow>, maxCount: number): { events: RecordedEvent[]; last?: EventRow } {
+  const events: RecordedEvent[] = [];
+  let size = 0;
+  for (const row of rows) {
+    events.push(decodeEvent(row));
+    size += row.data.length + row.metadata.length;
+    if (events.length >= maxCount || size >= READ_SLICE_BYTES) return { events, last: row };
+  }
+  return { events };
 }
