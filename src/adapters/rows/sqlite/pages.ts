@@ -113,6 +113,11 @@ export class TenantRows extends Connection {
     const { rows } = now.state;
     const base = baseOf(now.space);
     const direction = sort[0]?.field === 'n' ? sort[0].direction : undefined;
+    const [only] = conditions;
+    if (limit === 0 && conditions.length === 1 && only?.kind === 'outsideBatch') {
+      const sql = 'SELECT count(*) FROM seen WHERE row > ? AND row < ? AND batch = ?';
+      return { total: rows - (this.column<number>(sql).get(base, base + now.next, only.batch) ?? 0), rows: [] };
+    }
     const isQuick = () => conditions.some((condition) => rankOf(this.#accesses(now, condition)) <= RANKS.trigrams);
     const isFound = conditions.length > 0 && (direction === undefined || withTotal || isQuick());
     const set = isFound ? this.#matching(now, conditions) : undefined;
@@ -255,7 +260,7 @@ export class TenantRows extends Connection {
 
   /** Together they find the rows of the condition. */
   #accesses(now: SpaceNow, condition: Condition): readonly Access[] | undefined {
-    if (condition.kind === 'differs') return undefined;
+    if (condition.kind === 'outsideBatch' || condition.kind === 'differs') return undefined;
     if (condition.kind === 'any') {
       const all = condition.anyOf.map((each) => this.#accesses(now, each));
       return all.includes(undefined) ? undefined : all.flatMap((each) => each ?? []);
@@ -264,8 +269,6 @@ export class TenantRows extends Connection {
     const { text, cells } = sqlOf([condition], space);
     const test = { text: `space = ${space.number} AND ${text}`, cells };
     const by = (index: string, rank: number) => [{ rank, from: `rows INDEXED BY ${index}`, row: 'row', test }];
-    // An index has what is asked, so no row is read.
-    if (condition.kind === 'outsideBatch') return by('rows_from', RANKS.contains);
     if (condition.kind === 'ids') return by('rows_id', RANKS.ids);
     const column = columnOf(space, condition.field);
     if (column === undefined) return undefined;
