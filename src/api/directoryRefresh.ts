@@ -32,8 +32,7 @@ export type Refresh = (name?: string) => Promise<void>;
 export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'eventStore' | 'directory'>): Refresh {
   const lookedFor = new LRUCache<string, true>({ max: MAX_REMEMBERED_REFUSALS, ttl: REFUSAL_REMEMBERED_MS });
   let next: Promise<boolean> | undefined;
-  let last: Promise<boolean> = Promise.resolve(true);
-  let lastBeganAt = Number.NEGATIVE_INFINITY;
+  let last: Promise<unknown> = Promise.resolve();
 
   /** @returns whether the directory has caught up */
   async function run(): Promise<boolean> {
@@ -48,14 +47,12 @@ export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'even
   }
 
   async function begin(): Promise<boolean> {
-    await last.catch(() => false);
-    const waitMs = lastBeganAt + MIN_REFRESH_INTERVAL_MS - performance.now();
-    if (waitMs > 0) await sleep(waitMs);
-    lastBeganAt = performance.now();
+    await last;
     // From here on, the refresh may miss new events: callers need the next one.
     next = undefined;
-    last = run();
-    return last;
+    const running = run();
+    last = Promise.allSettled([running, sleep(MIN_REFRESH_INTERVAL_MS)]);
+    return running;
   }
 
   return async (name) => {

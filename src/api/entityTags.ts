@@ -36,29 +36,22 @@ export function preconditionOf(req: Request): Precondition | undefined {
   return list.flatMap(({ tags }) => tags);
 }
 
-/** `etagc` (RFC 9110 §8.8.3), which includes the comma. */
-const TAG = /^[\x21\x23-\x7e\x80-\xff]*$/;
-/** Text before, between and after tags. List elements may be empty (RFC 9110 §5.6.1.2). */
-const BEFORE = /^[ \t,]*(?:W\/)?$/;
-const BETWEEN = /^[ \t]*,[ \t,]*(?:W\/)?$/;
-const BEHIND = /^[ \t,]*$/;
+/** A list of tags (RFC 9110 §8.8.3), weak or not; `etagc` includes the comma. */
+const TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"';
+const LIST = new RegExp(`^[ \\t,]*${TAG}(?:[ \\t]*,[ \\t,]*${TAG})*[ \\t,]*$`);
 /** Suffixes of compressed answers: ours (`etag`), and those of Apache, Caddy and Jetty. */
-const ENDINGS = [/\.(?:br|gzip|zstd|deflate)$/, /-(?:br|gzip|zstd|deflate)$/, /--(?:br|gzip|zstd|deflate)$/];
+const ENDING = /(?:\.|--?)(?:br|gzip|zstd|deflate)$/;
 
 /** `text` is the tag without the weak mark; `tags` are the tags of ours that it may have been made of. */
 type EntityTag = { readonly tags: readonly string[]; readonly text: string };
 
 /** @returns undefined if this is not a list of tags, or an empty one */
 function tagsIn(list: string): readonly EntityTag[] | undefined {
-  // No tag contains a quotation mark, so every second part is a tag.
-  const parts = list.split('"');
-  const last = parts.length - 1;
-  const isList = parts.every((part, at) =>
-    (at % 2 === 1 ? TAG : at === last ? BEHIND : at === 0 ? BEFORE : BETWEEN).test(part),
-  );
-  if (!isList || last < 2 || last % 2 === 1) return undefined;
-  const tags = parts.filter((_, at) => at % 2 === 1);
-  // A tag of ours may end in a hyphen, so `--gzip` is ambiguous: both readings count.
-  const ours = (tag: string) => [...new Set([tag, ...ENDINGS.map((ending) => tag.replace(ending, ''))])];
-  return tags.map((tag) => ({ tags: ours(tag), text: `"${tag}"` }));
+  if (!LIST.test(list)) return undefined;
+  // No tag contains a quotation mark, so every second part is a tag. One of ours may end in a hyphen, so `--gzip` is ambiguous.
+  const tags = list.split('"').filter((_, at) => at % 2 === 1);
+  return tags.map((tag) => ({
+    tags: [...new Set([tag, tag.replace(ENDING, ''), tag.replace(/-(?:br|gzip|zstd|deflate)$/, '')])],
+    text: `"${tag}"`,
+  }));
 }

@@ -13,7 +13,6 @@ export class ServiceMetrics {
   constructor(tenants: { readonly names: TenantNames; readonly limit: number } = { names: () => [], limit: 0 }) {
     this.tenants = new TenantMetrics(this.registry, tenants.limit, tenants.names);
     collectDefaultMetrics({ register: this.registry });
-    registerLongTurns(this.registry);
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Time from the request line to the end of the answer.',
@@ -27,27 +26,6 @@ export class ServiceMetrics {
   observeRequest(method: string, mount: string, route: string, status: number, seconds: number): void {
     this.#requests.observe({ method, route: mount + route || 'unmatched', status }, seconds);
   }
-}
-
-const LOOK_EVERY_MS = 10;
-/** A timer may be late by a millisecond or two without any reason. */
-const LONG_TURN_MS = 5;
-
-/** A timer is late by as long as the event loop was held, so each look sees the longest turn since the one before. */
-function registerLongTurns(registry: Registry): void {
-  const turns = new Histogram({
-    name: 'event_loop_long_turns_seconds',
-    help: 'Times of 5 ms or more for which the main thread did one thing only, and all others waited.',
-    buckets: DURATION_BUCKETS_SECONDS,
-    registers: [registry],
-  });
-  let due = performance.now() + LOOK_EVERY_MS;
-  const look = (): void => {
-    const now = performance.now();
-    if (now - due >= LONG_TURN_MS) turns.observe((now - due) / 1000);
-    due = now + LOOK_EVERY_MS;
-  };
-  setInterval(look, LOOK_EVERY_MS).unref();
 }
 
 /** Not a possible tenant name. */
