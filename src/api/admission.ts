@@ -32,16 +32,22 @@ const KNOWN_BUCKETS = 50_000;
 
 type Bucket = { tokens: number; filledAt: number };
 
-/** Token buckets for rate limits. One refills `perSecond` tokens a second up to `burst`. */
+/** Token buckets. One refills `perSecond` tokens a second up to `burst`. */
 export class TokenBuckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
+  readonly #now: () => number;
+
+  /** @param now monotonic clock, in milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /**
    * Takes a token if there is one.
    * @returns whole tokens left, and seconds until the next one, rounded up; 0 if there is one
    */
   take(key: string, { perSecond, burst }: RateLimit) {
-    const now = performance.now();
+    const now = this.#now();
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = { tokens: burst, filledAt: now };
@@ -53,6 +59,16 @@ export class TokenBuckets {
     bucket.tokens = rest;
     bucket.filledAt = now;
     return { isTaken, left: Math.floor(rest), secondsToNext: Math.max(0, Math.ceil((1 - rest) / perSecond)) };
+  }
+
+  /** Gives a token back. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket !== undefined) bucket.tokens += 1;
+  }
+
+  fill(key: string): void {
+    this.#buckets.delete(key);
   }
 }
 

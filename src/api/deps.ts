@@ -23,7 +23,6 @@ import type {
   Turns,
   WorkKind,
 } from './admission.js';
-import type { Guesses } from './auth/guesses.js';
 import type { Refusals } from './auth/refusals.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
@@ -131,7 +130,8 @@ export type Api = ApiDeps & {
   readonly buckets: TokenBuckets;
   /** Requests in flight, by tenant or network. */
   readonly inFlight: Tally;
-  readonly guesses: Guesses;
+  /** Pairs of account and network that have opened the account. */
+  readonly opened: LRUCache<string, true>;
   readonly refusals: Refusals;
   /** Ids of links to the operator's console that were used in this process. */
   readonly operatorLinks: LRUCache<string, true>;

@@ -1,10 +1,11 @@
 /**
  * Limits for each caller (spec §8): requests a second, reported in RateLimit fields
- * (draft-ietf-httpapi-ratelimit-headers), and requests in flight.
+ * (draft-ietf-httpapi-ratelimit-headers), requests in flight, and guesses of passwords and client secrets.
  */
+import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { RateLimit } from '../domain/identity/events.js';
-import type { Guess } from './auth/guesses.js';
+import { GUESSES_OF_ACCOUNT, GUESSES_OF_NETWORK, GUESSES_OF_PASSWORD, GUESSES_OF_SECRET } from '../domain/limits.js';
 import type { Api } from './deps.js';
 import { HttpError, tooManyRequests } from './errors.js';
 import type { Check } from './routes/operation.js';
@@ -71,31 +72,63 @@ function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, ke
   req.context.atEnd(() => inFlight.add(key, -1));
 }
 
+/** What is guessed, for which account, and from which network. */
+export type Guess = {
+  readonly kind: 'password' | 'secret';
+  readonly tenant: string;
+  readonly account: string;
+  readonly network: string;
+};
+
+const AN_HOUR_S = 3_600;
+
 /**
- * Looks up the owner of a password or secret, if another guess is allowed now, and counts the guess.
+ * Looks up the owner of a password or secret, if another guess is allowed now (docs/limits.md, "Guesses"). A guess takes a
+ * token from its beginning, so that concurrent guesses gain nothing, and gives it back unless it was wrong.
  * @param refusal reason given if it is not allowed
  * @param find resolves to undefined for a wrong guess
  * @throws HttpError 429; errors of `find`, which count as no guess
  */
 export async function withinGuesses<Owner>(
-  { guesses, metrics }: Pick<Api, 'guesses' | 'metrics'>,
-  guess: Guess,
+  { buckets, opened, metrics }: Pick<Api, 'buckets' | 'opened' | 'metrics'>,
+  { kind, tenant, account, network }: Guess,
   refusal: string,
   find: () => Promise<Owner | undefined>,
 ): Promise<Owner | undefined> {
-  const attempt = guesses.begin(guess);
-  const kind = guess.kind === 'password' ? 'user' : 'client';
-  if (attempt.secondsToWait > 0) {
-    metrics.tenants.refused(guess.tenant, kind, 'too_many_wrong');
-    throw tooManyRequests(refusal, attempt.secondsToWait);
+  const actor = kind === 'password' ? 'user' : 'client';
+  const pair = guessKey(kind, tenant, account, network);
+  const limits: [key: string, guesses: number][] = [
+    [pair, kind === 'password' ? GUESSES_OF_PASSWORD : GUESSES_OF_SECRET],
+  ];
+  // A network that has opened the account before has the first limit only: guesses made elsewhere lock nobody out.
+  if (!opened.has(pair)) {
+    limits.push([guessKey('network', network), GUESSES_OF_NETWORK]);
+    limits.push([guessKey(kind, tenant, account), GUESSES_OF_ACCOUNT]);
   }
-  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
+  const taken: string[] = [];
+  let isWrong = false;
   try {
+    for (const [key, burst] of limits) {
+      const { isTaken, secondsToNext } = buckets.take(key, { burst, perSecond: burst / AN_HOUR_S });
+      if (!isTaken) {
+        metrics.tenants.refused(tenant, actor, 'too_many_wrong');
+        throw tooManyRequests(refusal, secondsToNext);
+      }
+      taken.push(key);
+    }
     const owner = await find();
-    outcome = owner === undefined ? 'wrong' : 'right';
-    if (owner === undefined) metrics.tenants.refused(guess.tenant, kind, 'wrong_credentials');
+    isWrong = owner === undefined;
+    if (isWrong) metrics.tenants.refused(tenant, actor, 'wrong_credentials');
+    else {
+      opened.set(pair, true);
+      buckets.fill(pair);
+    }
     return owner;
   } finally {
-    attempt.end(outcome);
+    if (!isWrong) for (const key of taken) buckets.giveBack(key);
   }
 }
+
+/** Short keys, whatever the client sent. */
+const guessKey = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);

@@ -13,7 +13,6 @@ import {
   turnsOfBodies,
   turnsOfWork,
 } from './admission.js';
-import { Guesses } from './auth/guesses.js';
 import { Refusals } from './auth/refusals.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
@@ -25,6 +24,9 @@ import { openRequest } from './requestContext.js';
 import { type Area, METHODS } from './routes/operation.js';
 import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, areasOf, healthArea } from './routeTable.js';
+
+/** Pairs of account and network that have opened the account; the least recently used are forgotten. */
+const MAX_KNOWN_OPENINGS = 50_000;
 
 /** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
@@ -45,7 +47,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new Tally(),
-    guesses: new Guesses(),
+    opened: new LRUCache({ max: MAX_KNOWN_OPENINGS }),
     refusals: new Refusals(deps),
     operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
     openApi: openApiWriter(areasOf),

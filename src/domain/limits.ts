@@ -230,26 +230,18 @@ export const MAX_JOB_REPORTS = 100;
 /** Those that are remembered after their end. */
 export const KEPT_OPERATOR_WORK = 20;
 
-/** Wrong passwords for one user from one network, before each try has to wait. */
+/** Wrong passwords for one user from one network, at once and in an hour. */
 export const GUESSES_OF_PASSWORD = 10;
-/** Wrong secrets for one API client from one network, before each try has to wait. */
+/** The same of secrets, for one API client. */
 export const GUESSES_OF_SECRET = 20;
-/** Wrong passwords or secrets from one network, before each try has to wait. */
+/** Wrong passwords or secrets from one network, at once and in an hour. */
 export const GUESSES_OF_NETWORK = 100;
-/** Wrong passwords or secrets for one account from networks without a successful sign-in, before each try has to wait. */
+/** The same for one account, from networks without a successful sign-in. */
 export const GUESSES_OF_ACCOUNT = 150;
 /** Seconds between two reports to the log of what was refused to people of a tenant. */
 export const REFUSALS_TOLD_EVERY_S = 60;
 /** Users and networks that one such report names; all others are counted together. */
 export const MAX_REFUSALS_TOLD = 10;
-/** Seconds of the first wait after too many guesses; each further wait is twice as long. */
-export const FIRST_GUESS_WAIT_S = 15;
-/** Seconds of the longest wait after wrong passwords. */
-export const LONGEST_PASSWORD_WAIT_S = 900;
-/** Seconds of the longest wait after wrong secrets. It is short: nobody can guess a secret. */
-export const LONGEST_SECRET_WAIT_S = 60;
-/** Seconds without a guess after which the count starts again. */
-export const GUESSES_FORGOTTEN_AFTER_S = 3_600;
 
 /** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
 export const MAX_BYTES_CHECKED_AT_START = 33_554_432;

@@ -1,43 +1,62 @@
-import { type Guess, Guesses } from '#app/api/auth/guesses.js';
+import { LRUCache } from 'lru-cache';
+import { TokenBuckets } from '#app/api/admission.js';
+import { type Guess, withinGuesses } from '#app/api/rateLimit.js';
 
 const guess: Guess = { kind: 'password', tenant: 'acme', account: 'anna@example.com', network: '192.0.2.1' };
 const network = (n: number): Partial<Guess> => ({ network: `198.51.100.${n}` });
 
 describe('guesses', () => {
   let now = 0;
-  let guesses = new Guesses(() => now);
+  let api: Parameters<typeof withinGuesses>[0];
   beforeEach(() => {
     now = 0;
-    guesses = new Guesses(() => now);
+    const metrics = { tenants: { refused: () => undefined } };
+    api = { buckets: new TokenBuckets(() => now), opened: new LRUCache({ max: 1_000 }), metrics } as never;
   });
 
-  /** Seconds that a try has to wait; made and ended where it has not. */
-  function attempt(outcome: 'right' | 'wrong' | 'undecided', more: Partial<Guess> = {}): number {
-    const { secondsToWait, end } = guesses.begin({ ...guess, ...more });
-    end(outcome);
-    return secondsToWait;
-  }
-  const wrong = (times: number, more: Partial<Guess> = {}): readonly number[] =>
-    Array.from({ length: times }, () => attempt('wrong', more));
-
-  test('ten wrong passwords are free; then each try waits twice as long as the one before, up to 15 minutes', () => {
-    expect(wrong(10)).toEqual(Array(10).fill(0));
-    for (const seconds of [15, 30, 60, 120, 240, 480, 900, 900]) {
-      expect(attempt('wrong')).toBe(seconds);
-      now += seconds * 1000 - 1;
-      expect(attempt('right')).toBe(1);
-      now += 1;
-      expect(attempt('wrong')).toBe(0);
+  /** Seconds that a try has to wait; 0 for one that was made. */
+  const attempt = async (outcome: 'right' | 'wrong', more: Partial<Guess> = {}): Promise<number> => {
+    try {
+      await withinGuesses(api, { ...guess, ...more }, 'Wait.', async () => (outcome === 'right' ? {} : undefined));
+      return 0;
+    } catch (error) {
+      return Number(Object(error).headers['Retry-After']);
     }
+  };
+  const wrong = async (times: number, more: Partial<Guess> = {}): Promise<void> => {
+    for (let n = 0; n < times; n += 1) expect(await attempt('wrong', more)).toBe(0);
+  };
+
+  test('ten wrong passwords are free, and ten in an hour; the right one is refused as well while they last', async () => {
+    await wrong(10);
+    expect(await attempt('right')).toBe(360);
+    now += 360_000;
+    await wrong(1);
+    expect(await attempt('wrong')).toBe(360);
+    now += 360_000;
+    expect(await attempt('right')).toBe(0);
+    await wrong(10);
   });
 
-  test('guesses from everywhere hold up those from new networks, not the owner in his own, nor his neighbours', () => {
-    expect(attempt('right')).toBe(0);
-    for (let n = 1; n <= 15; n += 1) wrong(10, network(n));
-    expect(attempt('wrong', network(200))).toBeGreaterThan(0);
-    expect(attempt('right')).toBe(0);
-    for (let n = 0; n < 100; n += 1) attempt('wrong', { account: `user${n}@example.com` });
-    expect(attempt('wrong', { account: 'somebody@example.com' })).toBeGreaterThan(0);
-    expect(attempt('right')).toBe(0);
+  test('guesses at once gain nothing, and a check that fails is none', async () => {
+    let fail = (): void => undefined;
+    const failing = new Promise<undefined>((_, reject) => {
+      fail = () => reject(new Error('away'));
+    });
+    const checks = Array.from({ length: 10 }, () => withinGuesses(api, guess, 'Wait.', () => failing));
+    expect(await attempt('right')).toBeGreaterThan(0);
+    fail();
+    await Promise.allSettled(checks);
+    expect(await attempt('right')).toBe(0);
+  });
+
+  test('guesses from everywhere hold up those from new networks, not the owner in his own, nor his neighbours', async () => {
+    expect(await attempt('right')).toBe(0);
+    for (let n = 1; n <= 15; n += 1) await wrong(10, network(n));
+    expect(await attempt('wrong', network(200))).toBeGreaterThan(0);
+    expect(await attempt('right')).toBe(0);
+    for (let n = 0; n < 100; n += 1) await attempt('wrong', { account: `user${n}@example.com` });
+    expect(await attempt('wrong', { account: 'somebody@example.com' })).toBeGreaterThan(0);
+    expect(await attempt('right')).toBe(0);
   });
 });
