@@ -75,7 +75,7 @@ async function measureBatches({ client, cli, tenant }, mongoUrl) {
   };
   await Promise.all(Array.from({ length: WRITERS }, writer));
   const upserts = (BATCHES * BATCH * 1000) / (performance.now() - start);
-  const [rebuilt] = await cli('projections', 'rebuild', '--tenant', tenant, '--table', 'dyn_location');
+  const [rebuilt] = await cli('projections', 'rebuild', '--tenant', tenant);
   const rebuilds = (BATCHES * BATCH) / rebuilt.seconds;
   if (mongoUrl === undefined) {
     note('batch upsert of new items', `${Math.round(upserts)} items/s`);

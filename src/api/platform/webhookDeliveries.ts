@@ -162,7 +162,7 @@ export const webhookDeliveries: Resource = {
       grows: CHANGES,
       summary: 'Send again the failed deliveries of a period',
       description:
-        'Those that were not sent again and have not arrived since. An export that a later approval of the order replaces is left out.',
+        'Those that were not sent again. An event of an order that arrived since, and an export that a later approval replaces, are left out.',
       allow: 'admins',
       query: [
         {

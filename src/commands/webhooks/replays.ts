@@ -55,8 +55,8 @@ const PAGE = 200;
 const SHOWN_WITHIN_MS = 5_000;
 
 /**
- * Resends every delivery that failed for good, unless it was resent or has arrived since, or its order was approved again;
- * those of one order one after the other.
+ * Resends every delivery that failed for good, unless it was resent, or is of an order and arrived since, or its
+ * order was approved again; those of one order one after the other.
  * @param body `{ since, until? }`
  * @param isDryRun only counts
  * @returns how many deliveries were requested
