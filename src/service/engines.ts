@@ -168,7 +168,7 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
   const shares = new Shares({ url, owner, onBeat });
   const writer = openMongoRowWriter({
     url,
-    shares: { held: () => followed, check: (tenant) => shares.check(tenant) },
+    shares: { held: () => followed, fenceOf: (tenant) => shares.fenceOf(tenant) },
   });
   return {
     writer,

@@ -67,7 +67,7 @@ class Follower {
     const { position = 0 } = (await this.writer.progress(tenant)) ?? {};
     if (position >= END) return;
     const slice = await sliceBehind(position, Math.min(position + most, END), tenant, this.writer);
-    while (!(await this.writer.apply(tenant, { ...slice, after: position })));
+    while (!(await this.writer.apply(tenant, slice))) this.shares.fenceOf(tenant);
   }
 
   /** As a crash does it: what was sent goes on at the server, and nothing is released. */
@@ -172,52 +172,45 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     };
     const one = await open('one');
     expect(one.held()).toHaveLength(SHARES);
+    const fence = one.fenceOf('acme');
     const two = await open('two');
     await until(() => one.held().length === SHARES / 2 && two.held().length === SHARES / 2);
     expect([...one.held(), ...two.held()].toSorted((a, b) => a - b)).toEqual([...Array(SHARES).keys()]);
     const [holder, other] = one.held().includes(shareOf('acme')) ? [one, two] : [two, one];
-    expect(() => other.check('acme')).toThrow(ShareLostError);
+    expect(() => other.fenceOf('acme')).toThrow(ShareLostError);
     await holder.close();
     await until(() => other.held().length === SHARES);
-    other.check('acme');
-    expect(() => holder.check('acme')).toThrow(ShareLostError);
+    expect(other.fenceOf('acme')).toBeGreaterThan(fence);
     await other.close();
   });
 
-  test('one that is late stores no progress where the next one has', async () => {
+  test('one that has lost its share stores no progress where the next one has', async () => {
     const url = mongoDb.freshUrl();
-    const [late, next] = [openMongoRowWriter({ url }), openMongoRowWriter({ url })];
-    await late.apply('acme', await sliceBehind(0, 3, 'acme', late));
-    const slice = await sliceBehind(3, 6, 'acme', late);
-    await next.apply('acme', await sliceBehind(3, 4, 'acme', next));
+    const writerOf = (fence: number) =>
+      openMongoRowWriter({ url, shares: { held: () => [...Array(SHARES).keys()], fenceOf: () => fence } });
+    const [late, next] = [writerOf(1), writerOf(2)];
+    await next.apply('acme', await sliceBehind(0, 3, 'acme', next));
+    const slice = await sliceBehind(3, 5, 'acme', late);
     await expect(late.apply('acme', slice)).rejects.toThrow(RowsUnavailableError);
-    expect(await next.progress('acme')).toMatchObject({ position: 4 });
+    expect(await next.progress('acme')).toMatchObject({ position: 3 });
     // Its rows are there, and are seen once the progress covers them; batch ids move at once.
     const reads = openMongoRowReads({ url });
     const { rows } = await reads.page({ tenant: 'acme', space: 'places' }, everything);
-    expect(Math.max(...rows.map(({ from }) => from))).toBe(4);
+    expect(Math.max(...rows.map(({ from }) => from))).toBe(3);
     const byPosition = new MemoryRows();
-    for (let position = 0; position < 6; position += 1) {
+    for (let position = 0; position < 5; position += 1) {
       await byPosition.apply('acme', await sliceBehind(position, position + 1, 'acme', byPosition));
-      if (position >= 4) await next.apply('acme', await sliceBehind(position, position + 1, 'acme', next));
+      if (position >= 3) await next.apply('acme', await sliceBehind(position, position + 1, 'acme', next));
     }
     expect(await shown(reads, 'acme')).toEqual(await shown(byPosition.reads, 'acme'));
     await Promise.all([late, next, reads].map((each) => each.close()));
   });
 
-  test('one that is late stores nothing that it has computed from rows of which the next one has made more', async () => {
+  test('one that has lost its share puts no copy in the place of rows that the next one writes', async () => {
     const url = mongoDb.freshUrl();
-    const [late, next] = [openMongoRowWriter({ url }), openMongoRowWriter({ url })];
-    await next.apply('acme', await sliceBehind(0, 3, 'acme', next));
-    const slice = { ...(await sliceBehind(2, 6, 'acme', late)), after: 2 };
-    await expect(late.apply('acme', slice)).rejects.toThrow(RowsUnavailableError);
-    expect(await next.progress('acme')).toMatchObject({ position: 3 });
-    await Promise.all([late, next].map((each) => each.close()));
-  });
-
-  test('one that is late puts no copy in the place of rows that the next one has made further', async () => {
-    const url = mongoDb.freshUrl();
-    const [late, next] = [openMongoRowWriter({ url }), openMongoRowWriter({ url })];
+    const writerOf = (fence: number) =>
+      openMongoRowWriter({ url, shares: { held: () => [...Array(SHARES).keys()], fenceOf: () => fence } });
+    const [late, next] = [writerOf(1), writerOf(2)];
     await late.apply('acme', await sliceBehind(0, 3, 'acme', late));
     const copy = await late.copy('acme');
     await copy.apply('acme', await sliceBehind(0, 3, 'acme', copy));
@@ -228,7 +221,7 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await Promise.all([late, next].map((each) => each.close()));
   });
 
-  test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
+  test('what has ended leaves the lists, also after a restart; what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
     const fill = async (rows: Pick<RowWriter, 'rows' | 'apply'>, atOnce: number) => {
       for (let position = 0; position < END; ) {
@@ -239,14 +232,19 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     };
     const { MongoClient } = await import('mongodb');
     const client = await MongoClient.connect(url);
-    const states = client.db().collection('rows');
+    const [states, tenants] = [client.db().collection('rows'), client.db().collection('row_tenants')];
     const isSwept = async () =>
       (await states.distinct('s')).length === SPACES.length &&
       (await states.countDocuments({ h: { $in: ['replaced', 'forgotten'] } })) === 0 &&
-      (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0;
+      (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0 &&
+      Object.keys((await tenants.findOne({ tenant: 'acme' }))?.ended ?? {}).length === 0;
     const reads = openMongoRowReads({ url });
+    const before = openMongoRowWriter({ url });
+    await fill(before, 5);
+    await before.close();
+    expect(await isSwept()).toBe(false);
     const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
-    await fill(writer, 5);
+    await writer.tenants();
     while (!(await isSwept())) await wait(20);
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
     const copy = await writer.copy('acme');
@@ -276,10 +274,10 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     const proxy = await TcpProxy.start(Number(url.port));
     url.port = String(proxy.port);
     const connection = new MongoConnection(url.href);
-    const insert = connection.run(async ({ definitions }) => {
-      await definitions.findOne({});
+    const insert = connection.run(async ({ garbage }) => {
+      await garbage.findOne({});
       await proxy.dispose();
-      await definitions.insertMany([{ _id: 'one', assetType: '{}', slots: [] }]);
+      await garbage.insertMany([{ _id: 'one' } as never]);
     });
     await expect(insert).rejects.toThrow(RowsUnavailableError);
     await connection.close();

@@ -1,19 +1,20 @@
 /** The connection to the server. It connects when needed, and throws the port's errors when the server is away. */
-import { MongoClient, MongoError, MongoServerError } from 'mongodb';
+import { MongoBulkWriteError, MongoClient, MongoNetworkError, MongoServerError } from 'mongodb';
 import { RowsUnavailableError } from '../../../ports/rowStore.js';
 import type {
   CheckpointDocument,
   DefinitionDocument,
+  GarbageDocument,
   LeasesDocument,
   StateDocument,
   TenantDocument,
 } from './documents.js';
 
+type Opened = { readonly client: MongoClient; readonly database: Database };
+
 /** Where the URL has no path. */
 const DEFAULT_DATABASE = 'dynamic_assets';
-/** The server ends queries that the client could not cancel. A setting of the API ends lists sooner. */
-export const LONGEST_QUERY_MS = 60_000;
-const TIMEOUT_MS = 2_000;
+const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure all calls fail at once for so long, instead of waiting for the time-out again. */
 const FAIL_FAST_MS = 500;
 
@@ -25,11 +26,10 @@ const OPTIONS = {
   readConcernLevel: 'local',
   writeConcern: { w: 'majority' },
   retryWrites: true,
-  ignoreUndefined: true,
-  // The heartbeats find a server that hangs, and end what waits for it: an index may take minutes.
-  serverSelectionTimeoutMS: TIMEOUT_MS,
-  connectTimeoutMS: TIMEOUT_MS,
-  heartbeatFrequencyMS: TIMEOUT_MS,
+  // The heartbeats find a server that hangs, and end what waits for it: a clean-up or an index may take minutes.
+  serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
+  connectTimeoutMS: SELECTION_TIMEOUT_MS,
+  heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
   socketTimeoutMS: 0,
 } as const;
 
@@ -38,15 +38,14 @@ const away = (said: string, error?: Error): RowsUnavailableError =>
   new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
 export class MongoConnection {
-  readonly #client: MongoClient;
-  readonly #database: Database;
+  readonly #url: string;
+  #opening: Promise<Opened> | undefined;
   #awayUntil = 0;
   #isClosed = false;
 
-  /** @param url `mongodb://127.0.0.1:27017/assets` @throws Error if it is not one */
+  /** @param url `mongodb://127.0.0.1:27017/assets` */
   constructor(url: string) {
-    this.#client = new MongoClient(url, OPTIONS);
-    this.#database = databaseIn(this.#client, url);
+    this.#url = url;
   }
 
   /** @throws RowsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
@@ -54,8 +53,8 @@ export class MongoConnection {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     if (performance.now() < this.#awayUntil) throw away('MongoDB cannot be reached.');
     try {
-      await this.#client.connect();
-      return await work(this.#database);
+      const { database } = await this.#open();
+      return await work(database);
     } catch (error) {
       if (!(error instanceof Error && isPassing(error))) throw error;
       // A server that answers is there for the others.
@@ -64,9 +63,30 @@ export class MongoConnection {
     }
   }
 
+  /** After a failed connect the client cannot be used again, so the next caller creates another. */
+  #open(): Promise<Opened> {
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    const client = new MongoClient(this.#url, OPTIONS);
+    try {
+      await client.connect();
+      return { client, database: databaseIn(client, this.#url) };
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#client.close();
+    const opened = await this.#opening?.catch(() => undefined);
+    await opened?.client.close();
   }
 }
 
@@ -77,6 +97,7 @@ function databaseIn(client: MongoClient, url: string) {
     states: db.collection<StateDocument>('rows'),
     tenants: db.collection<TenantDocument>('row_tenants'),
     definitions: db.collection<DefinitionDocument>('row_definitions'),
+    garbage: db.collection<GarbageDocument>('row_garbage'),
     checkpoints: db.collection<CheckpointDocument>('row_checkpoints'),
     leases: db.collection<LeasesDocument>('row_leases'),
     /** The server's clock, which all processes use for leases. Some servers send a number. */
@@ -91,9 +112,45 @@ const databaseOf = (url: string): string => {
   return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
 };
 
-/** Unauthorized, AuthenticationFailed, and what Atlas says of both: an operator has to act. */
-const LASTING_CODES: readonly unknown[] = [13, 18, 8_000];
+/**
+ * The same may succeed later. Another server takes over: HostUnreachable, NetworkTimeout, ShutdownInProgress,
+ * FailedToSatisfyReadPreference, PrimarySteppedDown, SocketException, NotWritablePrimary, InterruptedAtShutdown,
+ * InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary. Or the server has no time for this now:
+ * MaxTimeMSExpired, ReadConcernMajorityNotAvailableYet, ExceededTimeLimit, TemporarilyUnavailable,
+ * IngressRequestRateLimitExceeded, StaleConfig. Or its socket has just closed, and the driver has not noticed yet.
+ */
+const PASSING_CODES: readonly unknown[] = [
+  ...[6, 89, 91, 133, 189, 9001, 10107, 11600, 11602, 13435, 13436],
+  ...[50, 134, 262, 365, 462, 13388],
+  ...['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'],
+];
+const PASSING_ERRORS =
+  /^Mongo(ServerSelection|ServerClosed|NotConnected|TopologyClosed|ClientClosed|Pool|WaitQueueTimeout)/;
 
-/** The server may do the same later, or another one that takes over. Errors of sockets come without a class of the driver. */
-const isPassing = (error: Error & { readonly code?: unknown }): boolean =>
-  (error instanceof MongoError || typeof error.code === 'string') && !LASTING_CODES.includes(error.code);
+function isPassing(error: Error): boolean {
+  // What the connection threw, without its class. Codes of the server are numbers.
+  if (error instanceof MongoBulkWriteError && typeof error.code !== 'number')
+    return [error.writeErrors].flat().length === 0;
+  if (error instanceof MongoNetworkError || PASSING_ERRORS.test(error.name)) return true;
+  return 'code' in error && PASSING_CODES.includes(error.code);
+}
+
+const DUPLICATE_KEY = 11_000;
+
+/** Writes that must store their documents unless documents with these ids are there. @returns places of those that are */
+export async function unlessThere(write: () => Promise<unknown>): Promise<readonly number[]> {
+  try {
+    await write();
+    return [];
+  } catch (error) {
+    if (error instanceof MongoBulkWriteError) {
+      const errors = [error.writeErrors].flat();
+      if (errors.length > 0 && errors.every(({ code }) => code === DUPLICATE_KEY))
+        return errors.map(({ index }) => index);
+    } else if (error instanceof MongoServerError && error.code === DUPLICATE_KEY) return [0];
+    throw error;
+  }
+}
+
+/** The server ends queries that the client could not cancel. A setting of the API ends lists sooner. */
+export const LONGEST_QUERY_MS = 60_000;

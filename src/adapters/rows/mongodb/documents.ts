@@ -5,16 +5,8 @@
  */
 import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, type Row, sortValue } from '../../../domain/row.js';
-import type { Position } from '../../../ports/eventStore.js';
-import type {
-  Checkpoint,
-  InLog,
-  Parked,
-  SpaceState,
-  StoredRow,
-  StoredVersion,
-  TenantProgress,
-} from '../../../ports/rowStore.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { InLog, Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
 
 /** `t` of a state that has not ended. */
 export const OPEN = Number.MAX_SAFE_INTEGER;
@@ -37,7 +29,7 @@ export type StateDocument = {
   readonly t: Position;
   readonly h: How;
   /** 1 until it has ended for a while. The indexes of lists hold these only. */
-  readonly o?: 1 | undefined;
+  readonly o?: 1;
   readonly c: string;
   readonly u: string;
   /** The batch id, and the position up to which it is known. */
@@ -52,8 +44,16 @@ export type StateDocument = {
 export type Slots = ReadonlyMap<string, number>;
 type Slot = `${'a' | 'm' | 'x'}${number}`;
 
-/** `definition`: its id. `next`: the number of the next row. */
-export type SpaceDocument = Omit<SpaceState, 'progress'> & { readonly definition: string; readonly next: number };
+export type SpaceDocument = {
+  /** Its definition's id. */
+  readonly definition: string;
+  /** The number of the next row. */
+  readonly next: number;
+  readonly changed: Position;
+  readonly revision: Revision;
+  readonly lastEventAt: string;
+  readonly rows: number;
+};
 
 /** A tenant's progress: everything that readers believe. It is written last, in one step. */
 export type TenantDocument = {
@@ -65,9 +65,13 @@ export type TenantDocument = {
   readonly position: Position;
   /** Default: nothing. */
   readonly inLog?: InLog;
-  readonly state: TenantProgress['state'];
-  readonly parked: Parked | null;
+  /** The highest fencing number that has written it. */
+  readonly fence: number;
+  readonly state: 'running' | 'filling' | 'parked';
+  readonly parked?: Parked | undefined;
   readonly spaces: { readonly [name: string]: SpaceDocument };
+  /** Spaces in which states have ended that lists may still find, and up to which position. */
+  readonly ended?: { readonly [space: string]: Position };
 };
 
 export type DefinitionDocument = {
@@ -78,26 +82,33 @@ export type DefinitionDocument = {
   readonly slots: readonly string[];
 };
 
-/** `_id`: the share of tenants. */
-export type CheckpointDocument = Checkpoint & { readonly _id: number };
+/** A generation that is not needed any more. */
+export type GarbageDocument = { readonly _id: string; readonly tenant: string };
+
+export type CheckpointDocument = {
+  /** The share of tenants. */
+  readonly _id: number;
+  readonly position: Position;
+  readonly eventId?: string | undefined;
+  readonly log: string;
+};
 
 /** The only one of its collection. */
 export type LeasesDocument = {
-  readonly _id: 'processes';
+  readonly _id: 'leases';
   /** How often it was changed. It is replaced only where it is as it was read. */
   readonly revision: number;
-  /** Processes that want shares, when they were alive last, by the server's clock, and the shares that they have. */
-  readonly processes: readonly {
-    readonly owner: string;
-    readonly renewedAt: Date;
-    readonly shares: readonly number[];
-  }[];
+  /** Processes that want shares, and when they were alive last, by the server's clock. */
+  readonly processes: readonly { readonly owner: string; readonly renewedAt: Date }[];
+  /** By share; without an owner, nobody has it. */
+  readonly shares: readonly { readonly owner: string | null; readonly fence: number }[];
 };
 
 /** Names of tenants and generations have no dots. */
-export const spaceKey = ({ tenant, generation }: TenantDocument, space: string): string =>
-  `${tenant}.${generation}.${space}`;
-export const generationIn = (s: string): string => s.split('.')[1] ?? '';
+export const spaceKey = (
+  { tenant, generation }: Pick<TenantDocument, 'tenant' | 'generation'>,
+  space: string,
+): string => `${tenant}.${generation}.${space}`;
 
 /** No tenant has such a name. */
 export const copyId = (tenant: string): string => `${tenant}~copy`;
@@ -108,7 +119,8 @@ export const stateId = (s: string, { i, f }: Pick<StateDocument, 'i' | 'f'>): st
 export const visibleAt = (s: string, position: Position) =>
   ({ s, o: 1, f: { $lte: position }, t: { $gt: position } }) as const;
 
-export const newDocument = (s: string, slots: Slots, row: Row, n: number): StateDocument => ({
+/** @param p the position up to which its batch id is known */
+export const newDocument = (s: string, slots: Slots, row: Row, n: number, p: Position): StateDocument => ({
   _id: stateId(s, { i: row.id, f: row.from }),
   s,
   i: row.id,
@@ -121,7 +133,7 @@ export const newDocument = (s: string, slots: Slots, row: Row, n: number): State
   c: row.created,
   u: row.updated,
   b: row.batch,
-  p: row.from,
+  p,
   d: JSON.stringify(row.fields),
   ...slotValues(slots, row.fields),
 });
@@ -176,9 +188,14 @@ export const spaceIn = (tenant: TenantDocument | undefined, space: string): Spac
 export const NOTHING_IN_LOG: InLog = { events: 0, bytes: 0 };
 
 /** One that was made to be written, and never was, has no progress. */
-export function progressOf(tenant: TenantDocument | undefined): TenantProgress | undefined {
-  if (tenant === undefined || (tenant.position === 0 && tenant.state === 'running')) return undefined;
-  const { position, inLog = NOTHING_IN_LOG, state, parked, spaces } = tenant;
+export function progressOf({
+  position,
+  inLog = NOTHING_IN_LOG,
+  state,
+  parked,
+  spaces,
+}: TenantDocument): TenantProgress | undefined {
+  if (position === 0 && state === 'running') return undefined;
   const rows = Object.values(spaces).reduce((sum, space) => sum + space.rows, 0);
-  return { position, inLog, state, ...(parked && { parked }), rows };
+  return { position, inLog, state, ...(parked !== undefined && { parked }), rows };
 }

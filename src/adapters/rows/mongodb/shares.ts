@@ -1,12 +1,13 @@
 /**
  * Which tenants a process writes. Tenants have 16 shares; each is leased to one process, and processes that want shares have
- * about as many. One that has lost a lease, and does not know yet, writes what the next one writes as well.
+ * about as many. A lease has a fencing number, higher than that of the lease before, which goes into each progress that is
+ * stored: a process that has lost its lease, and does not know yet, can store none where the next one has.
  */
 import { createHash } from 'node:crypto';
-import { type Database, MongoConnection } from './connection.js';
+import { type Database, MongoConnection, unlessThere } from './connection.js';
+import type { LeasesDocument } from './documents.js';
 
 export const SHARES = 16;
-const ALL = Array.from({ length: SHARES }, (_, share) => share);
 
 export const shareOf = (tenant: string): number => (createHash('sha256').update(tenant).digest()[0] ?? 0) % SHARES;
 
@@ -28,16 +29,19 @@ export type SharesOptions = {
   readonly onBeat?: () => void;
 };
 
-/** Without Shares, a process has all. */
-export type HeldShares = Pick<Shares, 'held' | 'check'>;
-export const ALL_SHARES: HeldShares = { held: () => ALL, check: () => undefined };
+const NOBODY: LeasesDocument = {
+  _id: 'leases',
+  revision: 0,
+  processes: [],
+  shares: Array.from({ length: SHARES }, () => ({ owner: null, fence: 0 })),
+};
 
 export class Shares {
   readonly #connection: MongoConnection;
   readonly #options: SharesOptions;
   readonly #leaseMs: number;
-  /** The shares that it has, and until when. */
-  #held: readonly number[] = [];
+  /** Fencing numbers of the shares that it has, and until when. */
+  #fences: ReadonlyMap<number, number> = new Map();
   #until = 0;
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
@@ -56,13 +60,15 @@ export class Shares {
 
   /** Shares whose lease has not run out. */
   held(): readonly number[] {
-    return performance.now() < this.#until ? this.#held : [];
+    return performance.now() < this.#until ? [...this.#fences.keys()] : [];
   }
 
-  /** @throws ShareLostError if the tenant is not this process's own */
-  check(tenant: string): void {
-    if (!this.held().includes(shareOf(tenant)))
+  /** @returns the fencing number of the tenant's share @throws ShareLostError */
+  fenceOf(tenant: string): number {
+    const fence = this.#fences.get(shareOf(tenant));
+    if (fence === undefined || performance.now() >= this.#until)
       throw new ShareLostError(`Another process writes the rows of ${tenant}.`);
+    return fence;
   }
 
   /** A beat that fails does no harm: the next may succeed, and without it the leases run out. */
@@ -83,23 +89,17 @@ export class Shares {
   async #renew({ leases, serverTime }: Database, isLast: boolean): Promise<boolean> {
     const { owner } = this.#options;
     const until = performance.now() + this.#leaseMs;
-    const _id = 'processes';
-    const empty = { $setOnInsert: { revision: 0, processes: [] } };
-    const read = await leases.findOneAndUpdate({ _id }, empty, { upsert: true, returnDocument: 'after' });
-    const { revision = 0, processes = [] } = read ?? {};
-    const now = (await serverTime()).getTime();
-    const isAlive = (each: { readonly renewedAt: Date }): boolean => now - each.renewedAt.getTime() < this.#leaseMs;
-    const others = processes.filter((each) => each.owner !== owner && isAlive(each));
-    const own = processes.find((each) => each.owner === owner)?.shares ?? [];
-    const taken = [...own, ...others.flatMap(({ shares }) => shares)];
-    const part = isLast ? 0 : Math.ceil(SHARES / (others.length + 1));
-    const shares = [...own, ...ALL.filter((share) => !taken.includes(share))].slice(0, part);
+    const now = await serverTime();
+    const before = (await leases.findOne({ _id: NOBODY._id })) ?? NOBODY;
+    const after = renewed(before, { owner, now, leaseMs: this.#leaseMs, isLast });
+    const own = after.shares.flatMap((lease, share) => (lease.owner === owner ? [[share, lease.fence] as const] : []));
+    const fences = new Map(own);
     // What is handed over is not written any more when others may take it.
-    this.#held = this.#held.filter((share) => shares.includes(share));
-    const after = [...others, ...(isLast ? [] : [{ owner, renewedAt: new Date(now), shares }])];
-    const { matchedCount } = await leases.replaceOne({ _id, revision }, { revision: revision + 1, processes: after });
-    if (matchedCount === 0) return false;
-    [this.#held, this.#until] = [shares, until];
+    this.#fences = new Map([...this.#fences].filter(([share, fence]) => fences.get(share) === fence));
+    const { _id, revision } = before;
+    const there = await unlessThere(() => leases.replaceOne({ _id, revision }, after, { upsert: true }));
+    if (there.length > 0) return false;
+    [this.#fences, this.#until] = [fences, until];
     return true;
   }
 
@@ -110,4 +110,27 @@ export class Shares {
     await this.#beat(true).catch(() => undefined);
     await this.#connection.close();
   }
+}
+
+type Beat = { readonly owner: string; readonly now: Date; readonly leaseMs: number; readonly isLast: boolean };
+
+/** The leases after a process has renewed its own, handed over what is more than its part, and taken what is free. */
+function renewed({ _id, revision, processes, shares }: LeasesDocument, beat: Beat): LeasesDocument {
+  const { owner, now, leaseMs, isLast } = beat;
+  const others = processes.filter((each) => each.owner !== owner && now.getTime() - each.renewedAt.getTime() < leaseMs);
+  const alive = isLast ? others : [...others, { owner, renewedAt: now }];
+  let room = isLast ? 0 : Math.ceil(SHARES / alive.length);
+  const kept = shares.map((lease) => {
+    if (lease.owner !== owner) return lease;
+    room -= 1;
+    return room < 0 ? { ...lease, owner: null } : lease;
+  });
+  const isTaken = (by: string | null): boolean => by === owner || others.some((each) => each.owner === by);
+  const taken = kept.map((lease, share) => {
+    if (isTaken(lease.owner) || shares[share]?.owner === owner || room <= 0) return lease;
+    room -= 1;
+    // Higher than those of any lease before, also one of an earlier release.
+    return { owner, fence: Math.max(lease.fence + 1, now.getTime()) };
+  });
+  return { _id, revision: revision + 1, processes: alive, shares: taken };
 }
