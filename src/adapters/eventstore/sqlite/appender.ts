@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import {
   type AppendResult,
+  EventLogDamagedError,
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
+import { isDamage } from '../../damagedFiles.js';
 import { threadLimits } from '../../threadLimits.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './logFile.js';
@@ -60,15 +62,19 @@ export function openAppender(settings: AppenderSettings) {
       workerData: settings,
       resourceLimits: threadLimits(16),
     });
-    let reason = 'it stopped';
+    let cause: unknown = 'it stopped';
     thread.on('message', receive);
     thread.on('error', (error) => {
-      reason = String(error);
+      cause = error;
     });
     // No append outlives its thread: those without an answer may or may not be stored.
     thread.on('exit', () => {
       worker = undefined;
-      const error = new EventStoreUnavailableError(`The appender thread ended: ${reason}.`, { mayBeStored: true });
+      isFailing = pending.length > 0;
+      // It could not open the file.
+      const error = isDamage(cause)
+        ? new EventLogDamagedError(settings.file, String(cause))
+        : new EventStoreUnavailableError(`The appender thread ended: ${cause}.`, { mayBeStored: true });
       for (const { reject } of pending.splice(0)) reject(error);
     });
     return thread;
