@@ -88,8 +88,12 @@ describe('against the metrics of a service that has worked', () => {
     await receiver.received('/slow', 2);
     await acme.platformData('POST', `/webhooks/${failing.id}/disable`, {});
     const scrape = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
-    while (!/^webhook_deliveries_open\{/m.test(await scrape()));
-    series = seriesIn(await scrape());
+    // Both are looked up now and then.
+    const isThere = (text: string): boolean =>
+      [/^webhook_deliveries_open\{/m, /^tenant_last_sync_age_seconds\{/m].every((each) => each.test(text));
+    let scraped = await scrape();
+    while (!isThere(scraped)) scraped = await scrape();
+    series = seriesIn(scraped);
   });
   afterAll(async () => {
     await service?.dispose();
