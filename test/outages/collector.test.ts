@@ -94,7 +94,6 @@ it('an approval in one process, delivered by another that starts only later, is 
       'POST /api/v1/platform/orders/:id/approve': 'assets-api',
       'append order': 'assets-api',
       'wait until visible': 'assets-api',
-      relay: 'assets-webhooks',
       'append delivery': 'assets-webhooks',
       'webhook attempt': 'assets-webhooks',
     };
