@@ -226,7 +226,7 @@ export class Gate {
   }
 
   /**
-   * Of the messages whose receiver may have one more slot, that of the tenant, then of the webhook, whose last turn was
+   * Takes a message whose receiver may have one more slot: first by the tenant, then by the webhook, whose last turn was
    * longest ago. A slow receiver comes to hold more slots, as it must for the same rate, but never slots that others need.
    */
   #next(): Entry | undefined {

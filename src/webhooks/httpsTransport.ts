@@ -202,7 +202,7 @@ async function beginningOf(body: IncomingMessage): Promise<string> {
   return isReadable ? textOf(plain) : `<${shownName(coding)}, ${sent.length} bytes>`;
 }
 
-/** Up to about so many bytes of a stream; fewer where it is cut off, out of time, or not of its coding. */
+/** The first bytes of a stream, about `most`; fewer if the stream is cut off, takes too long, or is not in its coding. */
 async function bytesOf(stream: Readable, most: number): Promise<Buffer> {
   const kept: Buffer[] = [];
   let length = 0;

@@ -4,7 +4,7 @@
  *
  * The log is read once, slice by slice. Events of a tenant that have very many deliveries are left to a job (ranges.ts), so
  * that no other tenant waits for them. Deliveries of an order keep their sequence all the same: each names the one before.
- * Of a log that was put back to an older copy, or replaced, everything is relayed once more: the ids are the same.
+ * When the log was put back to an older copy, or replaced, the relay sends all its events once more, under the same ids.
  */
 import type { Commands, TenantDirectory } from '../commands/context.js';
 import { RELAYED_OF_TENANT } from '../domain/limits.js';
