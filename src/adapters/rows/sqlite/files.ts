@@ -55,8 +55,7 @@ export class RowFiles {
   }
 
   /** The rows of a tenant; without a file, none. @throws UnusableRowsError, and errors of SQLite */
-  rowsOf(tenant: string): TenantRows {
-    const file = this.current(tenant);
+  rowsOf(tenant: string, file = this.current(tenant)): TenantRows {
     const known = this.#open.get(tenant);
     if (known !== undefined && known.file === file) return known;
     const rows = this.open(file);

@@ -44,14 +44,18 @@ function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: Tena
   return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? rows.wanted : undefined };
 }
 
-export async function replyTo(question: Question, files: RowFiles): Promise<Reply> {
+/** @param file the tenant's, if the caller has looked it up */
+export async function replyTo(
+  question: Question,
+  files: RowFiles,
+  file = files.current(question.tenant),
+): Promise<Reply> {
   const { tenant } = question;
   try {
     if (question.kind !== 'makeIndex') {
-      const rows = files.rowsOf(tenant);
+      const rows = files.rowsOf(tenant, file);
       return rows.db.transaction(() => answerTo(question, rows))();
     }
-    const file = files.current(tenant);
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
   } catch (error) {

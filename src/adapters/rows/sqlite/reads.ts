@@ -62,9 +62,10 @@ class ReaderThreads {
   async ask<Answer>(question: Question, cancellation?: Cancellation, isShort = false): Promise<Answer> {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     cancellation?.throwIfCancelled();
-    const file = this.#files.current(question.tenant) ?? '';
+    const file = this.#files.current(question.tenant);
     // The types of messages cannot say that an answer is of its question's kind.
-    if (isShort && this.#checked.has(file)) return answered(await replyTo(question, this.#files)).answer as Answer;
+    if (isShort && file !== undefined && this.#checked.has(file))
+      return answered(await replyTo(question, this.#files, file)).answer as Answer;
     const isPage = question.kind === 'page';
     const ask = () => this.#all.add(() => this.#answer(question, cancellation), { priority: isPage ? 0 : 1 });
     const asked = isPage ? this.#pages.add(ask) : ask();
@@ -72,7 +73,7 @@ class ReaderThreads {
       const forget = cancellation?.onCancel(() => reject(cancellation.reason));
       asked.then(resolve, reject).finally(forget);
     });
-    this.#checked.add(file);
+    if (file !== undefined) this.#checked.add(file);
     if (wanted !== undefined && isPage) this.#makeIndex({ ...question, kind: 'makeIndex', spec: wanted });
     return answer as Answer;
   }
