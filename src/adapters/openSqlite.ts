@@ -1,4 +1,4 @@
-/** SQLite's driver, which only this file knows: a build of better-sqlite3 that brings its binaries (decision 0015). */
+/** SQLite's driver, which only this file knows: a build of better-sqlite3 that brings its binaries (decision 0003). */
 import Driver from '@rocicorp/zero-sqlite3';
 import { errorCode } from '../supervision/errorCode.js';
 

@@ -1,6 +1,6 @@
 /**
  * A request with an Idempotency-Key is carried out once, however often it is sent. The key is in the metadata of the events
- * that it caused; each decision looks for it in the rows, so two processes cannot both use it on one stream (decision 0027).
+ * that it caused; each decision looks for it in the rows, so two processes cannot both use it on one stream (decision 0011).
  */
 import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';

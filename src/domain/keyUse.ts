@@ -1,4 +1,4 @@
-/** What the log says of requests with an Idempotency-Key, for rows of the space `keys` (decision 0027). */
+/** What the log says of requests with an Idempotency-Key, for rows of the space `keys` (decision 0011). */
 import type { Fields } from './assetTypes/fieldTypes.js';
 import { parseStream } from './streams.js';
 

@@ -1,4 +1,4 @@
-/** The sync sessions of a table, from their rows (decision 0034). */
+/** The sync sessions of a table, from their rows (decision 0012). */
 import { MAX_SYNCS } from '../domain/limits.js';
 import { isSyncId, type PastSync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
 import { SYNCS } from '../domain/spaces.js';

@@ -84,7 +84,7 @@ it('only packages named here have a script that runs at their installation, and 
   expect(Object.keys(packageJson.allowScripts).filter((name) => !found.includes(name))).toEqual([]);
 });
 
-it('what is shipped asks for no newer Node than 20, also where the lock says less than the package: decision 0015', () => {
+it('what is shipped asks for no newer Node than 20, also where the lock says less than the package: decision 0003', () => {
   const driver = lock.packages['node_modules/@rocicorp/zero-sqlite3'];
   expect(driver).toMatchObject({ version: '1.1.4' });
   expect(driver?.engines).toBeUndefined();

@@ -116,7 +116,7 @@ export function mapped(log: EventLog, change: (event: RecordedEvent) => Recorded
 }
 
 /**
- * An event store whose readers see current versions of events, without what is erased (decision 0060). It looks for new
+ * An event store whose readers see current versions of events, without what is erased (decision 0017). It looks for new
  * erasures now and then: a subscription would read the news of each commit for the few of a year.
  * @throws UnreadableEventError if the log holds a type or version that this release cannot read; what the log throws
  */

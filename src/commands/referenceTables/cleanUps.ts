@@ -1,6 +1,6 @@
 /**
  * Deletes what the last synchronisation did not carry: a clean-up by the batch id (spec §4.8), or the commit of a sync
- * session, whose id the batches carry (decision 0034).
+ * session, whose id the batches carry (decision 0012).
  */
 
 import { z } from 'zod';

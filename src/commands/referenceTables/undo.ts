@@ -1,7 +1,7 @@
 /**
  * Undoes a clean-up, a batch, or all of a sync session; records that changed since are left alone and reported. It works in
  * pieces, each with an append of its own, until all is done or most of the request's time is used; the answer says where the
- * next request continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
+ * next request continues. Repeating it is safe: records that are as they were before are only counted (decision 0012).
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';

@@ -1,6 +1,6 @@
 /**
  * Keys are compared character for character, everywhere: with regard to case and spaces, without Unicode normalization
- * (spec §4.7, decision 0046).
+ * (spec §4.7, decision 0014).
  */
 import { addPerson } from '../people.js';
 import { useService } from '../useService.js';

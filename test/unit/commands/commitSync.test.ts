@@ -1,4 +1,4 @@
-/** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0034). */
+/** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0012). */
 import { ConflictError } from '#app/commands/context.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { commitSync, startSync } from '#app/commands/referenceTables/cleanUps.js';

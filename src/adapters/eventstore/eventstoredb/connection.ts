@@ -16,7 +16,7 @@ const CHANNEL_KEPT_MS = 10_000;
 
 /** The library's client. */
 export class StoreClient extends EventStoreDBClient {
-  /** Mends two faults (decision 0020). Call it before the first call. */
+  /** Mends two faults (decision 0006). Call it before the first call. */
   mended(): this {
     // Appends that share a call can wait for ever, or end the process.
     this.supports = async () => false;

@@ -17,7 +17,7 @@ const part = z.object({
   /** Index in the append, from 0. */
   index: z.int(),
   count: z.int(),
-  /** Whether the append took several calls, as in earlier releases (decision 0011): others' events may stand between. */
+  /** Whether the append took several calls, as in earlier releases (decision 0006): others' events may stand between. */
   split: z.boolean(),
 });
 

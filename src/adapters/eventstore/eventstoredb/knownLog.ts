@@ -12,7 +12,7 @@ const LOOK_AGAIN_MS = 250;
  * Checks that the server still has the log that this process has read: the event that it knew last is at its position.
  * After a lost connection this is looked up before anything is read on or written. A node that has just begun to lead,
  * wrongly takes itself for the leader, or takes a file away may lack events for a moment, so the log must lack it for ten
- * seconds (decision 0017).
+ * seconds (decision 0007).
  */
 export class KnownLog {
   readonly #reader: LogReader;

@@ -140,7 +140,7 @@ export class LogReader {
 
   /**
    * Without the events of appends in parts that their writer gave up. Those of the others have the position of their last
-   * part, at which they became visible (decision 0011).
+   * part, at which they became visible (decision 0006).
    */
   async #complete(stored: readonly StoredEvent[]): Promise<readonly RecordedEvent[]> {
     const positions = new Map<string, Position | undefined>();
