@@ -12,7 +12,6 @@ import { endWithThis } from '../interruption.js';
 export const run = promisify(execFile);
 
 /** In which Linux counts the time of processes. */
-const TICK_MS = 10;
 const START_LIMIT_MS = 120_000;
 const LOOK_MS = 100;
 
@@ -70,16 +69,6 @@ async function family(roots) {
   }
   const isOurs = (pid) => pid !== undefined && (roots.includes(pid) || isOurs(parents.get(pid)));
   return [...parents.keys()].filter(isOurs);
-}
-
-/** Milliseconds of processor so far; those of children that have ended are with their parents. */
-export async function processorMs(roots) {
-  let ticks = 0;
-  for (const pid of await family(roots)) {
-    const stat = await statOf(pid).catch(() => []);
-    for (const part of stat.slice(11, 15)) ticks += part;
-  }
-  return ticks * TICK_MS;
 }
 
 /** Memory in MB; what several of them share is counted once. */

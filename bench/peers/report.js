@@ -6,26 +6,20 @@ import { note, quantile } from '../figures.js';
 
 const FILE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
 
-/** One peer's turns at one row, as figures. */
-function figures(turns) {
-  const times = turns.flatMap((turn) => turn.times);
-  const asked = turns.reduce((sum, turn) => sum + turn.times.length * turn.items, 0);
-  const rates = turns.map((turn) => (turn.times.length * turn.items * 1000) / turn.ms);
-  return {
-    count: times.length,
-    p50: quantile(times, 0.5),
-    p50s: turns.map((turn) => quantile(turn.times, 0.5)),
-    p99: quantile(times, 0.99),
-    rate: quantile(rates, 0.5),
-    rates,
-    processor: turns.reduce((sum, turn) => sum + turn.processorMs, 0) / asked,
-  };
-}
+/** One peer's turns at one row: the median time of all requests, and the median rate of the turns. */
+const medianTime = (turns) =>
+  quantile(
+    turns.flatMap(({ times }) => times),
+    0.5,
+  );
+const medianRate = (turns) =>
+  quantile(
+    turns.map(({ times, items, ms: took }) => (times.length * items * 1000) / took),
+    0.5,
+  );
 
 const ms = (value) => (value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0));
 const whole = (value) => Math.round(value).toLocaleString('en');
-const seconds = (value) => (value < 0.1 ? value.toFixed(3) : value.toFixed(2));
-const spread = (values, text) => `${text(Math.min(...values))} to ${text(Math.max(...values))}`;
 const table = (head, lines) =>
   [
     `| ${head.join(' | ')} |`,
@@ -39,7 +33,7 @@ function comparedRows({ rows, memory, disk }) {
     name: `${name}, ${byRate ? 'a second' : 'p50 ms'}`,
     byRate,
     text: byRate ? whole : ms,
-    values: new Map([...turnsOf].map(([peer, turns]) => [peer, byRate ? figures(turns).rate : figures(turns).p50])),
+    values: new Map([...turnsOf].map(([peer, turns]) => [peer, byRate ? medianRate(turns) : medianTime(turns)])),
   }));
   compared.push(
     { name: 'memory, MB', text: whole, values: memory },
@@ -71,21 +65,10 @@ function summaryOf(result, peers) {
   ].join('\n');
 }
 
-/** What else is known of each row: the slow ones, and what it takes of the processor. */
-function furtherRows({ rows }) {
-  return [...rows].flatMap(([{ name, byRate }, turnsOf]) => {
-    const known = [...turnsOf].map(([peer, turns]) => [peer, figures(turns)]);
-    const by = (key) => new Map(known.map(([peer, found]) => [peer, found[key]]));
-    const slow = { name: `${name}, p99 ms`, text: ms, values: by('p99') };
-    const processor = { name: `${name}, CPU s for 1000`, text: seconds, values: by('processor') };
-    return byRate ? [processor] : [slow, processor];
-  });
-}
-
 /** Each row in which somebody is ahead of this service. */
-function lostRows(results, rowsOf, [own]) {
+function lostRows(results, [own]) {
   return results.flatMap((result) =>
-    rowsOf(result).flatMap(({ name, values, byRate, text }) => {
+    comparedRows(result).flatMap(({ name, values, byRate, text }) => {
       const mine = values.get(own);
       const ahead = [...values].filter(([, value]) => (byRate ? value > mine : value < mine));
       if (ahead.length === 0) return [];
@@ -95,33 +78,9 @@ function lostRows(results, rowsOf, [own]) {
   );
 }
 
-function rawOf({ size, rows }, peers) {
-  const lines = [...rows].flatMap(([{ name, byRate }, turnsOf]) =>
-    peers.flatMap((peer) => {
-      const turns = turnsOf.get(peer);
-      if (turns === undefined) return [];
-      const found = figures(turns);
-      return [
-        [
-          name,
-          peer.kind.name,
-          whole(found.count),
-          `${ms(found.p50)} (${spread(found.p50s, ms)})`,
-          ms(found.p99),
-          `${whole(found.rate)} (${spread(found.rates, whole)})${byRate && turns[0].items > 1 ? ' records' : ''}`,
-          seconds(found.processor),
-        ],
-      ];
-    }),
-  );
-  const head = ['', 'peer', 'requests', 'p50 ms (of turns)', 'p99 ms', 'a second (of turns)', 'CPU s for 1000'];
-  return `### ${whole(size)} records\n\n${table(head, lines)}`;
-}
-
 /** @param peers this service first */
 export async function writeReport({ begun, load }, peers, results, { rounds, turnMs, createsWarmUpMs, fillLimitS }) {
-  const lost = lostRows(results, comparedRows, peers);
-  const further = lostRows(results, furtherRows, peers);
+  const lost = lostRows(results, peers);
   const rows = results.reduce((sum, result) => sum + comparedRows(result).length, 0);
   const parts = [
     '# This service beside others',
@@ -129,26 +88,20 @@ export async function writeReport({ begun, load }, peers, results, { rounds, tur
     '## What came out',
     `This service wins ${rows - lost.length} of ${rows} rows. ${lost.length === 0 ? '' : 'A peer is ahead in these:'}`,
     lost.join('\n'),
-    further.length === 0 ? '' : 'And in these figures of slow requests (p99) and of processor time:',
-    further.join('\n'),
     ...results.map((result) => summaryOf(result, peers)),
     '## Method',
     [
       `- Machine: ${cpus().length} × ${cpus()[0].model}, ${whole(totalmem() / 2 ** 30)} GB of memory, ${type()} ${release()}, Node ${process.version} for the client, this service, Directus and Parse Server; load before the run ${load.toFixed(1)}.`,
-      '- All peers run at the same time on that machine, idle but for the one that is asked. The client is the same for all (`bench/service.js`: Node, connections kept alive, the whole answer read), in a process of its own on the loopback address. So each figure includes the client.',
-      `- Each row is asked in ${rounds} rounds: in each round every peer has a turn of ${turnMs / 1000} s at most, or until each query was asked once; before it one create, after which no count of before can be reused, and at first a short turn that only warms, of ${createsWarmUpMs / 1000} s before creates. New records are filled in by turns of ten batches.`,
-      '- Data: places of the world (`bench/places.js`), eight fields. Lists answer 25 records and the exact total; filters are "contains" in any case, of beginnings of names that are there. The totals of all peers are compared; Parse Server answers an estimate where there is no filter.',
-      '- The rows are sorted by one of six fields, up or down. The clean-up deletes one half of the records and what the rows before have created.',
-      `- p50 and p99 are of all requests of a row; the brackets have the medians and rates of the turns. "CPU s for 1000" is processor time of all processes of a peer, for 1000 requests, or 1000 records of a batch or clean-up. Memory is proportional (PSS) of all its processes, bytes on disk are all files of its data, logs included, both before the clean-up.`,
-      `- A size is left out for a peer whose filling would take more than ${fillLimitS} s.`,
+      '- All peers run at once and are idle but for the one that is asked, by one client (`bench/service.js`) in a process of its own on the loopback address.',
+      `- Each row is asked in ${rounds} rounds. In each round every peer has a turn of ${turnMs / 1000} s at most, and before it one create, after which no count can be reused. Creates are warmed for ${createsWarmUpMs / 1000} s.`,
+      '- Data: places of the world (`bench/places.js`), eight fields. Lists answer 25 records and the exact total (Parse Server an estimate without filter), sorted by one of six fields; filters are "contains" in any case. The clean-up deletes half.',
+      `- Memory is PSS of all processes of a peer, bytes on disk are all files of its data. A size is left out where filling takes more than ${fillLimitS} s.`,
     ].join('\n'),
     '## What each was given',
     table(
       ['', 'version', 'given', 'durability'],
       peers.map(({ kind, version }) => [kind.name, version, kind.given, kind.durability]),
     ),
-    '## Raw figures',
-    ...results.map((result) => rawOf(result, peers)),
   ];
   await writeFile(FILE, `${parts.filter((part) => part !== '').join('\n\n')}\n`);
   note('written to', 'bench/RESULTS.md; npm run format aligns its tables');
