@@ -27,16 +27,23 @@ const guides = [
   'audit',
   'errors-and-retries',
 ].map((name) => page(`docs/guides/${name}.md`));
-const running = ['operations', 'engines', 'limits', 'performance', 'growth'].map((name) => page(`docs/${name}.md`));
+const running = ['operations', 'settings', 'engines', 'limits', 'performance', 'growth'].map((name) =>
+  page(`docs/${name}.md`),
+);
 
 /** Groups of the navigation. The reference is a page of its own (reference.html). */
 export const groups = [
   { title: 'Guides', entries: guides },
   { title: 'Webhooks', entries: [page('docs/webhooks.md'), page('docs/webhook-events.md')] },
-  { title: 'Run it', entries: [page('README.md', 'Overview and settings'), ...running, page('SECURITY.md')] },
+  { title: 'Run it', entries: [page('README.md', 'Overview'), ...running, page('SECURITY.md')] },
   {
     title: 'Reference',
-    entries: [{ label: 'API reference', address: '/docs/reference' }, page('docs/events.md'), page('CHANGELOG.md')],
+    entries: [
+      { label: 'API reference', address: '/docs/reference' },
+      page('docs/api.md'),
+      page('docs/events.md'),
+      page('CHANGELOG.md'),
+    ],
   },
 ];
 

@@ -30,10 +30,10 @@ test('at the root of the sources are only main.ts, which puts the parts together
   expect(files.map(({ name }) => name).sort()).toEqual(['config.ts', 'main.ts']);
 });
 
-test('the README names every folder directly below src, bench and test', () => {
-  const map = text('README.md');
-  const folders = ['src', 'test'].flatMap((root) => foldersIn(root).filter((path) => dirname(path) === root));
-  expect([...folders, 'bench'].filter((folder) => !map.includes(folder))).toEqual([]);
+test('CONTRIBUTING.md names every folder directly below test', () => {
+  const map = text('CONTRIBUTING.md');
+  const folders = foldersIn('test').filter((path) => dirname(path) === 'test');
+  expect(folders.filter((folder) => !map.includes(folder))).toEqual([]);
 });
 
 test('ARCHITECTURE.md names every folder of the sources', () => {

@@ -1,18 +1,18 @@
-/** Settings: their table in the README and .env.example are in step with the code, and wrong values are refused. */
+/** Settings: their table in docs/settings.md and .env.example are in step with the code, and wrong values are refused. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readConfig, settingRows } from '#app/config.js';
 
 const text = (name: string): string => readFileSync(resolve(__dirname, '../..', name), 'utf8');
 
-it('README.md has the table of settings', () => {
+it('docs/settings.md has the table of settings', () => {
   const rows = settingRows.map(({ name, defaultText, meaning }) => {
     const code = defaultText === '' ? '' : `\`${defaultText}\``;
     // Outside of code, Markdown takes <tenant> for a tag.
     return `| \`${name}\` | ${code} | ${meaning.replaceAll('<', '&lt;')} |`;
   });
   const table = ['| Variable | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
-  expect(text('README.md')).toContain(`\n${table}\n<!-- /settings -->`);
+  expect(text('docs/settings.md')).toContain(`\n${table}\n<!-- /settings -->`);
 });
 
 it('.env.example has every setting, with its default', () => {
