@@ -33,15 +33,18 @@ export type SpaceNow = {
   readonly next: number;
 };
 
-const SPACE = `SELECT space, rows, next, changed, revision, last_event_at AS lastEventAt, shape FROM spaces WHERE name = ?`;
+const SPACE = `SELECT space, rows, next, changed, revision, last_event_at AS lastEventAt, shape,
+  (SELECT position FROM tenant) AS progress FROM spaces WHERE name = ?`;
 const TENANT = `SELECT position, state, events, bytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
 type TenantCells = InLog & { readonly position: number; readonly state: string | null; readonly rows: number };
 
-type SpaceCells = Omit<SpaceState, 'progress'> & {
+type SpaceCells = SpaceState & {
   readonly space: number;
   readonly next: number;
   readonly shape: number;
 };
+
+const FILLING = JSON.stringify('filling');
 
 const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
 
@@ -64,7 +67,16 @@ export class Connection {
   readonly #statements = new Map<string, Statement<Cell[], unknown>>();
   readonly #spaces = new Map<string, { readonly shape: number; readonly space: Space; readonly indexes: Index[] }>();
 
-  constructor(readonly db: Database) {}
+  readonly #transaction: (act: () => unknown) => unknown;
+
+  constructor(readonly db: Database) {
+    this.#transaction = db.transaction((act: () => unknown) => act());
+  }
+
+  /** All statements see the file as it is at one moment, for one lock of it, which costs more than a short statement. */
+  atOneMoment<Answer>(act: () => Answer): Answer {
+    return this.#transaction(act) as Answer;
+  }
 
   /** Prepared once. Only the caller knows the type of its rows, which follows from the text. */
   query<Row>(sql: string): Statement<Cell[], Row> {
@@ -104,6 +116,12 @@ export class Connection {
     return { position, inLog, state: 'parked', parked: mark, rows };
   }
 
+  /** Whether the rows may be shown. */
+  state(): TenantProgress['state'] {
+    const state = this.column<string | null>('SELECT state FROM tenant').get() ?? null;
+    return state === null ? 'running' : state === FILLING ? 'filling' : 'parked';
+  }
+
   spaceNow(name: string): SpaceNow | undefined {
     const cells = this.query<SpaceCells>(SPACE).get(name);
     if (cells === undefined) return undefined;
@@ -117,7 +135,7 @@ export class Connection {
       known = { shape, space, indexes };
       this.#spaces.set(name, known);
     }
-    return { ...known, state: { progress: this.position(), ...state }, next };
+    return { ...known, state, next };
   }
 
   /** What there is of a space that does not exist. */
@@ -150,18 +168,21 @@ export class Connection {
     if (now === undefined) return { rows: [], formerIds, state: this.noRows() };
     const found = new Map<number, StoredRow>();
     // One statement for all of them: a batch has a thousand.
-    const find = (column: 'id' | 'key', among: string, list: string): void => {
+    const find = (column: 'id' | 'key', among: string, wanted: Cell): void => {
       const where = `WHERE space = ${now.space.number} AND ${column} ${among}`;
       const present = `SELECT ${STATE.rows} FROM rows ${where}`;
       const past = `SELECT ${STATE.past} FROM past INDEXED BY past_${column} ${where} AND from_pos <= ? AND to_pos > ?`;
       const states =
         at === undefined
-          ? this.query<State>(present).all(list)
-          : this.query<State>(`${present} AND from_pos <= ? UNION ALL ${past}`).all(list, at, list, at, at);
+          ? this.query<State>(present).all(wanted)
+          : this.query<State>(`${present} AND from_pos <= ? UNION ALL ${past}`).all(wanted, at, wanted, at, at);
       for (const state of states) found.set(state.row, rowOf(state));
     };
-    if (ids.length > 0) find('id', AMONG_IDS, idList(ids));
+    const [id, ...moreIds] = ids;
+    if (moreIds.length > 0) find('id', AMONG_IDS, idList(ids));
+    else if (id !== undefined) find('id', '= ?', idCell(id));
     if (keys.length > 0) find('key', AMONG_KEYS, JSON.stringify(keys));
+    if (keys.length === 0) return { rows: [...found.values()], formerIds, state: now.state };
     const known = new Set(Array.from(found.values(), ({ key }) => key));
     const unknown = keys.filter((key) => !known.has(key));
     const former = this.query<{ readonly key: string; readonly id: Buffer | string }>(
@@ -209,12 +230,15 @@ export class Connection {
   }
 }
 
-function versionOf({ row, id, to, ...state }: State & { place?: number }): StoredVersion {
-  const { place: _, ...rest } = state;
-  return { ...rest, id: idText(id), n: numberOf(row), to: to ?? undefined };
-}
+const rowOf = ({ row, id, key, from, created, updated, batch, data }: State): StoredRow => ({
+  id: idText(id),
+  n: numberOf(row),
+  key,
+  from,
+  created,
+  updated,
+  batch,
+  data,
+});
 
-function rowOf(state: State): StoredRow {
-  const { to, how, ...row } = versionOf(state);
-  return row;
-}
+const versionOf = (state: State): StoredVersion => ({ ...rowOf(state), to: state.to ?? undefined, how: state.how });

@@ -34,7 +34,7 @@ const HIDDEN = {
 function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: TenantRows): Reply {
   if (question.kind === 'progress') return { kind: 'answer', answer: rows.progress() };
   if (question.kind === 'spaces') return { kind: 'answer', answer: rows.spaces() };
-  const message = HIDDEN[rows.progress()?.state ?? 'running'];
+  const message = HIDDEN[rows.state()];
   if (message !== undefined) return { kind: 'unavailable', message };
   const { space } = question;
   if (question.kind === 'rows') return { kind: 'answer', answer: rows.rows(space, question.query) };
@@ -54,7 +54,7 @@ export async function replyTo(
   try {
     if (question.kind !== 'makeIndex') {
       const rows = files.rowsOf(tenant, file);
-      return rows.db.transaction(() => answerTo(question, rows))();
+      return rows.atOneMoment(() => answerTo(question, rows));
     }
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
