@@ -44,7 +44,7 @@ export class ErasedEvents {
     if (metadata.erasedLeaf === undefined) return;
     this.#events += 1;
     this.#hash.update(leafHash(Buffer.from(leafOf(event))));
-    const { event: redacted, concerned } = this.#erasures.look(event);
+    const { event: redacted, concerned } = this.#erasures.redaction(event);
     if (concerned && redacted === event) return;
     if (this.#unnamed.length < MAX_NAMED_EVENTS) this.#unnamed.push(named(event, index));
   }

@@ -40,7 +40,7 @@ export type Activity = {
 };
 type Told = Partial<Activity>;
 
-/** An event as far as it is read here. `data` is upcast. */
+/** An event as far as it is read here. */
 type ReadEvent = EventOf<string, unknown> & {
   readonly stream: string;
   readonly metadata: { readonly actor: { readonly kind: string } };

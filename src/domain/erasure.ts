@@ -3,11 +3,20 @@
  * what was written before it; what is written later is shown.
  */
 import type { AssetType, RecordView } from './assetTypes/assetType.js';
-import { ERASED, type Fields, type FieldValue, fieldRules, ownValue } from './assetTypes/fieldTypes.js';
+import {
+  type Changes,
+  changesOf,
+  ERASED,
+  type Fields,
+  type FieldValue,
+  fieldRules,
+  ownValue,
+  sideOf,
+} from './assetTypes/fieldTypes.js';
 import type { EventOf } from './eventTypes.js';
-import type { Changes } from './order/events.js';
 import type { Approver } from './order/exportDocument.js';
 import type { ExportSnapshot } from './order/snapshot.js';
+import { namedValues } from './referenceTable/events.js';
 import { parseStream } from './streams.js';
 
 /** An address that nobody has (RFC 2606). */
@@ -102,17 +111,17 @@ export class Erasures {
 
   /** The same event if nothing of it is erased. */
   redact<Event extends ReadEvent>(event: Event): Event {
-    return this.look(event).event;
+    return this.redaction(event).event;
   }
 
   /** @returns the event without what is erased, and whether an erasure concerns it, even if the values are gone already */
-  look<Event extends ReadEvent>(event: Event): { readonly event: Event; readonly concerned: boolean } {
+  redaction<Event extends ReadEvent>(event: Event): { readonly event: Event; readonly concerned: boolean } {
     const of = this.#tenants.get(event.metadata.tenant);
     if (of === undefined) return { event, concerned: false };
-    const redaction = new Redaction(of, event);
-    const data = redaction.data(event);
-    const actor = redaction.actor(event.metadata.actor);
-    if (!redaction.changed) return { event, concerned: redaction.concerned };
+    const made = new Redaction(of, event);
+    const data = made.data(event);
+    const actor = made.actor(event.metadata.actor);
+    if (!made.changed) return { event, concerned: made.concerned };
     return { event: { ...event, data, metadata: { ...event.metadata, actor } }, concerned: true };
   }
 
@@ -179,20 +188,23 @@ class Redaction {
 
   /** Members that hold values of records, wherever an event has them. */
   #member(name: string, value: unknown, data: Json, about: About): unknown {
-    if (Array.isArray(value)) {
-      if (name === 'was') return this.#was(value, data.set, about);
-      if (name === 'reasons') return this.#reasons(value, about);
-      return name === 'errorReason' ? this.#errorReason(value, about) : value.map((each) => this.#event(each, about));
-    }
     switch (name) {
       case 'fields':
         return this.#fields(value as Fields, about, true);
       case 'set':
         return this.#fields(value as Fields, about);
-      case 'changes':
-        return this.#changes(value as Changes, about);
-      case 'errorReason':
-        return this.#errorReason([], about);
+      case 'was':
+        return Object.values(this.#fields(namedValues(data.set as Fields, value as readonly FieldValue[]), about));
+      case 'changes': {
+        const side = (of: 'from' | 'to') => this.#fields(sideOf(value as Changes, of), about);
+        return changesOf(side('from'), side('to'));
+      }
+      case 'reasons':
+        return this.#reasons(value as readonly string[], about);
+      case 'errorReason': {
+        const shown = this.#reasons((value ?? []) as readonly string[], about);
+        return shown.length === 0 ? null : shown;
+      }
       case 'override': {
         const { reason } = value as { readonly reason: string };
         const [instead = ERASED] = this.#reasons(reason === ERASED ? [] : [reason], about);
@@ -203,43 +215,20 @@ class Redaction {
       case 'approver':
         return this.#approver(value as Approver);
       default:
-        return value;
+        return Array.isArray(value) ? value.map((each) => this.#event(each, about)) : value;
     }
   }
 
   /** @param isComplete null stands for no value, and is left out */
   #fields<Kind extends Fields>(fields: Kind, { table, id }: About, isComplete = false): Kind {
-    if (this.#of.records.get(table)?.has(id) !== true) return fields;
-    const redacted: { [field: string]: FieldValue } = { ...fields };
-    let isChanged = false;
+    const shown: { [field: string]: FieldValue } = { ...fields };
     for (const [name, instead] of this.#erased(table, id)) {
-      const value = ownValue(redacted, name) ?? null;
-      if (value === null || this.#instead(value, instead) === value) continue;
-      isChanged = true;
-      if (instead === null && isComplete) delete redacted[name];
-      else redacted[name] = instead;
+      const value = ownValue(shown, name) ?? null;
+      if (value === null) continue;
+      shown[name] = this.#instead(value, instead);
+      if (instead === null && isComplete) delete shown[name];
     }
-    return isChanged ? (redacted as Kind) : fields;
-  }
-
-  /** The values before, in the order of `set`. */
-  #was(was: readonly FieldValue[], set: unknown, about: About): readonly FieldValue[] {
-    const names = Object.keys(isObject(set) ? set : {});
-    const before = Object.fromEntries(names.map((name, index) => [name, was[index] ?? null]));
-    const shown = this.#fields(before, about);
-    return shown === before ? was : names.map((name) => shown[name] ?? null);
-  }
-
-  #changes(changes: Changes, { table, id }: About): Changes {
-    if (this.#of.records.get(table)?.has(id) !== true) return changes;
-    const shown = { ...changes };
-    for (const [name, instead] of this.#erased(table, id)) {
-      const change = Object.hasOwn(shown, name) ? shown[name] : undefined;
-      if (change === undefined) continue;
-      const value = (each: FieldValue) => (each === null ? null : this.#instead(each, instead));
-      shown[name] = { from: value(change.from), to: value(change.to) };
-    }
-    return shown;
+    return shown as Kind;
   }
 
   /**
@@ -249,11 +238,6 @@ class Redaction {
   #reasons(reasons: readonly string[], about: About): readonly string[] {
     const { error_reason } = this.#fields({ error_reason: reasons.length === 0 ? null : reasons }, about);
     return error_reason ?? [];
-  }
-
-  #errorReason(given: readonly string[], about: About): readonly string[] | null {
-    const shown = this.#reasons(given, about);
-    return shown.length === 0 ? null : shown;
   }
 
   #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {

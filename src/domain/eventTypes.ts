@@ -3,15 +3,8 @@
 /** An event as the domain makes it; the log adds who, when and where. */
 export type EventOf<Type extends string, Data> = { readonly type: Type; readonly data: Data };
 
-/** What is known of a type besides what its events did (effects.ts). */
-type EventType = {
-  /** The kind as which the activity tells of it. Without one, nobody asked for it, or another event tells of it. */
-  readonly activity?: string;
-  /**
-   * Turn data of one version into data of the next: `[fromVersion1To2, fromVersion2To3]`. Without any, version 1 is current.
-   */
-  readonly upcasters?: readonly ((data: unknown) => unknown)[];
-};
+/** `activity`: the kind as which the activity tells of it. Without one, nobody asked for it, or another event tells of it. */
+export type EventTypes = { readonly [type: string]: { readonly activity?: string } };
 
 export const eventTypes = {
   LogCreated: {},
@@ -87,12 +80,7 @@ export const eventTypes = {
   DeliveryAttemptFailed: {},
   DeliverySucceeded: {},
   DeliveryFailed: {},
-} as const satisfies { readonly [type: string]: EventType };
-
-export type EventTypes = { readonly [type: string]: EventType };
-
-const typeOf = (types: EventTypes, type: string): EventType | undefined =>
-  Object.hasOwn(types, type) ? types[type] : undefined;
+} as const satisfies EventTypes;
 
 type ActivityOf<Type> = Type extends { readonly activity: infer Kind } ? Kind : never;
 export type ActivityKind = ActivityOf<(typeof eventTypes)[keyof typeof eventTypes]>;
@@ -102,21 +90,8 @@ export const ACTIVITIES: ReadonlyMap<string, ActivityKind> = new Map(
 );
 export const ACTIVITY_KINDS: readonly ActivityKind[] = [...new Set(ACTIVITIES.values())];
 
-/** The version in which events of this type are written; undefined for an unknown type. */
-export function currentVersion(types: EventTypes, type: string): number | undefined {
-  const known = typeOf(types, type);
-  return known && (known.upcasters?.length ?? 0) + 1;
-}
-
-/** Whether this type and version can be read. */
-export const isReadable = (types: EventTypes, type: string, version: number): boolean =>
-  Number.isInteger(version) && version >= 1 && version <= (currentVersion(types, type) ?? 0);
-
-/** The data in the shape of the current version. @throws UnreadableEventError */
-export function upcast(types: EventTypes, type: string, version: number, data: unknown): unknown {
-  if (!isReadable(types, type, version)) throw new UnreadableEventError([{ type, schemaVersion: version }]);
-  return (typeOf(types, type)?.upcasters ?? []).slice(version - 1).reduce((older, next) => next(older), data);
-}
+/** The version of the shape of every event's data: a new shape is a new type. */
+export const SCHEMA_VERSION = 1;
 
 export class UnreadableEventError extends Error {
   override readonly name = 'UnreadableEventError';

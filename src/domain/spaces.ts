@@ -121,17 +121,9 @@ export function spacesOnThisRelease(stored: Tables): Map<string, AssetType> {
   const model = ORDER_MODELS.find((name) => stored.has(name));
   if (model === undefined) return new Map();
   const standard = new Map([...standardTables(model), ...SERVICE_SPACES]);
-  return new Map([...standard, ...[...stored].map(([name, kept]) => [name, renewed(kept, standard)] as const)]);
-}
-
-/** Remembered, as it is asked for with each slice of events. */
-const RENEWED = new WeakMap<AssetType, AssetType>();
-
-function renewed(kept: AssetType, standard: Tables): AssetType {
-  const known = RENEWED.get(kept);
-  if (known !== undefined) return known;
-  const now = onThisRelease(standard, kept) ?? kept;
-  const assetType = JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
-  RENEWED.set(kept, assetType);
-  return assetType;
+  const onRelease = (kept: AssetType): AssetType => {
+    const now = onThisRelease(standard, kept) ?? kept;
+    return JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
+  };
+  return new Map([...standard, ...[...stored].map(([name, kept]) => [name, onRelease(kept)] as const)]);
 }

@@ -31,7 +31,7 @@ export type EventMetadata = {
   readonly causationId: string;
   /** ISO 8601 UTC with six digits; never goes backwards within a stream. */
   readonly occurredAt: string;
-  /** Version of the shape of `data`; older ones are upcast on read. */
+  /** Version of the shape of `data`. */
   readonly schemaVersion: number;
   /** W3C Trace Context of the span that made the event; set if that span is sampled (`ports/tracing.ts`). */
   readonly traceparent?: string | undefined;

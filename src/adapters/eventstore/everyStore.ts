@@ -1,6 +1,6 @@
 /** The same in every event store: appends are checked, the log has an id, and readers see events as they are now. */
 import { randomUUID } from 'node:crypto';
-import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
+import { type EventTypes, SCHEMA_VERSION, UnreadableEventError } from '../../domain/eventTypes.js';
 import { ERASURES_LOOKED_AT_EVERY_MS } from '../../domain/limits.js';
 import { LOG_STREAM } from '../../domain/streams.js';
 import { erasuresOf } from '../../ports/erasures.js';
@@ -9,6 +9,7 @@ import {
   type EventStore,
   type EventToAppend,
   EventTooLargeError,
+  type EventType,
   type ExpectedRevision,
   MAX_EVENT_BYTES,
   type ReadSlice,
@@ -121,19 +122,20 @@ export function mapped(log: EventLog, change: (event: RecordedEvent) => Recorded
  * @throws UnreadableEventError if the log holds a type or version that this release cannot read; what the log throws
  */
 export async function withCurrentEvents(log: EventLog, types: EventTypes): Promise<EventStore> {
-  const stored = await log.storedEventTypes();
-  const unreadable = stored.filter(({ type, schemaVersion }) => !isReadable(types, type, schemaVersion));
+  const isReadable = ({ type, schemaVersion }: EventType): boolean =>
+    Object.hasOwn(types, type) && schemaVersion === SCHEMA_VERSION;
+  const unreadable = (await log.storedEventTypes()).filter((each) => !isReadable(each));
   if (unreadable.length > 0) throw new UnreadableEventError(unreadable);
 
-  const upcasted = mapped(log, (event) => {
-    const { schemaVersion } = event.metadata;
-    if (schemaVersion === currentVersion(types, event.type)) return event;
-    return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
-  });
-  const { erasures, readOn } = await erasuresOf(upcasted);
+  const { erasures, readOn } = await erasuresOf(eventStoreOf(log));
   // The log may be away for a while; its readers report that.
   const looking = setInterval(() => void readOn().catch(() => undefined), ERASURES_LOOKED_AT_EVERY_MS).unref();
-  const current = mapped(upcasted, (event) => (erasures.count > 0 ? erasures.redact(event) : event));
+  // Not every log lists the types of its events.
+  const current = mapped(log, (event) => {
+    const stored = { type: event.type, schemaVersion: event.metadata.schemaVersion };
+    if (!isReadable(stored)) throw new UnreadableEventError([stored]);
+    return erasures.count > 0 ? erasures.redact(event) : event;
+  });
   return {
     ...current,
     erasures,

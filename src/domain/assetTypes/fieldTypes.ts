@@ -18,6 +18,22 @@ export function ownValue(fields: Fields, name: string): FieldValue | undefined {
   return value === null || Object.hasOwn(fields, name) ? value : undefined;
 }
 
+/** Fields with their values before and after; null where unset. */
+export type Changes = { readonly [field: string]: { readonly from: FieldValue; readonly to: FieldValue } };
+
+/** Each field that is set, with its value before. */
+export const changesOf = (before: Fields, set: Fields): Changes =>
+  Object.fromEntries(
+    Object.entries(set).map(([name, to]) => [name, { from: ownValue(before, name) ?? null, to: to ?? null }]),
+  );
+
+export const sideOf = (changes: Changes, side: 'from' | 'to'): Fields =>
+  Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change[side]]));
+
+/** The fields of what is deleted, each with its value before. */
+export const clearedFields = (before: Fields): Changes =>
+  changesOf(before, Object.fromEntries(Object.keys(before).map((name) => [name, null])));
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
@@ -28,13 +44,9 @@ export const isStorableText = (text: string): boolean => !text.includes('\0') &&
 /** The message for other texts, to follow "The … field". */
 export const UNSTORABLE_TEXT = 'must be well-formed Unicode text without NUL characters.';
 
-/**
- * A date and time as serialisers write it: ISO 8601 or RFC 3339 §5.6, with or without seconds and zone; or `/Date(…)/` of
- * OData version 2, milliseconds since 1970. That form allows no offset but +0000: some systems count the milliseconds in
- * UTC, others in the zone.
- */
+/** A date and time as serialisers write it: ISO 8601 or RFC 3339 §5.6, with or without seconds and zone. */
 export const DATE_TIME =
-  /^(?:(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,5}|\d{6}0*))?)?(?:([Zz])| ?([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?|\/Date\((-?\d{1,15})(?:[+-]0000)?\)\/)$/;
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,5}|\d{6}0*))?)?(?:([Zz])| ?([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/;
 
 /**
  * `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; without a zone it is UTC.
@@ -43,20 +55,13 @@ export const DATE_TIME =
 export function normalizeDateTime(value: string): string | undefined {
   const match = DATE_TIME.exec(value);
   if (match === null) return undefined;
-  const [, day, minutes, seconds = '00', fraction = '', , sign, zoneHours = 0, zoneMinutes = 0, odata] = match;
-  if (day === undefined) return utcText(Number(odata));
+  const [, day = '', minutes, seconds = '00', fraction = '', , sign, zoneHours = 0, zoneMinutes = 0] = match;
   const local = new Date(`${day}T${minutes}:${seconds}Z`);
   // JavaScript turns 30 February into 2 March.
   if (!local.toISOString().startsWith(day)) return undefined;
   const offset = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000;
-  const utc = utcText(local.getTime() + (sign === '-' ? offset : -offset));
-  return utc === undefined ? undefined : `${utc.slice(0, 20)}${fraction.padEnd(6, '0').slice(0, 6)}Z`;
-}
-
-function utcText(milliseconds: number): string | undefined {
-  const time = new Date(milliseconds);
-  const utc = Number.isNaN(time.getTime()) ? '' : time.toISOString();
-  return /^\d{4}-/.test(utc) ? utc.replace('Z', '000Z') : undefined;
+  const utc = new Date(local.getTime() + (sign === '-' ? offset : -offset)).toISOString();
+  return /^\d{4}-/.test(utc) ? `${utc.slice(0, 20)}${fraction.padEnd(6, '0').slice(0, 6)}Z` : undefined;
 }
 
 /** @param time matches DATE_TIME */
@@ -66,40 +71,20 @@ export const namesZone = (time: string): boolean =>
 /** A decimal number as text. A JSON number matches, too. */
 export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-const POINT = '.'.charCodeAt(0);
-const [ZERO, NINE] = ['0'.charCodeAt(0), '9'.charCodeAt(0)];
-const EXPONENTS: readonly number[] = ['e'.charCodeAt(0), 'E'.charCodeAt(0)];
-/** The most that tell two doubles apart. */
-const MOST_DIGITS = 17;
-
-/**
- * The digits of a number without leading and trailing zeros: 125 for `0012.50`, 12 for `1200`, none for `0.0`.
- * @param number matches DECIMAL_TEXT
- * @returns undefined when there are more than a double holds
- */
-export function significantDigits(number: string): string | undefined {
-  let first = -1;
-  let last = -1;
-  let point = -1;
-  for (let at = 0; at < number.length && !EXPONENTS.includes(number.charCodeAt(at)); at += 1) {
-    const code = number.charCodeAt(at);
-    if (code === POINT) point = at;
-    if (code <= ZERO || code > NINE) continue;
-    if (first < 0) first = at;
-    // One more character may be the point.
-    if (at - first > MOST_DIGITS) return undefined;
-    last = at;
-  }
-  if (first < 0) return '';
-  const hasPoint = point > first && point < last;
-  return hasPoint ? number.slice(first, point) + number.slice(point + 1, last + 1) : number.slice(first, last + 1);
+/** The digits of a number without leading and trailing zeros. @param number matches DECIMAL_TEXT */
+export function significantDigits(number: string): string {
+  const digits = number
+    .replace(/[eE].*/, '')
+    .replace(/\D/g, '')
+    .replace(/^0+/, '');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
 }
 
 /** Whether a double keeps all digits of the number. @param number matches DECIMAL_TEXT */
-export function isHeldByDouble(number: string): boolean {
-  const digits = significantDigits(number);
-  return digits !== undefined && digits === significantDigits(String(Number(number)));
-}
+export const isHeldByDouble = (number: string): boolean =>
+  significantDigits(number) === significantDigits(String(Number(number)));
 
 /** Replaces, in a parsed body, a number that a double would round. Every field refuses it, with a message of its own. */
 export type LongNumber = { readonly number: string };

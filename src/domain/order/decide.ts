@@ -1,12 +1,12 @@
 /** The rules of an order and its parts: create, update, removal (spec §4.5, §4.6, §4.9). Pure: times and ids are arguments. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
+import { changesOf, type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
-import { accept, conflict, move, type Order, type OrderDecision, refuse, stay, toChanges } from './order.js';
+import { accept, conflict, move, type Order, type OrderDecision, refuse, stay } from './order.js';
 import { tooManyParts, UNKNOWN_PART, withDescendants } from './parts.js';
 import type { OrderStatus } from './status.js';
 
@@ -49,7 +49,7 @@ export function updateOrder(
   if (sent === null) return refuse('processing_status', 'The processing_status field must not be null.');
   const set = changedFields(order.fields, rest);
   const status = sent as OrderStatus | undefined;
-  const changes = toChanges(order.fields, set);
+  const changes = changesOf(order.fields, set);
   const setsFields = Object.keys(set).length > 0;
   const setsParts = parts.added.length + parts.changed.length + parts.removed.length > 0;
   const closed = status === undefined && (setsFields || setsParts) ? refuseClosed(order) : undefined;
@@ -123,7 +123,7 @@ export function updatePart(order: Order, assetType: AssetType, partId: string, i
   if (Object.keys(set).length === 0) return accept();
   const closed = refuseClosed(order);
   if (closed !== undefined) return closed;
-  const changes = toChanges(part.fields, set);
+  const changes = changesOf(part.fields, set);
   return accept({
     type: 'OrderPartChanged',
     data: { table: assetType.name, id: partId, changes, status: statusAfterPartChange(order) },

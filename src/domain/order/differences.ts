@@ -1,5 +1,5 @@
 /** What an event of an order tells: the status before and after, reasons, warnings, and the changed fields. Pure. */
-import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { changesOf, clearedFields, type FieldValue } from '../assetTypes/fieldTypes.js';
 import { orderEffects } from '../effects.js';
 import type { RecordDifference } from '../referenceTable/differences.js';
 import { warningText } from './approval.js';
@@ -73,11 +73,8 @@ export function orderDifferences(event: OrderEvent, orderModel: string, orderId:
     const was = kind === 'create' ? {} : effect.was;
     // An event is not about the values where it does not have those before, such as a patch that only tells the status.
     if (was === undefined) return [];
-    const set = kind === 'create' ? effect.fields : kind === 'patch' ? effect.set : {};
-    const names = Object.keys({ ...was, ...set }).filter((name) => id !== orderId || name !== 'processing_status');
-    const fields = Object.fromEntries(
-      names.map((name) => [name, { from: ownValue(was, name) ?? null, to: ownValue(set, name) ?? null }]),
-    );
-    return names.length === 0 ? [] : [{ change: kind === 'patch' ? 'update' : kind, table, id, fields }];
+    const set = kind === 'create' ? effect.fields : kind === 'patch' ? effect.set : undefined;
+    const { processing_status: _, ...fields } = set === undefined ? clearedFields(was) : changesOf(was, set);
+    return Object.keys(fields).length === 0 ? [] : [{ change: kind === 'patch' ? 'update' : kind, table, id, fields }];
   });
 }

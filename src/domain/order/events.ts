@@ -1,13 +1,11 @@
 /** Events of an order's stream, `order-<tenant>.<order id>`: the order with all its parts. */
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { Changes, Fields } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
 import type { Approval } from './exportDocument.js';
 import type { Problem } from './problems.js';
 import type { ExportSnapshot } from './snapshot.js';
 import type { OrderStatus } from './status.js';
 
-export type Change = { readonly from: FieldValue; readonly to: FieldValue };
-export type Changes = { readonly [field: string]: Change };
 export type StatusChange = { readonly from: OrderStatus; readonly to: OrderStatus };
 
 /** The status of the order before and after; equal when it did not change. */

@@ -1,9 +1,9 @@
 /** The state of one order, evolved from its events, and the form of decisions on it. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
+import type { Fields } from '../assetTypes/fieldTypes.js';
 import { orderEffects, type RecordEffect } from '../effects.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, ExportWarning, OrderEvent, Repeat, StatusChange } from './events.js';
+import type { ExportWarning, OrderEvent, Repeat, StatusChange } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -33,10 +33,6 @@ export type Order = Times & {
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
 };
-
-/** Each field that is set, with its value before. */
-export const toChanges = (current: Fields, set: Fields): Changes =>
-  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
 
 /**
  * The state after one more event: its fields and parts are what the event did to their rows.

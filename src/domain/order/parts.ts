@@ -4,12 +4,12 @@
  */
 import type { AssetType, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrorList } from '../assetTypes/fieldErrors.js';
-import { isUuid, ownValue } from '../assetTypes/fieldTypes.js';
+import { changesOf, isUuid, ownValue } from '../assetTypes/fieldTypes.js';
 import { checkRecord } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { PartChanges, PartFields, PartsChange } from './events.js';
-import { type OrderPart, toChanges } from './order.js';
+import type { OrderPart } from './order.js';
 
 type Body = { readonly [field: string]: unknown };
 type AssetTypes = ReadonlyMap<string, AssetType>;
@@ -112,7 +112,7 @@ export function decideParts(
       if (known === undefined) added.push({ table, id, fields: withoutNulls(fields) });
       else {
         const set = changedFields(known.fields, fields);
-        if (Object.keys(set).length > 0) changed.push({ table, id, changes: toChanges(known.fields, set) });
+        if (Object.keys(set).length > 0) changed.push({ table, id, changes: changesOf(known.fields, set) });
       }
     }
     takeLists(assetType, id, item, `${path}.`);

@@ -1,8 +1,8 @@
 /** The differences that a batch or a clean-up would make, field by field, for dry runs. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { type Changes, changesOf, clearedFields } from '../assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
-import { type KnownRecord, type KnownRecords, uniqueKeyOf } from './decide.js';
+import { type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
 export type Difference = {
@@ -12,7 +12,7 @@ export type Difference = {
   /** Value of the unique field, before the change if the record exists. */
   readonly key: string;
   /** Fields that would change; unset ones are null. */
-  readonly fields: { readonly [field: string]: { readonly from: FieldValue; readonly to: FieldValue } };
+  readonly fields: Changes;
 };
 
 /** @param newIds ids that were generated for this decision */
@@ -26,11 +26,11 @@ export function* batchDifferences(
   for (const { data } of events) {
     for (const { id, fields } of data.created) {
       const key = uniqueKeyOf(assetType, fields);
-      yield { change: 'create', id: madeUp.has(id) ? null : id, key, fields: pairs({}, fields) };
+      yield { change: 'create', id: madeUp.has(id) ? null : id, key, fields: changesOf({}, fields) };
     }
     for (const { id, set } of data.changed) {
       const before = known.byId(id)?.fields ?? {};
-      yield { change: 'update', id, key: uniqueKeyOf(assetType, before), fields: pairs(before, set) };
+      yield { change: 'update', id, key: uniqueKeyOf(assetType, before), fields: changesOf(before, set) };
     }
   }
 }
@@ -40,16 +40,9 @@ export function* cleanUpDifferences(
   deleted: readonly Pick<KnownRecord, 'id' | 'fields'>[],
 ): Generator<Difference> {
   for (const { id, fields } of deleted) {
-    const set = Object.entries(fields).filter(([, value]) => value !== null);
-    const gone = Object.fromEntries(set.map(([name, from]) => [name, { from, to: null }]));
-    yield { change: 'delete', id, key: uniqueKeyOf(assetType, fields), fields: gone };
+    yield { change: 'delete', id, key: uniqueKeyOf(assetType, fields), fields: clearedFields(withoutNulls(fields)) };
   }
 }
-
-const pairs = (before: Fields, after: Fields): Difference['fields'] =>
-  Object.fromEntries(
-    Object.entries(after).map(([name, to]) => [name, { from: ownValue(before, name) ?? null, to: to ?? null }]),
-  );
 
 /** The first MAX_DIFFERENCES; fewer when they are large. */
 export function firstDifferences(differences: Iterable<Difference>): readonly Difference[] {

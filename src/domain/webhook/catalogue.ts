@@ -3,11 +3,10 @@
  * all of a kind.
  */
 
-import { EXAMPLE_TIME } from '../assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, type Fields } from '../assetTypes/fieldTypes.js';
 import { closedObject, type JsonSchema, type Properties } from '../assetTypes/outputSchema.js';
 import type { EventOf } from '../eventTypes.js';
-import { type Approval, exportDocument, orderDocument } from '../order/exportDocument.js';
-import type { ExportSnapshot } from '../order/snapshot.js';
+import { type Approval, orderDocument } from '../order/exportDocument.js';
 import { FAILED, ORDER_STATUSES } from '../order/status.js';
 import { CREATED_AT, exampleSnapshot } from './exampleOrder.js';
 import { count, nothing, orderSchema, orNull, type TenantTables, text, timestamp } from './orderSchema.js';
@@ -30,12 +29,15 @@ type Kind = {
 
 const customData: JsonSchema = { type: 'object', description: "The webhook's own custom_data." };
 
-/** @param state schemas of status and approval, which differ between the kinds */
+/**
+ * @param values of the example, in place of those of the order
+ * @param approved whether the example was approved; schemas of status and approval where the kind says more of them
+ */
 const orderKind = (
   causes: readonly string[],
   description: string,
-  state: Properties,
-  example: (snapshot: ExportSnapshot, assetTypes: TenantTables['assetTypes']) => object,
+  values: Fields,
+  { approved, state = ANY_STATE }: { readonly approved?: true; readonly state?: Properties } = {},
 ): Kind => ({
   causes,
   version: '2',
@@ -45,7 +47,9 @@ const orderKind = (
     additionalProperties: false,
     $defs: orderSchema(tenant, state),
   }),
-  example: (tenant) => ({ validated_order: example(exampleSnapshot(tenant), tenant.assetTypes) }),
+  example: (tenant) => ({
+    validated_order: orderDocument(exampleSnapshot(tenant), approved && APPROVAL, tenant.assetTypes, values),
+  }),
 });
 
 const BATCH_ID: JsonSchema = { type: 'string', description: 'The _batch_id of the items.' };
@@ -81,7 +85,7 @@ export const tableBody = (
   counts: { readonly [what: string]: number },
 ) => ({ type: kind, timestamp: occurredAt, data: { table, batch_id: batchId, ...counts, revision } });
 
-const approval: Properties = {
+const APPROVED: Properties = {
   approved_at: {
     type: 'string',
     pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$',
@@ -96,9 +100,9 @@ const approval: Properties = {
     email: text,
   }),
 };
-const anyState: Properties = {
+const ANY_STATE: Properties = {
   processing_status: { type: 'string', enum: [...ORDER_STATUSES, FAILED] },
-  ...Object.fromEntries(Object.entries(approval).map(([name, schema]) => [name, orNull(schema)])),
+  ...Object.fromEntries(Object.entries(APPROVED).map(([name, schema]) => [name, orNull(schema)])),
 };
 const APPROVAL: Approval = {
   approvedAt: EXAMPLE_TIME,
@@ -113,37 +117,31 @@ const KINDS = {
   'order.created': orderKind(
     ['OrderCreated', 'OrderCreatedWithParts'],
     'An order was created, with the parts that were sent with it (lines, or consignments, goods and charges). A part added later is an order.updated.',
-    anyState,
-    (snapshot, assetTypes) => {
-      const values = { processing_status: 'pending_validation', updated_at: CREATED_AT };
-      return orderDocument({ ...snapshot, parts: [] }, undefined, assetTypes, values);
-    },
+    { processing_status: 'pending_validation', updated_at: CREATED_AT },
   ),
   'order.updated': orderKind(
     ['OrderChanged', 'OrderPartAdded', 'OrderPartChanged', 'OrderPartsChanged'],
     'Fields of an order were changed, or parts of it were added, changed or removed.',
-    anyState,
-    (snapshot, assetTypes) => orderDocument(snapshot, undefined, assetTypes, { processing_status: 'saved' }),
+    { processing_status: 'saved' },
   ),
   /** Also caused by each other event that moves the status of an order. */
   'order.status_changed': orderKind(
     [],
     'The processing_status of an order changed, also by an approval or a failed export.',
-    anyState,
-    (snapshot, assetTypes) => orderDocument(snapshot, APPROVAL, assetTypes, { processing_status: 'completed' }),
+    { processing_status: 'completed' },
+    { approved: true },
   ),
   'order.approved': orderKind(
     ['OrderApproved'],
     'An order was approved: this is its export. The body is the order as approved, the same at each attempt and resend. Only a failed delivery of this kind changes the order: after the fifth failed attempt its status is failed.',
-    { processing_status: { const: 'submitted' }, error_reason: nothing, ...approval },
-    (snapshot, assetTypes) => exportDocument(snapshot, APPROVAL, assetTypes),
+    { processing_status: 'submitted' },
+    { approved: true, state: { processing_status: { const: 'submitted' }, error_reason: nothing, ...APPROVED } },
   ),
   'order.export_failed': orderKind(
     ['OrderExportFailed'],
     'The last attempt to deliver an order.approved failed: the order is with the validators again, with the reasons in error_reason.',
-    { processing_status: { const: FAILED }, ...approval },
-    (snapshot, assetTypes) =>
-      orderDocument(snapshot, APPROVAL, assetTypes, { processing_status: FAILED, error_reason: FAILURES }),
+    { processing_status: FAILED, error_reason: FAILURES },
+    { approved: true, state: { processing_status: { const: FAILED }, ...APPROVED } },
   ),
   'reference.batch_upserted': tableKind(
     ['BatchUpserted', 'BatchUndone'],
@@ -170,7 +168,6 @@ export const WEBHOOK_EVENT_KINDS: readonly WebhookEventKind[] = Object.keys(KIND
 
 /**
  * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none.
- * @param event upcast, as the event store returns it
  */
 export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
   const moves = type.startsWith('Order') && statusMoved(data);

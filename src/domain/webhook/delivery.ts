@@ -119,15 +119,15 @@ type NextStep =
   /** All attempts are used: fail the order, then the delivery (`failDelivery`). */
   | { readonly kind: 'exhausted' };
 
+/** Clocks of processes differ by less. A wait that began later than that is over: the clock was put back. */
+const CLOCK_TOLERANCE_MS = 10_000;
+
 export type DeliveryTiming = {
   /** See `backoffBefore`. */
   readonly backoffMs: readonly number[];
   /** An attempt without an outcome for this long was cut off. Longer than the transport's timeout. */
   readonly attemptLimitMs: number;
 };
-
-/** Clocks of processes differ by less. */
-const CLOCK_TOLERANCE_MS = 10_000;
 
 /**
  * The next step of a delivery whose message was consumed. After a crash or a lost connection, that may be too early, or
@@ -137,30 +137,18 @@ const CLOCK_TOLERANCE_MS = 10_000;
 export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLimitMs }: DeliveryTiming): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
   const { inFlight, started, retryAt, waitsSince } = delivery;
-  if (inFlight !== undefined) {
-    const step: NextStep = { kind: 'cut-off', attempt: inFlight.attempt };
-    const began = Date.parse(inFlight.since);
-    return untilOr({ began, due: began + attemptLimitMs }, now, step);
-  }
+  const untilOr = (from: string, waitMs: number, step: NextStep): NextStep => {
+    const [began, nowMs] = [Date.parse(from), Date.parse(now)];
+    const delayMs = began + waitMs - nowMs;
+    return delayMs > 0 && began <= nowMs + CLOCK_TOLERANCE_MS ? { kind: 'wait', delayMs } : step;
+  };
+  if (inFlight !== undefined)
+    return untilOr(inFlight.since, attemptLimitMs, { kind: 'cut-off', attempt: inFlight.attempt });
   if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
   const attempt = started + 1;
-  const began = Date.parse(waitsSince);
-  const due = retryAt === undefined ? began + shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt);
-  return untilOr({ began, due }, now, { kind: 'attempt', attempt });
-}
-
-/**
- * The step once it is due (milliseconds since the epoch); before, wait. A wait that began in the future is over: the clock
- * was put back, and the wait would last as long as that.
- */
-function untilOr(
-  { began, due }: { readonly began: number; readonly due: number },
-  now: string,
-  step: NextStep,
-): NextStep {
-  const nowMs = Date.parse(now);
-  const isPutBack = began > nowMs + CLOCK_TOLERANCE_MS;
-  return due > nowMs && !isPutBack ? { kind: 'wait', delayMs: due - nowMs } : step;
+  const waitMs =
+    retryAt === undefined ? shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt) - Date.parse(waitsSince);
+  return untilOr(waitsSince, waitMs, { kind: 'attempt', attempt });
 }
 
 /** The first event of an attempt, appended before it is made; none when another attempt was started instead. */

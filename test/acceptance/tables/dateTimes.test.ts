@@ -21,7 +21,6 @@ const SAME_INSTANT: readonly (readonly [serialiser: string, written: string])[] 
   ['MySQL', '2026-01-02 03:04:05'],
   ['ISO 8601 with a comma', '2026-01-02T03:04:05,000Z'],
   ['ISO 8601 with an hour as its zone', '2026-01-02T05:04:05+02'],
-  ['SAP, OData 2', '/Date(1767323045000)/'],
 ];
 
 it('each is taken by create and PUT, and the same instant in any form is unchanged, in a batch as well', async () => {
@@ -44,7 +43,6 @@ it.each([
   ['2026-01-02T03:04Z', '2026-01-02T03:04:00.000000Z'],
   ['2026-01-02 03:04-03', '2026-01-02T06:04:00.000000Z'],
   ['2026-01-02T03:04:05.123456000+01:00', '2026-01-02T02:04:05.123456Z'],
-  ['/Date(-1)/', '1969-12-31T23:59:59.999000Z'],
   ['2024-02-29T23:30:00-01:00', '2024-03-01T00:30:00.000000Z'],
 ])('%s is shown as %s', async (written, shown) => {
   expect((await acme().create(EVERY_TYPE, { code: `shown ${written}`, moment: written })).moment).toBe(shown);
@@ -83,7 +81,7 @@ describe('filters', () => {
         const answer = await acme().getList(EVERY_TYPE, { [`filter[moment][${operator}]`]: written });
         expect([answer.status, answer.text]).toEqual([
           400,
-          expect.stringMatching(/must be an ISO 8601 date and time that exists|must have only zeros behind six digits/),
+          expect.stringContaining('must be an ISO 8601 date and time that exists'),
         ]);
       }
     },

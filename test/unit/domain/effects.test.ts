@@ -348,14 +348,3 @@ test('every other type makes no rows', () => {
   for (const type of others) expect([type, rowsOf(of(type), type, data)]).toEqual([type, []]);
   expect(others.filter((type) => /^(Record|Batch|Table|Sync|Order|Delivery)/.test(type))).toEqual(['OrderExported']);
 });
-
-test.each([
-  ['RecordCreated', 'item', {}],
-  ['BatchUpserted', 'item', {}],
-  ['OrderCreated', 'order', null],
-  ['OrderChanged', 'order', { changes: {} }],
-  ['SyncClosed', 'sync', { id: 'mine', after: 3 }],
-  ['TenantCreated', 'tenant', { orderModel: 'dyn_none' }],
-] as const)('%s of %s with %j is refused in a sentence', (type, stream, data) => {
-  expect(() => rowsOf(stream, type, data)).toThrow(`The event ${type} does not say rightly what it did.`);
-});

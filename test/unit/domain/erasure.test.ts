@@ -59,7 +59,7 @@ test.each([
   const metadata = { tenant, actor: { kind: 'client', id: 'c', name: 'ERP' } };
   const redacted = erasures.redact({ stream: ofOrder, revision: 3, position: 1, type, data, metadata });
   expect(redacted.data).toEqual(shown);
-  const again = erasures.look(redacted);
+  const again = erasures.redaction(redacted);
   expect(again.concerned).toBe(true);
   expect(again.event).toBe(redacted);
 });

@@ -115,7 +115,7 @@ describe('a DateTime', () => {
         }
         if (fraction.endsWith('000')) return;
         expect(taken('DateTime', `${local}1Z`)).toEqual({
-          refused: 'must have only zeros behind six digits of a second: microseconds are kept, and nothing is rounded.',
+          refused: expect.stringMatching(/^must be an ISO 8601 date and time that exists, in microseconds at most/),
         });
       }),
       random(100),
