@@ -8,6 +8,7 @@ import {
   type RowReads,
   RowRefusedError,
   RowsUnavailableError,
+  type RowWrite,
   type RowWriter,
   type StoredRow,
 } from '#app/ports/rowStore.js';
@@ -266,6 +267,25 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     await expect(refused).rejects.toThrow(RowRefusedError);
     await expect(refused).rejects.toThrow(`the row ${large.id} of places`);
     expect(await acme.ids({})).toEqual([]);
+    await Promise.all([store.writer.close(), store.reads.close()]);
+  });
+
+  test('batch ids are moved by shorter slices where a longer one has ended before it moved all', async () => {
+    const url = mongoDb.freshUrl();
+    const store = { writer: openMongoRowWriter({ url }), reads: openMongoRowReads({ url }) };
+    const acme = new Tenant(store, 'acme');
+    await acme.apply({ kind: 'define', assetType: places });
+    const kept = acme.row({ code: 'a', name: 'Ann' });
+    const large = { ...acme.row({ code: 'b', notes: 'x'.repeat(17_000_000) }), from: 6 };
+    const touch = (batch: string): RowWrite => ({ kind: 'touch', space: 'places', ids: [kept.id], batch });
+    const redact: RowWrite = { kind: 'redact', space: 'places', id: kept.id, fields: { name: 'nobody' } };
+    const writes = [acme.put(kept), touch('one'), redact, touch('two')];
+    const longer = store.writer.apply('acme', { writes: [...writes, acme.put(large)], position: 6 });
+    await expect(longer).rejects.toThrow(RowRefusedError);
+    for (const write of writes) await acme.apply(write);
+    await acme.apply();
+    await acme.apply({ kind: 'cleanUp', space: 'places', batch: 'two', to: 7 });
+    expect(await acme.ids({})).toEqual([kept.id]);
     await Promise.all([store.writer.close(), store.reads.close()]);
   });
 

@@ -119,8 +119,8 @@ export const stateId = (s: string, { i, f }: Pick<StateDocument, 'i' | 'f'>): st
 export const visibleAt = (s: string, position: Position) =>
   ({ s, o: 1, f: { $lte: position }, t: { $gt: position } }) as const;
 
-/** @param p the position up to which its batch id is known */
-export const newDocument = (s: string, slots: Slots, row: Row, n: number, p: Position): StateDocument => ({
+/** Its batch id is known up to the event that made it: the slice may be cut, and be repeated in shorter ones. */
+export const newDocument = (s: string, slots: Slots, row: Row, n: number): StateDocument => ({
   _id: stateId(s, { i: row.id, f: row.from }),
   s,
   i: row.id,
@@ -133,7 +133,7 @@ export const newDocument = (s: string, slots: Slots, row: Row, n: number, p: Pos
   c: row.created,
   u: row.updated,
   b: row.batch,
-  p,
+  p: row.from,
   d: JSON.stringify(row.fields),
   ...slotValues(slots, row.fields),
 });

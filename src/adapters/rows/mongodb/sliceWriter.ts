@@ -87,7 +87,7 @@ export class SliceWriter {
       if (write.kind === 'end') space.state = { ...space.state, revision: write.revision, lastEventAt: write.at };
       else if (write.kind !== 'define') space.state = { ...space.state, changed: position };
       if (write.kind === 'put') {
-        put(space, write, position);
+        put(space, write);
         visible = Math.max(visible, write.row.from);
       } else if (write.kind === 'delete') {
         remove(space, write);
@@ -97,11 +97,11 @@ export class SliceWriter {
       } else if (write.kind === 'cleanUp') {
         if (!(await this.#cleanUp(space, write))) return false;
       } else if (write.kind === 'redact') {
-        await this.#flush();
+        await this.#flush('states');
         await this.#rewrite(space, { s: space.s, i: write.id, t: { $lte: visible } }, write.fields);
       }
     }
-    await this.#flush();
+    await this.#flush('all');
     await this.#forget(writes.filter((write) => write.kind === 'forget'));
     return true;
   }
@@ -174,8 +174,8 @@ export class SliceWriter {
     return space;
   }
 
-  /** Writes what is to be written so far. */
-  async #flush(): Promise<void> {
+  /** Writes what is to be written so far; `all`: batch ids too, as they are after the slice. */
+  async #flush(what: 'states' | 'all'): Promise<void> {
     const { position } = this.#slice;
     const spaces = [...this.#spaces];
     const begun = spaces.flatMap(([, space]) =>
@@ -188,11 +188,13 @@ export class SliceWriter {
       for (const id of begun.keys()) if (!there.has(id)) ended.delete(id);
       for (const [ids, end] of grouped(ended))
         changes.push({ updateMany: { filter: { s, _id: { $in: ids } }, update: { $set: end } } });
+      for (const written of [begun, ended]) written.clear();
+      if (what === 'states') continue;
       // What a later event has touched stays.
       const present = { ...visibleAt(s, position), p: { $lte: position } };
       for (const [ids, b] of grouped(touched))
         changes.push({ updateMany: { filter: { ...present, i: { $in: ids } }, update: { $set: { b, p: position } } } });
-      for (const written of [begun, ended, touched]) written.clear();
+      touched.clear();
     }
     if (changes.length > 0) await this.#database.states.bulkWrite(changes);
   }
@@ -271,7 +273,7 @@ export class SliceWriter {
   }
 }
 
-function put(space: Space, { row, was }: Write<'put'>, position: Position): void {
+function put(space: Space, { row, was }: Write<'put'>): void {
   const { s, definition, state, heads, begun, ended, touched } = space;
   const head = heads.get(row.id);
   const n = head?.n ?? state.next;
@@ -279,7 +281,7 @@ function put(space: Space, { row, was }: Write<'put'>, position: Position): void
   // One that the same append made was never shown.
   else if (head.f !== row.from)
     ended.set(stateId(s, head), { t: row.from, h: was === undefined ? 'replaced' : 'changed', ...batchOf(was) });
-  const document = newDocument(s, definition.slots, row, n, position);
+  const document = newDocument(s, definition.slots, row, n);
   begun.set(document._id, document);
   heads.set(row.id, document);
   touched.delete(row.id);
