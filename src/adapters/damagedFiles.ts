@@ -1,7 +1,9 @@
 /** Damaged databases of SQLite. Where nothing is lost with the file, it is set aside, and another one takes its place. */
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
-import { MAX_BYTES_CHECKED_AT_START } from '../domain/limits.js';
 import { codeOf, type Database, openSqlite } from './openSqlite.js';
+
+/** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
+const MAX_BYTES_CHECKED_AT_START = 33_554_432;
 
 /** What SQLite keeps beside a file has these names. */
 const ENDS = ['', '-wal', '-shm'] as const;

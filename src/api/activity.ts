@@ -7,7 +7,7 @@ import { ERASED } from '../domain/assetTypes/fieldTypes.js';
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
-import { MAX_ACTIVITY, MAX_ACTIVITY_CSV } from '../domain/limits.js';
+import { MAX_ACTIVITY_CSV, MAX_ENTRIES } from '../domain/limits.js';
 import { tableStream } from '../domain/streams.js';
 import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, type ActivityPage, activityPage, isOperation } from '../queries/activity.js';
@@ -106,7 +106,7 @@ const filters = {
   cursor: cursorLike(ENTRY),
 };
 
-const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY) });
+const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ENTRIES) });
 const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, MAX_ACTIVITY_CSV) });
 type Asked = Omit<z.output<typeof activityQuery>, 'limit'>;
 
@@ -132,7 +132,7 @@ const activityFor = (
       summary: SUMMARY,
       description: `One entry for each request that changed something or was refused to a person, for what was done at the command line, and for what the service did by itself. Entries stay when their actor is removed.`,
       query: parametersIn(activityQuery),
-      answer: json.linkedPage('ActivityEntry', MAX_ACTIVITY),
+      answer: json.linkedPage('ActivityEntry', MAX_ENTRIES),
       handle: activityReply,
     },
     'GET /activity.csv': {

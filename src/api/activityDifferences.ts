@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { NotFoundError } from '../commands/context.js';
 import { type StreamReads, streamPages } from '../commands/streamPages.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../domain/limits.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES } from '../domain/limits.js';
 import { orderDifferences } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
@@ -65,9 +65,9 @@ const query = z.strictObject({
 export const activityDifferences = {
   work: 'costly',
   summary: 'What an entry did to records, field by field',
-  description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_DIFFERENCES} records. An entry of another kind has none.`,
+  description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_ENTRIES} records. An entry of another kind has none.`,
   query: parametersIn(query),
-  answer: json.linkedPage('RecordDifference', MAX_DIFFERENCES),
+  answer: json.linkedPage('RecordDifference', MAX_ENTRIES),
 } as const;
 
 /** @throws NotFoundError */
@@ -123,7 +123,7 @@ async function ofOrder(
   cancellation: Cancellation,
 ): Promise<Page> {
   const differences: RecordDifference[] = [];
-  const fits = roomFor(MAX_DIFFERENCES, MAX_DIFFERENCE_CHARACTERS);
+  const fits = roomFor(MAX_ENTRIES, MAX_DIFFERENCE_CHARACTERS);
   const pages = { from: from.revision, eventsAPage: 20, cancellation };
   for await (const events of streamPages(eventStore, orderStream(tenant, orderId), pages)) {
     for (const { type, data, revision, metadata } of events) {

@@ -2,12 +2,14 @@
 import { type StreamReads, streamPages } from '../commands/streamPages.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { ClientEvent } from '../domain/identity/events.js';
-import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
 import { clientsStream } from '../domain/streams.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ActivityEntry } from '../queries/activity.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import * as json from './openapi/schema.js';
+
+/** Events of a tenant's API clients that are searched for the names of removed clients. */
+const MAX_CLIENT_EVENTS = 5_000;
 
 /** Events of earlier releases lack the names of clients. */
 type Actor = ActivityEntry['actor'];

@@ -1,13 +1,13 @@
 /** How a change is to be carried out: as a dry run, or once for an Idempotency-Key. */
 import type { Request } from 'express';
-import { MAX_DIFFERENCES, MAX_IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.js';
+import { MAX_ENTRIES, MAX_STRING_LENGTH } from '../domain/limits.js';
 import { badRequest } from './errors.js';
 import type { QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
   component: 'DryRun',
   name: 'dry_run',
-  description: `true: checks, counts, shows the first ${MAX_DIFFERENCES} differences field by field, and writes nothing.`,
+  description: `true: checks, counts, shows the first ${MAX_ENTRIES} differences field by field, and writes nothing.`,
   schema: { type: 'boolean', default: false },
 };
 
@@ -31,8 +31,6 @@ const KEY = /^[!-~]+$/;
 export function idempotencyKeyOf({ headers }: Request): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
-  if (typeof key === 'string' && key.length <= MAX_IDEMPOTENCY_KEY_LENGTH && KEY.test(key)) return key;
-  throw badRequest(
-    `Idempotency-Key must have 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, and be given once.`,
-  );
+  if (typeof key === 'string' && key.length <= MAX_STRING_LENGTH && KEY.test(key)) return key;
+  throw badRequest(`Idempotency-Key must have 1 to ${MAX_STRING_LENGTH} visible ASCII characters, and be given once.`);
 }

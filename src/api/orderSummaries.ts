@@ -3,7 +3,7 @@ import { findRelated, inGroups, type Related, relatedIn, type SnapshotSource } f
 import { assetTypeOf } from '../commands/tables.js';
 import type { RecordView, Relationship } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { MAX_PAGE_BYTES, MAX_SUMMARY_PARTS } from '../domain/limits.js';
+import { MAX_CHECKED_PARTS, MAX_PAGE_BYTES } from '../domain/limits.js';
 import { partLists } from '../domain/order/parts.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../domain/order/problems.js';
 import { type ExportSnapshot, nameIn, relatedRecord, type SnapshotPart } from '../domain/order/snapshot.js';
@@ -49,7 +49,7 @@ type Source = { readonly queries: { readonly records: Pick<RecordQueries, 'listB
 type Search = { readonly source: Source; readonly tenant: Tenant; readonly cancellation: Cancellation };
 
 /**
- * Adds `summary` to orders: null for those from which on there would be more than MAX_SUMMARY_PARTS parts to look at. Parts
+ * Adds `summary` to orders: null for those from which on there would be more than MAX_CHECKED_PARTS parts to look at. Parts
  * and named records are read for all orders together.
  * @throws the cancellation's reason
  */
@@ -88,10 +88,10 @@ type PartsByOrder = Map<string, readonly SnapshotPart[]>;
 /** By order, of all orders if they are few enough, and otherwise of the first ones. */
 async function partsOf(search: Search, orders: readonly RecordView[]): Promise<PartsByOrder> {
   const ids = orders.map(({ id }) => id);
-  const all = await partsOfAll(search, ids, MAX_SUMMARY_PARTS);
+  const all = await partsOfAll(search, ids, MAX_CHECKED_PARTS);
   if (all !== undefined) return all;
   const parts: PartsByOrder = new Map();
-  let left = MAX_SUMMARY_PARTS;
+  let left = MAX_CHECKED_PARTS;
   for (const id of ids) {
     const own = (await partsOfAll(search, [id], left))?.get(id);
     if (own === undefined) break;

@@ -8,11 +8,15 @@ import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import type { Permission } from '../domain/identity/scopes.js';
-import { MAX_LOGGED_PATH, MAX_NOTED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
 import { failSpan, startSpan, traceparentOf } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
+
+/** Characters of a request's path in a line of the log. */
+const MAX_LOGGED_PATH = 1_024;
+/** Characters of a request's path in the metadata of the events that it causes. */
+const MAX_NOTED_PATH = 256;
 
 declare global {
   namespace Express {

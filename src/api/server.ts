@@ -2,7 +2,6 @@
 import type { Express, RequestHandler } from 'express';
 import express from 'express';
 import { LRUCache } from 'lru-cache';
-import { MAX_USED_OPERATOR_LINKS } from '../domain/limits.js';
 import { Tally } from '../supervision/fairQueue.js';
 import {
   AnswersInFlight,
@@ -24,6 +23,9 @@ import { openRequest } from './requestContext.js';
 import { type Area, METHODS } from './routes/operation.js';
 import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, areasOf, healthArea } from './routeTable.js';
+
+/** Links that a process knows as used, beside the log; it forgets the oldest. */
+const MAX_USED_OPERATOR_LINKS = 1_000;
 
 /** Pairs of account and network that have opened the account; the least recently used are forgotten. */
 const MAX_KNOWN_OPENINGS = 50_000;

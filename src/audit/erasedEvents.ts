@@ -1,11 +1,13 @@
 /** Events that "migrate --erase" has written without their erased values. */
 import { createHash } from 'node:crypto';
 import type { ErasedBytesRemoved, Erasures } from '../domain/erasure.js';
-import { MAX_NAMED_EVENTS } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { leafOf, type NamedEvent, named } from './leaf.js';
 import { leafHash } from './merkle.js';
+
+/** Events with an impossible time, and erased ones that no erasure concerns, that a verification names. */
+export const MAX_NAMED_EVENTS = 10;
 
 export type ErasedBytes = {
   readonly events: number;

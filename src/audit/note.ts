@@ -1,7 +1,11 @@
 /** Signed notes (c2sp.org/signed-note) by Ed25519, and the checkpoints of a tree in them (c2sp.org/tlog-checkpoint). */
 import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
-import { MAX_NOTE_CHARACTERS, MAX_NOTE_SIGNATURES } from '../domain/limits.js';
 import { HASH_BYTES } from './merkle.js';
+
+/** Characters of a checkpoint with its signatures. */
+const MAX_NOTE_CHARACTERS = 100_000;
+/** Signatures of a checkpoint: a verifier must accept 16. */
+const MAX_NOTE_SIGNATURES = 16;
 
 export type NoteKey = {
   /** No spaces, no plus. */

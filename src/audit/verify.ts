@@ -3,10 +3,9 @@
  * with the stored tiles, which name the first event that is not what it was.
  */
 import { Erasures } from '../domain/erasure.js';
-import { MAX_NAMED_EVENTS } from '../domain/limits.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { type ErasedBytes, ErasedEvents } from './erasedEvents.js';
+import { type ErasedBytes, ErasedEvents, MAX_NAMED_EVENTS } from './erasedEvents.js';
 import { leafHashOf, type NamedEvent, named } from './leaf.js';
 import type { TreeLog } from './logTree.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile, Tree } from './merkle.js';

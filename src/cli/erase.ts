@@ -1,8 +1,9 @@
 /** The command `erase`: personal data of the past that is no longer shown (GDPR article 17). */
 import { setTimeout as delay } from 'node:timers/promises';
+import { ERASURES_LOOKED_AT_EVERY_MS } from '../adapters/eventstore/everyStore.js';
 import { eraseRecord, eraseUser } from '../commands/erasures.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
-import { ERASURES_LOOKED_AT_EVERY_MS, MAX_REASON_LENGTH } from '../domain/limits.js';
+import { MAX_REASON_LENGTH } from '../domain/limits.js';
 import { ERASURES_STREAM } from '../domain/streams.js';
 import { Progress } from '../projections/progress.js';
 import { userOf } from '../service/directoryUse.js';

@@ -4,7 +4,7 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
 import { isStorableText, UNSTORABLE_TEXT } from '../domain/assetTypes/fieldTypes.js';
 import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
-import { MAX_SHORT_TEXT } from '../domain/limits.js';
+import { MAX_STRING_LENGTH } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { ValidationError } from './context.js';
 
@@ -12,7 +12,7 @@ import { ValidationError } from './context.js';
 export const shortText = z
   .string('must be a string.')
   .min(1, 'must not be empty.')
-  .max(MAX_SHORT_TEXT, `must be at most ${MAX_SHORT_TEXT} characters.`);
+  .max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`);
 
 /** The fields of a record that a body names. @throws ValidationError with every error by field */
 export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown): RecordInput {

@@ -4,12 +4,14 @@
  */
 import { ACTIVITIES, type ActivityKind, type EventOf } from './eventTypes.js';
 import type { AccessEvent, DirectoryEvent } from './identity/events.js';
-import { MAX_NAMED_FIELDS } from './limits.js';
 import type { OrderEvent } from './order/events.js';
 import type { ReferenceTableEvent } from './referenceTable/events.js';
 import type { SyncEvent } from './referenceTable/sync.js';
 import { parseStream } from './streams.js';
 import type { DeliverySubject } from './webhook/events.js';
+
+/** Names of changed fields that an entry of the activity has. */
+const MAX_NAMED_FIELDS = 20;
 
 /** What has an id of its own besides orders. */
 export const SUBJECT_KINDS = ['record', 'webhook', 'client', 'user'] as const;

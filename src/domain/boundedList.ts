@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_LIST_BYTES } from './limits.js';
+import { MAX_VALUE_BYTES } from './limits.js';
 
 /** The rule of an array in a body. Messages follow "The … field". */
 type ListRule<Element extends z.ZodType> = {
@@ -34,6 +34,6 @@ export function boundedList<Element extends z.ZodType>({
 
 /** Arguments for `refine`: limits the bytes of a list as JSON. */
 export const withinListBytes = [
-  (entries: unknown): boolean => Buffer.byteLength(JSON.stringify(entries)) <= MAX_LIST_BYTES,
-  `must be at most ${MAX_LIST_BYTES} bytes of JSON.`,
+  (entries: unknown): boolean => Buffer.byteLength(JSON.stringify(entries)) <= MAX_VALUE_BYTES,
+  `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
 ] as const;

@@ -11,25 +11,13 @@ export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** Bytes of the entries on one page of an order's history: the page ends before it would have more, with at least one entry. */
 export const MAX_HISTORY_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Orders on a page with summaries: the parts of each and the records that they name are read. */
-export const MAX_SUMMARIES = 100;
-/** Parts of orders, such as lines, that one page of orders looks at for its summaries. */
-export const MAX_SUMMARY_PARTS = 10_000;
-/** Orders among which one request looks for those with problems: no index knows what is a problem. */
-export const MAX_LOOKED_FOR_PROBLEMS = 1_000;
 /** Customers by whose names one search finds orders. */
 export const MAX_SEARCHED_CUSTOMERS = 200;
-/** Characters of a text from which on it is compared with the ids of orders as well: ids begin with the time. */
-export const MIN_SEARCHED_ID = 8;
-/** Tenants whose numbers of orders in each state are kept until their orders change; the least recently used are counted again. */
-export const MAX_KEPT_COUNTS = 1_000;
 
 /** Bytes of a stream's events that are read at once, with the event that reaches them. */
 export const READ_SLICE_BYTES = 1_000_000;
 /** Bytes of the records that one decision reads, such as those that a batch names. */
 export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
-/** Fields of which the OpenAPI document of a tenant has filters; others work as well. */
-export const MAX_DOCUMENTED_FILTERS = 200;
 /** Characters of a name from outside that a message repeats; longer names would be repeated with every error. */
 export const MAX_SHOWN_NAME = 64;
 
@@ -67,52 +55,24 @@ export const MAX_WAITING_OF_TENANT = 100;
 
 /** Percent of its quota of the log that a tenant may use beyond it, for reports of the status of orders alone. */
 export const REPORTS_BEYOND_QUOTA_PERCENT = 10;
-/** Milliseconds between two looks at the free space of the disk, and at which tenant's log grew most. */
-export const DISK_LOOKED_AT_EVERY_MS = 1_000;
 
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
-/** Differences that a dry run of a batch or a clean-up shows. */
-export const MAX_DIFFERENCES = 100;
 /** Characters of these differences as JSON; beyond it fewer are shown, but at least one. */
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
-/** Batches and clean-ups on a page of a table's operations. */
-export const MAX_OPERATIONS = 25;
-/** Records that one page of a table's changes names. */
-export const MAX_CHANGES = 1_000;
-/** Entries on a page of a record's history. */
-export const MAX_RECORD_HISTORY = 100;
-/** Names of changed fields that an entry of the activity has. */
-export const MAX_NAMED_FIELDS = 20;
-/** Entries of the activity on a page. */
-export const MAX_ACTIVITY = 100;
 /** The same in an answer as CSV. */
 export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of entries or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
-/** Sync sessions on a page of a table's. */
-export const MAX_SYNCS = 25;
-/** Events of a tenant's API clients that are searched for the names of removed clients. */
-export const MAX_CLIENT_EVENTS = 5_000;
-/** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */
-export const MAX_UNDONE_RECORDS = 1_000;
 /** Percent of a request's time within which an undo begins another piece. */
 export const UNDO_TIME_PERCENT = 80;
-/** Characters of the records of a piece as JSON; beyond it fewer are looked at, but at least one. */
-export const MAX_UNDONE_CHARACTERS = 8_388_608;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;
-/** Bytes of a list field of a record as JSON, such as the error_reason of an order: lists of orders repeat it. */
-export const MAX_LIST_BYTES = 65_536;
-/** Bytes of a webhook's custom_data as JSON: every body that is sent repeats it. */
-export const MAX_CUSTOM_DATA_BYTES = 65_536;
 
 /** Characters of a String field without a shorter limit of its own. */
 export const MAX_STRING_LENGTH = 255;
 /** Characters of a LongText field without a shorter limit of its own. */
 export const MAX_LONG_TEXT_LENGTH = 65_535;
-/** Characters of a name or another short text. */
-export const MAX_SHORT_TEXT = 255;
 /** Characters of an e-mail address (RFC 3696, erratum 1690). */
 export const MAX_EMAIL_LENGTH = 320;
 /** Characters of a password: each is hashed. */
@@ -135,27 +95,15 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 1_000;
 
-/** Steps on a page of the replay of an order; a page has MAX_HISTORY_PAGE_BYTES at most. */
-export const MAX_REPLAY_STEPS = 100;
 /** Deliveries in such a step: an event may lead to hundreds, and each holds the answers to its attempts. */
 export const MAX_STEP_DELIVERIES = 20;
-/** Parts that are checked for problems for such a page. */
-export const MAX_REPLAY_PARTS = 10_000;
 /** Events of an order and of its deliveries in one export: each has a file, and one for its proof. */
 export const MAX_EXPORT_EVENTS = 10_000;
 /** Bytes of an export over the API. */
 export const MAX_EXPORT_BYTES = 33_554_432;
-/** Orders that one request approves. */
-export const MAX_APPROVALS = 100;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
-/** Characters of a request's path in a line of the log. */
-export const MAX_LOGGED_PATH = 1_024;
-/** Characters of a request's path in the metadata of the events that it causes. */
-export const MAX_NOTED_PATH = 256;
-/** Characters of an Idempotency-Key. */
-export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 /** Hours for which an Idempotency-Key stands for the request that used it. */
 export const IDEMPOTENCY_KEY_HOURS = 24;
 /** Hours for which a sync session takes batches and can be committed. */
@@ -170,25 +118,11 @@ export const MAX_FILTERS = 20;
 export const MAX_VALUES_OF_FILTER = 100;
 /** Values of all filters of a list together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
-/** Characters of a filter's value. */
-export const MAX_FILTER_VALUE_LENGTH = 255;
 /** Fields by which a list is sorted. */
 export const MAX_SORT_TERMS = 10;
 
-/**
- * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
- * ahead.
- */
-export const HELD_PER_MESSAGE_IN_FLIGHT = 4;
-/** Deliveries that are requested at once for one tenant. */
-export const RELAYED_AT_ONCE = 200;
-/** Deliveries of one tenant that other tenants wait for when their events are relayed; more are requested apart. */
-export const RELAYED_OF_TENANT = 1_000;
 /** Bytes of the tables in an OpenAPI document; beyond it, clients have to ask for some of the tables. */
 export const MAX_OPENAPI_BYTES = 1_500_000;
-
-/** Bytes of cached descriptions of tables, of all tenants. */
-export const OPENAPI_CACHE_BYTES = 32_000_000;
 
 /** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
 export const MAX_ORDER_DOCUMENT = 4 * 1024 * 1024;
@@ -213,20 +147,6 @@ export const KEY_OVERLAP_HOURS = 25;
 export const OPERATOR_LINK_MINUTES = 10;
 /** Hours of an operator's session; there is no way to make it longer but another link. */
 export const OPERATOR_SESSION_HOURS = 4;
-/** Links that a process knows as used, beside the log; it forgets the oldest. */
-export const MAX_USED_OPERATOR_LINKS = 1_000;
-/** Tenants, receivers or events on a page of the operator's console. */
-export const MAX_OPERATOR_PAGE = 25;
-/** Parked tenants, or tenants that are behind, that its first page names. */
-export const MAX_OPERATOR_NAMED = 10;
-/** Receivers with trouble that it looks up, those that wait longest first. */
-export const MAX_TROUBLED_RECEIVERS = 100;
-/** Events that one page of the log looks at. */
-export const MAX_LOG_PAGE_EVENTS = 2_000;
-/** Characters of these events: a page ends beyond it, as each is read whole. */
-export const MAX_LOG_PAGE_CHARACTERS = 8_000_000;
-/** Reports of a job on rows that are shown, of tenants whose rows were not good. */
-export const MAX_JOB_REPORTS = 100;
 /** Those that are remembered after their end. */
 export const KEPT_OPERATOR_WORK = 20;
 
@@ -238,23 +158,16 @@ export const GUESSES_OF_SECRET = 20;
 export const GUESSES_OF_NETWORK = 100;
 /** The same for one account, from networks without a successful sign-in. */
 export const GUESSES_OF_ACCOUNT = 150;
-/** Seconds between two reports to the log of what was refused to people of a tenant. */
-export const REFUSALS_TOLD_EVERY_S = 60;
-/** Users and networks that one such report names; all others are counted together. */
-export const MAX_REFUSALS_TOLD = 10;
 
-/** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
-export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
-
-/** Records on a page of a comparison. */
-export const MAX_COMPARED = 1_000;
-
-/** Milliseconds between two looks for new erasures, in each process and thread. */
-export const ERASURES_LOOKED_AT_EVERY_MS = 500;
-
-/** Events with an impossible time, and erased ones that no erasure concerns, that a verification names. */
-export const MAX_NAMED_EVENTS = 10;
-/** Signatures of a checkpoint: a verifier must accept 16. */
-export const MAX_NOTE_SIGNATURES = 16;
-/** Characters of a checkpoint with its signatures. */
-export const MAX_NOTE_CHARACTERS = 100_000;
+/** Entries on a page of what is read at a cost: histories, the activity, replays, differences, summaries. Also orders that one request approves. */
+export const MAX_ENTRIES = 100;
+/** Entries on a page of what is looked up entry by entry: operations, sync sessions, what operators see. */
+export const MAX_SHORT_PAGE = 25;
+/** Records that one request names, compares, undoes in one piece, or looks at for problems. */
+export const MAX_RECORDS = 1_000;
+/** Parts of orders, such as lines, that are checked for one page of summaries or of a replay. */
+export const MAX_CHECKED_PARTS = 10_000;
+/** Bytes of a list field of a record, or of the custom_data of a webhook, as JSON: lists and bodies repeat them. */
+export const MAX_VALUE_BYTES = 65_536;
+/** Characters of the records in one piece of an undo, or of the events that a page of the log looks at. */
+export const MAX_READ_CHARACTERS = 8_388_608;

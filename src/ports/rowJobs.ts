@@ -54,7 +54,7 @@ export type RowJob = JobRequest & {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly progress?: JobProgress;
-  /** Those that are not good, and the last of the others; at most MAX_JOB_REPORTS. */
+  /** Those that are not good, and the last of the others; at most MAX_ENTRIES. */
   readonly reports: readonly JobReport[];
   /** Tenants with a report, and their rows. */
   readonly tenantsDone: number;

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
-import { MAX_CHANGES, MAX_PAGE_BYTES, MAX_UNDONE_CHARACTERS } from '../domain/limits.js';
+import { MAX_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position } from '../ports/eventStore.js';
 import type { SpaceRef, StoredRow, StoredVersion, VersionQuery } from '../ports/rowStore.js';
@@ -135,7 +135,7 @@ export async function changesAfter(
   rows: Rows,
   space: SpaceRef,
   [position, n]: ChangesPage['next'],
-  limit = MAX_CHANGES,
+  limit = MAX_RECORDS,
 ): Promise<ChangesPage> {
   const until = await changedAt(rows, space);
   const from =
@@ -215,7 +215,7 @@ type DeletedPage = {
 
 /**
  * Records deleted by the clean-up at this position, as they were and in the order of their creation, except those whose id was
- * deleted again later: at most `limit` after the id `after`, and at most MAX_UNDONE_CHARACTERS of text.
+ * deleted again later: at most `limit` after the id `after`, and at most MAX_READ_CHARACTERS of text.
  * @returns `total`: how many come after `after`, only if asked for, as all are read; `next`: the next page's `after`
  */
 export async function deletedRecords(
@@ -233,7 +233,7 @@ export async function deletedRecords(
   const ended = [cleanUp - 1, cleanUp] as const;
   const asked = { ended, how: 'deleted', direction: 'asc', behind, limit: limit + 1, withTotal } as const;
   const { versions, total } = await rows.versions(space, asked);
-  const read = fitting(versions, ({ data }) => data.length, { entries: limit, size: MAX_UNDONE_CHARACTERS });
+  const read = fitting(versions, ({ data }) => data.length, { entries: limit, size: MAX_READ_CHARACTERS });
   const latest = await Promise.all(read.map(({ id }) => lastDeletion(id)));
   const records = read.filter((_, index) => latest[index]?.to === cleanUp).map((state) => recordOf(state, assetType));
   return { records, total, next: read.length < versions.length ? read.at(-1)?.id : undefined };

@@ -1,7 +1,7 @@
 /** What events did to records: the history of one, newest first, with the events; and all that an entry of the activity did. */
 import { ACTIVITIES, ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
-import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES, MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
@@ -90,7 +90,7 @@ export async function tableDifferences(
   start?: Place,
 ): Promise<{ readonly differences: readonly RecordDifference[]; readonly next?: Place | undefined }> {
   const differences: RecordDifference[] = [];
-  const fits = roomFor(MAX_DIFFERENCES, MAX_DIFFERENCE_CHARACTERS);
+  const fits = roomFor(MAX_ENTRIES, MAX_DIFFERENCE_CHARACTERS);
   let next: Place | undefined;
   // A batch is an append of several events, which may have positions of their own; an undo one append for each piece.
   const within = { position: { gte: start?.[0] ?? position }, correlation_id: correlationId };
@@ -100,7 +100,7 @@ export async function tableDifferences(
     if (event.position === last) continue;
     last = event.position;
     const behind = start?.[0] === last ? start : undefined;
-    const asked = { range: [last - 1, last], behind, limit: MAX_DIFFERENCES + 1 } as const;
+    const asked = { range: [last - 1, last], behind, limit: MAX_ENTRIES + 1 } as const;
     for await (const { place, ...transition } of transitionsIn(rows, { tenant, space: table }, asked)) {
       const difference = differenceOf(transition);
       if (!fits(JSON.stringify(difference).length)) return { differences, next };

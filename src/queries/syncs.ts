@@ -1,5 +1,5 @@
 /** The sync sessions of a table, from their rows (decision 0012). */
-import { MAX_SYNCS } from '../domain/limits.js';
+import { MAX_SHORT_PAGE } from '../domain/limits.js';
 import { isSyncId, type PastSync, syncId, uuidOfSync } from '../domain/referenceTable/sync.js';
 import { SYNCS } from '../domain/spaces.js';
 import type { Revision } from '../ports/eventStore.js';
@@ -49,7 +49,7 @@ export async function* syncSessions(
   before: Revision | undefined,
 ): AsyncGenerator<SyncSession> {
   const conditions = where({ table, revision: { lte: before } });
-  const asked = { ...NEWEST_FIRST, conditions, limit: MAX_SYNCS + 2 };
+  const asked = { ...NEWEST_FIRST, conditions, limit: MAX_SHORT_PAGE + 2 };
   let supersededAt: string | undefined;
   for await (const row of rowsOf(rows, { tenant, space: SYNCS.name }, asked)) {
     const session = sessionOf(row, supersededAt);

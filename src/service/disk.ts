@@ -2,7 +2,9 @@
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
-import { DISK_LOOKED_AT_EVERY_MS } from '../domain/limits.js';
+
+/** Milliseconds between two looks at the free space of the disk, and at which tenant's log grew most. */
+const DISK_LOOKED_AT_EVERY_MS = 1_000;
 
 /** Bytes that the service may still write in a directory. */
 export async function freeBytes(directory: string): Promise<number> {

@@ -6,7 +6,7 @@ import type { ServiceMetrics } from '../api/metrics.js';
 import type { OperatorParts } from '../api/operator/parts.js';
 import { TryAgainError } from '../commands/context.js';
 import { type Config, settingsInUse } from '../config.js';
-import { MAX_OPERATOR_PAGE } from '../domain/limits.js';
+import { MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { RowProgress } from '../ports/progress.js';
@@ -121,7 +121,7 @@ class Queues {
     return Promise.all(
       [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => {
         const depth = await broker.depth(name);
-        const deadLetters = depth.dead === 0 ? [] : await broker.deadLetters(name, MAX_OPERATOR_PAGE);
+        const deadLetters = depth.dead === 0 ? [] : await broker.deadLetters(name, MAX_SHORT_PAGE);
         return { name, ...depth, deadLetters };
       }),
     );

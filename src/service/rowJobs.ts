@@ -1,7 +1,7 @@
 /** The rebuilds, verifications and retries that operators ask this process for: one at a time, as each reads the whole log. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { KEPT_OPERATOR_WORK, MAX_JOB_REPORTS } from '../domain/limits.js';
+import { KEPT_OPERATOR_WORK, MAX_ENTRIES } from '../domain/limits.js';
 import {
   isGood,
   type JobReport,
@@ -77,7 +77,7 @@ export class OperatorJobs implements RowJobs {
 
 function add(job: Job, report: JobReport): void {
   const all = [...job.reports, report];
-  job.reports = [...all.filter((each) => !isGood(each)).slice(0, MAX_JOB_REPORTS), ...all.filter(isGood).slice(-1)];
+  job.reports = [...all.filter((each) => !isGood(each)).slice(0, MAX_ENTRIES), ...all.filter(isGood).slice(-1)];
   job.tenantsDone += 1;
   job.rows += report.rows;
 }

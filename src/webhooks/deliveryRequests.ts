@@ -5,7 +5,6 @@ import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.
 import { firstDeliveryId, messageIdOf } from '../commands/webhooks/deliveryIds.js';
 import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
-import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, parseStream } from '../domain/streams.js';
 import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
@@ -13,6 +12,9 @@ import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
 import { isTraced } from '../ports/tracing.js';
 import { deliveryMessage } from './queue.js';
+
+/** Deliveries that are requested at once for one tenant. */
+export const RELAYED_AT_ONCE = 200;
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
 export type Subscription = {

@@ -8,14 +8,20 @@ import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
 import type { Webhook } from '../domain/identity/directory.js';
-import { RELAYED_AT_ONCE } from '../domain/limits.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import type { DeliveryQuery } from '../queries/deliveries.js';
-import { appendRequests, requestsFor, type Subscription, streamsOf, subscriptionOf } from './deliveryRequests.js';
+import {
+  appendRequests,
+  RELAYED_AT_ONCE,
+  requestsFor,
+  type Subscription,
+  streamsOf,
+  subscriptionOf,
+} from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage, type RangeJob, rangeJob, rangeMessage } from './queue.js';
 import { publishWork, type RelayDeps, relayRequests } from './relay.js';
 

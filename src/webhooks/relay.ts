@@ -7,7 +7,6 @@
  * When the log was put back to an older copy, or replaced, the relay sends all its events once more, under the same ids.
  */
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import { RELAYED_OF_TENANT } from '../domain/limits.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import { kindsOf } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
@@ -25,6 +24,9 @@ import {
   subscriptionOf,
 } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, rangeMessage } from './queue.js';
+
+/** Deliveries of one tenant that other tenants wait for when their events are relayed; more are requested apart. */
+const RELAYED_OF_TENANT = 1_000;
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;

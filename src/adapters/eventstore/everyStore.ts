@@ -1,7 +1,6 @@
 /** The same in every event store: appends are checked, the log has an id, and readers see events as they are now. */
 import { randomUUID } from 'node:crypto';
 import { type EventTypes, SCHEMA_VERSION, UnreadableEventError } from '../../domain/eventTypes.js';
-import { ERASURES_LOOKED_AT_EVERY_MS } from '../../domain/limits.js';
 import { LOG_STREAM } from '../../domain/streams.js';
 import { erasuresOf } from '../../ports/erasures.js';
 import {
@@ -19,6 +18,9 @@ import {
   WrongExpectedRevisionError,
 } from '../../ports/eventStore.js';
 import { nextTurn } from '../../supervision/waiting.js';
+
+/** Milliseconds between two looks for new erasures, in each process and thread. */
+export const ERASURES_LOOKED_AT_EVERY_MS = 500;
 
 /** Events that are read at once when a stream is read as a whole. */
 const READ_COUNT = 1_000;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { ACTIVITY_KINDS } from '../../domain/eventTypes.js';
-import { MAX_CHANGES } from '../../domain/limits.js';
+import { MAX_RECORDS } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
 import { entryOf, newestEntry, OPERATIONS } from '../../queries/activity.js';
@@ -85,7 +85,7 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'listChanges',
       summary: 'The changes since a cursor',
-      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and still \`has_more\`.`,
+      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_RECORDS} records, and may have none and still \`has_more\`.`,
       allow: 'read',
       isOffered: isReferenceData,
       query: parametersIn(changesQuery),
@@ -100,7 +100,7 @@ export const changes: Resource = {
                 record: { ...json.orNull(json.ref('AnyRecord')), description: 'null: it is deleted.' },
               }),
             ),
-            maxItems: MAX_CHANGES,
+            maxItems: MAX_RECORDS,
           },
           links: json.ref('ChangesLinks'),
           meta: json.ref('ChangesMeta'),

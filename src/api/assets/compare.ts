@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { MAX_COMPARED, MAX_PAGE_BYTES } from '../../domain/limits.js';
+import { MAX_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
 import type { RowReads } from '../../ports/rowStore.js';
 import { during, fitting } from '../../queries/asking.js';
 import { type Comparison, comparisonOf, DIFFERENCE_KINDS } from '../../queries/past.js';
@@ -35,7 +35,7 @@ const difference = json.closedObject({
   after: { ...recordOrNull, description: 'null: it was deleted since.' },
 });
 const comparisonPage = json.closedObject({
-  data: { ...json.listOf(difference), maxItems: MAX_COMPARED },
+  data: { ...json.listOf(difference), maxItems: MAX_RECORDS },
   links: json.ref('CursorLinks'),
   meta: json.ref('ComparisonMeta'),
 });
@@ -58,7 +58,7 @@ async function compareReply(api: Api, { req, assetType: { name }, query }: Call)
   const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
   return inListTurn(api, req, 'Compare two moments with less between them.', async (cancellation) => {
     const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
-    const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_COMPARED));
+    const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_RECORDS));
     const end = behind + entries.length;
     const next = end < differences.length ? toCursor(mark, [end]) : null;
     const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
@@ -129,7 +129,7 @@ export const compare: Resource = {
       allow: 'read',
       work: 'costly',
       summary: 'What differs between two moments',
-      description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_COMPARED} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
+      description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_RECORDS} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
       query: parametersIn(compareQuery).map((parameter) =>
         parameter.name === 'cursor' ? parameter : { ...parameter, required: true as const },
       ),

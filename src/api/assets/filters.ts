@@ -12,13 +12,7 @@ import {
 } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
-import {
-  MAX_DOCUMENTED_FILTERS,
-  MAX_FILTER_VALUE_LENGTH,
-  MAX_FILTER_VALUES,
-  MAX_FILTERS,
-  MAX_VALUES_OF_FILTER,
-} from '../../domain/limits.js';
+import { MAX_FILTER_VALUES, MAX_FILTERS, MAX_STRING_LENGTH, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { COMPARISONS, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
 import { badRequest } from '../errors.js';
@@ -153,8 +147,8 @@ function separated(name: string, text: string): readonly string[] {
 /** @throws HttpError 400 */
 export function checkedLength(name: string, value: string): string {
   // Counts characters as fields do: a surrogate pair is one.
-  if (value.length > MAX_FILTER_VALUE_LENGTH && [...value].length > MAX_FILTER_VALUE_LENGTH) {
-    throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
+  if (value.length > MAX_STRING_LENGTH && [...value].length > MAX_STRING_LENGTH) {
+    throw badRequest(`${name} has a value of more than ${MAX_STRING_LENGTH} characters.`);
   }
   return value;
 }
@@ -181,7 +175,7 @@ export function filterParameters(tables: readonly AssetType[]): readonly json.Pa
   const times = TIMES.flatMap(({ name }) =>
     COMPARISONS.map((operator) => filterParameter(`[${name}][${operator}]`, json.ref('DateTimeFilter'))),
   );
-  const named = [...fields.values()].slice(0, MAX_DOCUMENTED_FILTERS).flatMap(({ name, type, list }) => [
+  const named = [...fields.values()].flatMap(({ name, type, list }) => [
     filterParameter(`[${name}]`, text),
     // A text may equal the empty one.
     ...(list === true ? [] : [filterParameter(`[${name}][eq]`, { type: 'string' })]),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
-import { MAX_FILTER_VALUE_LENGTH, MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
+import { MAX_PAGE_BYTES, MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { type FieldFilter, type SortTerm, valuesOf } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
@@ -62,7 +62,7 @@ export const SEARCH: QueryParameter = {
   name: 'search',
   description:
     'Records that have this text in one of the searched fields, without regard to case. Together with filters, both must hold.',
-  schema: { type: 'string', minLength: 1, maxLength: MAX_FILTER_VALUE_LENGTH },
+  schema: { type: 'string', minLength: 1, maxLength: MAX_STRING_LENGTH },
 };
 
 /** The text to search for; undefined without one. @throws HttpError 400 for an empty text, which would match everything */
@@ -157,7 +157,7 @@ export const exactText = (description: string) =>
   z
     .string()
     .min(1, 'must not be empty.')
-    .max(MAX_FILTER_VALUE_LENGTH, `must have at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
+    .max(MAX_STRING_LENGTH, `must have at most ${MAX_STRING_LENGTH} characters.`)
     .optional()
     .describe(description);
 

@@ -6,9 +6,9 @@ import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../co
 import { tenantOf } from '../../commands/tables.js';
 import {
   MAX_ACTIVITY_ROWS,
-  MAX_OPERATIONS,
-  MAX_SHORT_TEXT,
-  MAX_UNDONE_RECORDS,
+  MAX_RECORDS,
+  MAX_SHORT_PAGE,
+  MAX_STRING_LENGTH,
   UNDO_TIME_PERCENT,
 } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
@@ -55,7 +55,7 @@ const operationsQuery = z.strictObject({
     .describe('Of this kind.'),
   batch_id: z
     .string()
-    .max(MAX_SHORT_TEXT, `must have at most ${MAX_SHORT_TEXT} characters.`)
+    .max(MAX_STRING_LENGTH, `must have at most ${MAX_STRING_LENGTH} characters.`)
     .optional()
     .describe('With this batch id, such as that of a sync.'),
 });
@@ -86,7 +86,7 @@ const counts = {
   unchanged: { ...json.count, description: 'They are there as they were.' },
   left: {
     ...json.listOf(json.ref('LeftAlone')),
-    maxItems: MAX_UNDONE_RECORDS,
+    maxItems: MAX_RECORDS,
     description: 'The first of them.',
   },
   left_in_all: { ...json.count, description: 'How many were left alone.' },
@@ -128,7 +128,7 @@ const undoSchemas: json.Schemas = {
   },
 };
 
-export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
+export const UNDO_IN_PIECES = `${MAX_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
 
 function undoReply(undone: Once<UndoResult>, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
@@ -184,7 +184,7 @@ async function operationsReply(api: Api, { req, caller, assetType, query }: Call
   const kinds = kind === undefined ? OPERATIONS : [`table.${kind}`];
   const conditions = where({ table, kind: kinds, created_at: { gte: from, lte: to } });
   const before = cursor === undefined ? undefined : { position: Number(cursor), revision: 0 };
-  const asked = { conditions, before, limit: MAX_OPERATIONS, isWanted };
+  const asked = { conditions, before, limit: MAX_SHORT_PAGE, isWanted };
   const { entries, next } = await activityPage(during(rows, deadline), caller.tenant, asked);
   const actors = entries.map((entry) => entry.actor);
   const shown = await actorsShown(commands, tenant, actors, deadline);
@@ -203,9 +203,9 @@ export const operations: Resource = {
     'GET /:table/operations': {
       id: 'listOperations',
       summary: 'Batches, clean-ups and undos, the newest first',
-      description: `Actor, time and numbers of records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
+      description: `Actor, time and numbers of records. A page has at most ${MAX_SHORT_PAGE}, and looks at ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
       query: parametersIn(operationsQuery),
-      answer: json.linkedPage('TableOperation', MAX_OPERATIONS),
+      answer: json.linkedPage('TableOperation', MAX_SHORT_PAGE),
       work: 'costly',
       allow: 'read',
       isOffered: isReferenceData,

@@ -1,7 +1,7 @@
 /** The history of a record of a reference table or of a part of an order, also of a deleted one. That of orders is in history.ts. */
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
-import { MAX_HISTORY_PAGE_BYTES, MAX_RECORD_HISTORY } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
 import { during } from '../../queries/asking.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
 import { actorsShown, type ShownActor } from '../actors.js';
@@ -44,13 +44,13 @@ const entryView = json.view<ShownEntry>({
   causation_id: [json.text, ({ event }) => event.causationId],
 });
 
-const query = z.strictObject({ cursor: revisionCursor, limit: limitOf(MAX_RECORD_HISTORY) });
+const query = z.strictObject({ cursor: revisionCursor, limit: limitOf(MAX_ENTRIES) });
 
 export const recordHistories: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
   schemas: {
-    RecordHistory: json.linkedEntries('RecordHistoryEntry', MAX_RECORD_HISTORY),
+    RecordHistory: json.linkedEntries('RecordHistoryEntry', MAX_ENTRIES),
     RecordHistoryEntry: entryView.schema,
   },
   operations: {

@@ -3,12 +3,7 @@ import { z } from 'zod';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import {
-  MAX_HISTORY_PAGE_BYTES,
-  MAX_REPLAY_PARTS,
-  MAX_REPLAY_STEPS,
-  MAX_STEP_DELIVERIES,
-} from '../../domain/limits.js';
+import { MAX_CHECKED_PARTS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_STEP_DELIVERIES } from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Actor } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -110,7 +105,7 @@ export const orderReplay = {
   summary: 'All that happened to an order, with the deliveries that it led to',
   description: `Each event, oldest first, with its changes, the problems that the order had then, and its deliveries with all attempts. \`at=\` with the \`position\` of a step shows the whole order as it was. Deliveries that ended longer ago than the delivery log goes back are not shown. A page has at most ${MAX_HISTORY_PAGE_BYTES} bytes, or one step.`,
   query: parametersIn(replayQuery),
-  answer: json.linkedPage('ReplayStep', MAX_REPLAY_STEPS),
+  answer: json.linkedPage('ReplayStep', MAX_ENTRIES),
 } as const;
 
 /**
@@ -137,7 +132,7 @@ export async function replayReply(
     const text = stepText(tenant, step, await actorOf(step));
     bytes += Buffer.byteLength(text);
     checked += step.checked;
-    const isFull = page.length === MAX_REPLAY_STEPS || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_REPLAY_PARTS;
+    const isFull = page.length === MAX_ENTRIES || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_CHECKED_PARTS;
     if (isFull && page.length > 0) {
       next = step.cursor;
       break;

@@ -2,7 +2,7 @@
 import { upsertBatch } from '../../commands/referenceTables/batches.js';
 import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUps.js';
 import { tenantOf } from '../../commands/tables.js';
-import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
+import { MAX_BATCH_ITEMS, MAX_ENTRIES } from '../../domain/limits.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
@@ -23,7 +23,7 @@ const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSch
     ...counts,
     ...more,
     dry_run: { type: 'boolean', const: true },
-    differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
+    differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES },
   },
   required: Object.keys(counts),
 });

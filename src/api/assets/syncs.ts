@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/cleanUps.js';
 import { requireSync, undoSync } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
-import { MAX_DIFFERENCES, MAX_SYNCS, SYNC_HOURS } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_SHORT_PAGE, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { endOf, expiryOf, statusOf, timesOf } from '../../domain/referenceTable/sync.js';
 import { during } from '../../queries/asking.js';
@@ -107,7 +107,7 @@ export const syncs: Resource = {
         operation_id: { ...json.text, description: 'The id for its undo. Missing without a clean-up.' },
         carried: { ...json.count, description: 'Of a dry run: records that the session carried.' },
         dry_run: { type: 'boolean', const: true },
-        differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
+        differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES },
       },
       required: ['message', 'deleted'],
       examples: [{ message: 'Sync committed: 12 records were deleted.', deleted: 12, operation_id: '1042' }],
@@ -117,9 +117,9 @@ export const syncs: Resource = {
     'GET /:table/syncs': {
       id: 'listSyncs',
       summary: 'Sync sessions, the newest first',
-      description: `Time, actor, state and numbers of records. A page has at most ${MAX_SYNCS}.`,
+      description: `Time, actor, state and numbers of records. A page has at most ${MAX_SHORT_PAGE}.`,
       query: parametersIn(syncsQuery),
-      answer: json.linkedPage('SyncSession', MAX_SYNCS),
+      answer: json.linkedPage('SyncSession', MAX_SHORT_PAGE),
       answers: LIST_ANSWERS,
       allow: 'read',
       isOffered: isReferenceData,
@@ -132,10 +132,10 @@ export const syncs: Resource = {
         const found: SyncSession[] = [];
         for await (const session of syncSessions(during(api.rows, caller.deadline), table, before)) {
           found.push(session);
-          if (found.length > MAX_SYNCS) break;
+          if (found.length > MAX_SHORT_PAGE) break;
         }
-        const page = found.slice(0, MAX_SYNCS);
-        const next = found.length > MAX_SYNCS ? page.at(-1)?.revision : undefined;
+        const page = found.slice(0, MAX_SHORT_PAGE);
+        const next = found.length > MAX_SHORT_PAGE ? page.at(-1)?.revision : undefined;
         return linkedReply(api, call, await shown(api, call, page), next);
       },
     },

@@ -9,8 +9,12 @@ import { recordAccess } from '../../commands/identity/access.js';
 import type { LogAccess } from '../../commands/writeStream.js';
 import type { AccessEvent, User } from '../../domain/identity/events.js';
 import type { Role } from '../../domain/identity/scopes.js';
-import { MAX_REFUSALS_TOLD, REFUSALS_TOLD_EVERY_S } from '../../domain/limits.js';
 import type { RequestContext } from '../requestContext.js';
+
+/** Users and networks that one such report names; all others are counted together. */
+export const MAX_REFUSALS_TOLD = 10;
+/** Seconds between two reports to the log of what was refused to people of a tenant. */
+const REFUSALS_TOLD_EVERY_S = 60;
 
 type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }>;
 /** A refusal that is not noted yet. `refusal` makes its event, which says how many times it happened. */

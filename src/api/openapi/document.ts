@@ -8,7 +8,7 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { AUDIT_SCOPE, DATA_SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
-import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
+import { MAX_OPENAPI_BYTES } from '../../domain/limits.js';
 import { authenticateClient, authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../auth/principal.js';
 import type { Api, Audience } from '../deps.js';
 import { badRequest, HttpError } from '../errors.js';
@@ -19,6 +19,9 @@ import { errorResponses, errorSchemas } from './errorResponses.js';
 import { headerComponents, parameterComponents, pathsOf, tableSchemas } from './paths.js';
 import { createExample, recordExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
 import { answer, type JsonSchema, named, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
+
+/** Bytes of cached descriptions of tables, of all tenants. */
+const OPENAPI_CACHE_BYTES = 32_000_000;
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';

@@ -1,7 +1,7 @@
 /** The paths of an OpenAPI document, made from the route table. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { AUDIT_SCOPE, isOfPeople, SCOPES, type Scope } from '../../domain/identity/scopes.js';
-import { IDEMPOTENCY_KEY_HOURS, MAX_IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.js';
+import { IDEMPOTENCY_KEY_HOURS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -251,7 +251,7 @@ const NOT_MODIFIED: ResponseObject = { description: 'Unchanged since it had the 
 const HEADER_TEXTS: { readonly [name in HonouredHeader]: string } = {
   'if-match':
     'The header field If-Match may have the ETag of the record as it was read: if it has changed since, the answer is 412.',
-  'idempotency-key': `The header field Idempotency-Key may have a name of the client's own for the request, of at most ${MAX_IDEMPOTENCY_KEY_LENGTH} characters, such as po-2026-000471. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true; with another body it is 422.`,
+  'idempotency-key': `The header field Idempotency-Key may have a name of the client's own for the request, of at most ${MAX_STRING_LENGTH} characters, such as po-2026-000471. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it changes nothing and gets the same answer, with Idempotency-Replayed: true; with another body it is 422.`,
 };
 
 const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';

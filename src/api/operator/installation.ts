@@ -1,10 +1,12 @@
 /** The installation as a whole: `/api/v1/operator/overview`, `/machine`, `/settings` and `/checks`. */
 import type { StoredSigningKey } from '../../domain/identity/signingKeys.js';
-import { MAX_OPERATOR_NAMED } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import type { CheckView, MachineView, SettingView } from './parts.js';
+
+/** Parked tenants, or tenants that are behind, that its first page names. */
+const MAX_OPERATOR_NAMED = 10;
 
 /** As in docs/alerts.yml. */
 const BACKUP_OVERDUE_MS = 36 * 3_600_000;

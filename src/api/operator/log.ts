@@ -4,12 +4,7 @@ import { NotFoundError } from '../../commands/context.js';
 import { eventAt, streamPagesBackwards } from '../../commands/streamPages.js';
 import { eventTypes } from '../../domain/eventTypes.js';
 import { charactersOf } from '../../domain/jsonSize.js';
-import {
-  MAX_FILTER_VALUE_LENGTH,
-  MAX_LOG_PAGE_CHARACTERS,
-  MAX_LOG_PAGE_EVENTS,
-  MAX_OPERATOR_PAGE,
-} from '../../domain/limits.js';
+import { MAX_READ_CHARACTERS, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { isProvable, parseStream } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
@@ -19,7 +14,10 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { nextLink } from './pages.js';
 import type { OperatorParts } from './parts.js';
 
-const text = (description: string) => z.string().max(MAX_FILTER_VALUE_LENGTH, 'is too long.').meta({ description });
+/** Events that one page of the log looks at. */
+const MAX_LOG_PAGE_EVENTS = 2_000;
+
+const text = (description: string) => z.string().max(MAX_STRING_LENGTH, 'is too long.').meta({ description });
 const moment = (description: string) =>
   z.iso
     .datetime({ offset: true, error: 'must be a time such as 2026-11-26T09:00:00Z.' })
@@ -137,11 +135,11 @@ async function logPage(api: Api, call: Call): Promise<Reply> {
       characters += charactersOf(event.data);
       if (event.metadata.occurredAt < since) return reply(undefined);
       if (fits(event)) found.push(event);
-      if (found.length >= MAX_OPERATOR_PAGE)
+      if (found.length >= MAX_SHORT_PAGE)
         return reply(next === undefined && event === events.at(-1) ? undefined : placeOf(event));
     }
     if (next === undefined) break;
-    if (looked >= MAX_LOG_PAGE_EVENTS || characters >= MAX_LOG_PAGE_CHARACTERS) return reply(next);
+    if (looked >= MAX_LOG_PAGE_EVENTS || characters >= MAX_READ_CHARACTERS) return reply(next);
   }
   return reply(undefined);
 
@@ -171,7 +169,7 @@ export const operatorLog: Resource = {
       answer: json.answer(
         'One page.',
         json.closedObject({
-          data: { ...json.listOf(json.ref('LogEntry')), maxItems: MAX_OPERATOR_PAGE },
+          data: { ...json.listOf(json.ref('LogEntry')), maxItems: MAX_SHORT_PAGE },
           links: json.closedObject({ next: json.nullableText }),
           meta: json.closedObject({ looked_at: json.count, is_complete: json.truth }),
         }),

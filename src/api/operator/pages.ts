@@ -1,6 +1,6 @@
 /** Pages of lists that are in memory, by a cursor that names the last entry. */
 import { z } from 'zod';
-import { MAX_FILTER_VALUE_LENGTH, MAX_OPERATOR_PAGE } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import type { Call, Reply } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
@@ -8,7 +8,7 @@ import { requestUrl } from '../tenantHost.js';
 const shortText = (description: string) =>
   z
     .string()
-    .max(MAX_FILTER_VALUE_LENGTH, `must be at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
+    .max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`)
     .optional()
     .meta({ description });
 
@@ -26,7 +26,7 @@ export function pageAfter<Entry>(
   after: string | undefined,
 ): Page<Entry> {
   const rest = after === undefined ? sorted : sorted.filter((entry) => keyOf(entry) > after);
-  const entries = rest.slice(0, MAX_OPERATOR_PAGE);
+  const entries = rest.slice(0, MAX_SHORT_PAGE);
   const last = entries.at(-1);
   return { entries, next: rest.length > entries.length && last !== undefined ? keyOf(last) : undefined };
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { KEPT_OPERATOR_WORK, MAX_OPERATOR_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { KEPT_OPERATOR_WORK, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../ports/rowJobs.js';
 import type { Api } from '../deps.js';
 import { notFound, tooManyRequests } from '../errors.js';
@@ -119,7 +119,7 @@ export const operatorProjections: Resource = {
       summary: 'Tenants that are parked, each with the event and the error',
       allow: 'operators',
       query: parametersIn(pageQuery),
-      answer: json.linkedPage('Parked', MAX_OPERATOR_PAGE),
+      answer: json.linkedPage('Parked', MAX_SHORT_PAGE),
       async handle(api, call) {
         const { search = '', after } = parseQuery(pageQuery, call.query);
         const keyOf = ({ tenant, what }: ParkedView): string => `${tenant}.${what}`;

@@ -1,6 +1,6 @@
 /** Webhook jobs that wait, and receivers with trouble: `/api/v1/operator/queues` and `/receivers`. */
 import type { Tenant } from '../../domain/identity/directory.js';
-import { MAX_OPERATOR_PAGE, MAX_TROUBLED_RECEIVERS } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../../domain/limits.js';
 import type { DeliveryBacklog, WebhookHealth } from '../../queries/deliveries.js';
 import { endpointKey } from '../../webhooks/gate.js';
 import type { Api } from '../deps.js';
@@ -72,7 +72,7 @@ async function troubled({ queries, directory, operator }: Api): Promise<readonly
         : disabled.cause !== 'admin' || backlog !== undefined,
     )
     .sort((a, b) => rank(a) - rank(b) || (oldest(a) < oldest(b) ? -1 : 1))
-    .slice(0, MAX_TROUBLED_RECEIVERS);
+    .slice(0, MAX_ENTRIES);
   const receivers = await Promise.all(
     candidates.map(async (each) => ({
       ...each,
@@ -90,7 +90,7 @@ export const operatorQueues: Resource = {
   operations: {
     'GET /queues': {
       id: 'operatorListQueues',
-      summary: `Queues of webhook jobs, each with its first ${MAX_OPERATOR_PAGE} dead letters`,
+      summary: `Queues of webhook jobs, each with its first ${MAX_SHORT_PAGE} dead letters`,
       allow: 'operators',
       work: 'costly',
       answer: json.all('Queue'),
@@ -106,7 +106,7 @@ export const operatorQueues: Resource = {
       id: 'operatorListReceivers',
       summary:
         'Webhooks of all tenants whose circuit is open, whose last attempts failed, or that were disabled for it',
-      description: `Of the ${MAX_TROUBLED_RECEIVERS} with open circuits or whose deliveries wait longest.`,
+      description: `Of the ${MAX_ENTRIES} with open circuits or whose deliveries wait longest.`,
       allow: 'operators',
       work: 'costly',
       answer: json.all('TroubledReceiver'),

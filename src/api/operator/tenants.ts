@@ -1,7 +1,7 @@
 /** The tenants of the installation: `/api/v1/operator/tenants`. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { MAX_OPERATOR_PAGE } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -89,7 +89,7 @@ export const operatorTenants: Resource = {
       allow: 'operators',
       work: 'costly',
       query: parametersIn(pageQuery),
-      answer: json.linkedPage('OperatorTenant', MAX_OPERATOR_PAGE),
+      answer: json.linkedPage('OperatorTenant', MAX_SHORT_PAGE),
       async handle(api, call) {
         const { search = '', after } = parseQuery(pageQuery, call.query);
         const wanted = search.toLowerCase();

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
-import { MAX_APPROVALS } from '../../domain/limits.js';
+import { MAX_ENTRIES } from '../../domain/limits.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import { answerTo } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
@@ -17,7 +17,7 @@ const AT_ONCE = 8;
 const approveBody = z.strictObject({
   ids: boundedList({
     element: z.guid('must be a UUID.'),
-    max: MAX_APPROVALS,
+    max: MAX_ENTRIES,
     type: 'must be an array of ids.',
     entries: 'orders',
     min: [1, 'must have at least 1 order.'],
@@ -48,7 +48,7 @@ export const approvals: Resource = {
       id: 'platformApproveOrders',
       grows: CHANGES,
       work: 'costly',
-      summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
+      summary: `Approve up to ${MAX_ENTRIES} orders, each answered by itself`,
       description:
         'Orders with problems, or in another state, are reported with their reasons; the others are approved. With an Idempotency-Key, orders that the same request approved before are answered as before.',
       allow: 'validators',

@@ -5,13 +5,7 @@ import { assetTypeOf } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import {
-  MAX_KEPT_COUNTS,
-  MAX_LOOKED_FOR_PROBLEMS,
-  MAX_SEARCHED_CUSTOMERS,
-  MAX_SUMMARIES,
-  MIN_SEARCHED_ID,
-} from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_RECORDS, MAX_SEARCHED_CUSTOMERS } from '../../domain/limits.js';
 import { ARCHIVED, type OrderStatus, TO_VALIDATE } from '../../domain/order/status.js';
 import type { FieldFilter, Filter } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
@@ -35,6 +29,11 @@ import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 
+/** Tenants whose numbers of orders in each state are kept until their orders change; the least recently used are counted again. */
+const MAX_KEPT_COUNTS = 1_000;
+/** Characters of a text from which on it is compared with the ids of orders as well: ids begin with the time. */
+const MIN_SEARCHED_ID = 8;
+
 const QUEUES = { to_validate: TO_VALIDATE, archive: ARCHIVED } as const;
 const QUEUE_NAMES = ['to_validate', 'archive'] as const;
 const ALL_STATUSES: readonly OrderStatus[] = [...TO_VALIDATE, ...ARCHIVED];
@@ -49,13 +48,13 @@ const queueQuery = z.object({
     .enum(['summary'], 'must be summary.')
     .optional()
     .describe(
-      `summary: each order has its customer's name and the numbers of its lines and problems; at most ${MAX_SUMMARIES} orders on a page.`,
+      `summary: each order has its customer's name and the numbers of its lines and problems; at most ${MAX_ENTRIES} orders on a page.`,
     ),
   problems: z
     .enum(['only'], 'must be only.')
     .optional()
     .describe(
-      `only: orders with problems, and those with too many lines to tell; with include=summary, among ${MAX_LOOKED_FOR_PROBLEMS} orders at most.`,
+      `only: orders with problems, and those with too many lines to tell; with include=summary, among ${MAX_RECORDS} orders at most.`,
     ),
 });
 
@@ -71,12 +70,12 @@ async function withProblems(
   const table = { tenant: tenant.name, table: tenant.orderModel };
   const found: ShownOrder[] = [];
   let total = 0;
-  for (let from = 0; from === 0 || from < total; from += MAX_SUMMARIES) {
-    const page = await api.queries.records.list(table, { ...query, offset: from, limit: MAX_SUMMARIES }, cancellation);
+  for (let from = 0; from === 0 || from < total; from += MAX_ENTRIES) {
+    const page = await api.queries.records.list(table, { ...query, offset: from, limit: MAX_ENTRIES }, cancellation);
     total = page.total;
-    if (total > MAX_LOOKED_FOR_PROBLEMS) {
+    if (total > MAX_RECORDS) {
       throw badRequest(
-        `Problems are looked for among ${MAX_LOOKED_FOR_PROBLEMS} orders, and these are ${total}: choose a state, search, or filter.`,
+        `Problems are looked for among ${MAX_RECORDS} orders, and these are ${total}: choose a state, search, or filter.`,
       );
     }
     const orders = await withSummaries(api, tenant, recordsIn(page.records), cancellation);
@@ -184,8 +183,8 @@ export const orderQueues: Resource = {
       async handle(api, { req, tenant, query: parameters }) {
         const { queue, include, problems } = parseQuery(queueQuery, parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
-        if (include !== undefined && paging.perPage > MAX_SUMMARIES)
-          throw badRequest(`With include=summary, perPage must be at most ${MAX_SUMMARIES}.`);
+        if (include !== undefined && paging.perPage > MAX_ENTRIES)
+          throw badRequest(`With include=summary, perPage must be at most ${MAX_ENTRIES}.`);
         if (problems !== undefined && include === undefined) throw badRequest('problems=only needs include=summary.');
         const text = searchIn(parameters);
         const inQueue: Filter = { kind: 'equals', field: 'processing_status', anyOf: QUEUES[queue] };

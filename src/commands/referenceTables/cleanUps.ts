@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../domain/assetTypes/fieldTypes.js';
-import { MAX_DIFFERENCES, MAX_REFUSED_KEYS, MAX_SHORT_TEXT } from '../../domain/limits.js';
+import { MAX_ENTRIES, MAX_REFUSED_KEYS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp, uniqueFieldOf, uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
@@ -81,7 +81,7 @@ export async function cleanUpTable(
       return isNothing || dryRun ? [] : [{ ...cleanUp(batchId, deleted), counts: { deleted } }];
     });
     if (!dryRun) return result(position, state.deleted, revision);
-    const some = commands.queries.records.outsideBatch(table, batchId, MAX_DIFFERENCES);
+    const some = commands.queries.records.outsideBatch(table, batchId, MAX_ENTRIES);
     const { records } = await withDeadline(caller, some);
     return { position, deleted: state.deleted, differences: firstDifferences(cleanUpDifferences(assetType, records)) };
   };
@@ -221,7 +221,7 @@ export async function commitSync(
   if (dryRun) {
     const { state } = await withDeadline(caller, load());
     await withDeadline(caller, check(state));
-    const some = await withDeadline(caller, commands.queries.records.outsideBatch(table, id, MAX_DIFFERENCES));
+    const some = await withDeadline(caller, commands.queries.records.outsideBatch(table, id, MAX_ENTRIES));
     const differences = firstDifferences(cleanUpDifferences(assetType, some.records));
     return { position: 0, deleted: state.deleted, carried: state.kept, differences };
   }
@@ -265,7 +265,7 @@ export async function noteRefusal(
     const known = session?.refused?.keys ?? new Set();
     const keys = sent.flatMap((item) => {
       const key = ownValue(item, '_batch_id') === id ? ownValue(item, uniqueFieldOf(assetType)) : undefined;
-      const isKey = typeof key === 'number' || (typeof key === 'string' && key.length <= MAX_SHORT_TEXT);
+      const isKey = typeof key === 'number' || (typeof key === 'string' && key.length <= MAX_STRING_LENGTH);
       return isKey && !known.has(String(key)) ? [String(key)] : [];
     });
     if (session?.refused !== undefined && keys.length === 0) continue;

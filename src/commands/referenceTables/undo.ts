@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_ACTIVITY_ROWS, MAX_BATCH_ITEMS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import { MAX_ACTIVITY_ROWS, MAX_BATCH_ITEMS, MAX_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { statusOf, timesOf } from '../../domain/referenceTable/sync.js';
@@ -67,7 +67,7 @@ type Rest = {
 export type UndoResult = Counts &
   Rest & {
     readonly position: Position;
-    /** The first MAX_UNDONE_RECORDS records that were left alone. */
+    /** The first MAX_RECORDS records that were left alone. */
     readonly left: readonly LeftAlone[];
   };
 
@@ -236,11 +236,11 @@ function added(before: UndoResult, done: Omit<ReturnType<Piece['decide']>, 'even
     deleted: before.deleted + deleted,
     unchanged: before.unchanged + unchanged,
     leftInAll: before.leftInAll + left.length,
-    left: [...before.left, ...left].slice(0, MAX_UNDONE_RECORDS),
+    left: [...before.left, ...left].slice(0, MAX_RECORDS),
   };
 }
 
-/** The records that a clean-up deleted, MAX_UNDONE_RECORDS at a time. @param behind the last record of the piece before */
+/** The records that a clean-up deleted, MAX_RECORDS at a time. @param behind the last record of the piece before */
 async function* piecesOfCleanUp(
   undone: Undone,
   { revision, records: ofCleanUp }: Operation,
@@ -254,7 +254,7 @@ async function* piecesOfCleanUp(
   let looked = 0;
   let last = behind;
   do {
-    const asked = { after: last, limit: MAX_UNDONE_RECORDS, isCounted: total === undefined };
+    const asked = { after: last, limit: MAX_RECORDS, isCounted: total === undefined };
     const { records, next, ...page } = await deletedRecords(commands.rows, caller.tenant, assetType, position, asked);
     total ??= page.total ?? 0;
     looked += records.length;

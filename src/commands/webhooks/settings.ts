@@ -1,7 +1,7 @@
 /** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
-import { MAX_CUSTOM_DATA_BYTES, MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_WEBHOOKS } from '../../domain/limits.js';
+import { MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_VALUE_BYTES, MAX_WEBHOOKS } from '../../domain/limits.js';
 import { webhooksStream } from '../../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { DisabledCause } from '../../domain/webhook/events.js';
@@ -36,8 +36,8 @@ const namesPrototype = (value: unknown): boolean =>
 
 const anyObject = z
   .record(z.string(), z.unknown(), 'must be an object.')
-  .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_CUSTOM_DATA_BYTES, {
-    message: `must be at most ${MAX_CUSTOM_DATA_BYTES} bytes of JSON.`,
+  .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_VALUE_BYTES, {
+    message: `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
   });
 const customData = z.preprocess((value, context) => {
   if (!namesPrototype(value)) return value;

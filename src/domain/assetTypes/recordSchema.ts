@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
-import { MAX_LIST_ENTRIES, MAX_SHORT_TEXT } from '../limits.js';
+import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH } from '../limits.js';
 import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
@@ -52,7 +52,7 @@ function fieldSchema(field: AssetField): z.ZodType {
 const IGNORED = z.unknown().optional();
 // null counts as left out: many clients send every member of a record.
 const ID = z.guid('must be a UUID.').nullish();
-const BATCH_ID = text(MAX_SHORT_TEXT).min(1, 'must not be empty.').nullish();
+const BATCH_ID = text(MAX_STRING_LENGTH).min(1, 'must not be empty.').nullish();
 
 type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & { readonly plainFields: PlainFields };
 
@@ -134,7 +134,7 @@ function fieldErrors(error: z.ZodError, body: unknown, assetType: AssetType): Fi
 }
 
 const isPlainBatchId = (value: FieldValue): boolean =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_SHORT_TEXT && isStorableText(value);
+  typeof value === 'string' && value !== '' && value.length <= MAX_STRING_LENGTH && isStorableText(value);
 
 /** The fast path for a batch item; undefined when the schema has to check it. */
 function plainItem(assetType: AssetType, body: unknown): RecordInput | undefined {

@@ -1,7 +1,7 @@
 /** The differences that a batch or a clean-up would make, field by field, for dry runs. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Changes, changesOf, clearedFields } from '../assetTypes/fieldTypes.js';
-import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES } from '../limits.js';
 import { type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
@@ -44,7 +44,7 @@ export function* cleanUpDifferences(
   }
 }
 
-/** The first MAX_DIFFERENCES; fewer when they are large. */
+/** The first MAX_ENTRIES; fewer when they are large. */
 export function firstDifferences(differences: Iterable<Difference>): readonly Difference[] {
   const first: Difference[] = [];
   let characters = 0;
@@ -52,7 +52,7 @@ export function firstDifferences(differences: Iterable<Difference>): readonly Di
     characters += JSON.stringify(difference).length;
     if (first.length > 0 && characters > MAX_DIFFERENCE_CHARACTERS) break;
     first.push(difference);
-    if (first.length === MAX_DIFFERENCES) break;
+    if (first.length === MAX_ENTRIES) break;
   }
   return first;
 }

@@ -1,8 +1,7 @@
 /** What was refused to people goes into the log, but only so often, whatever is sent. */
 import { pino } from 'pino';
-import { Refusals } from '#app/api/auth/refusals.js';
+import { MAX_REFUSALS_TOLD, Refusals } from '#app/api/auth/refusals.js';
 import { RequestContext } from '#app/api/requestContext.js';
-import { MAX_REFUSALS_TOLD } from '#app/domain/limits.js';
 import type { EventToAppend } from '#app/ports/eventStore.js';
 
 const EVERY_MS = 60_000;

@@ -5,13 +5,18 @@
  */
 import type { Channel, ConsumeMessage } from 'amqplib';
 import PQueue from 'p-queue';
-import { HELD_PER_MESSAGE_IN_FLIGHT } from '../../../domain/limits.js';
 import type { ConsumeOptions, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
 import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
+
+/**
+ * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
+ * ahead.
+ */
+const HELD_PER_MESSAGE_IN_FLIGHT = 4;
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
