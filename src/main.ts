@@ -93,7 +93,6 @@ export async function startService(
     const listening = {
       host: config.HOST,
       port: config.PORT,
-      isBehindProxy: config.TRUST_PROXY > 0,
       onRefused: (refused: object): void => {
         if (config.ACCESS_LOG === 'on') log.info(refused, 'request refused unread');
       },

@@ -1,5 +1,4 @@
 /** The activity of a tenant, for auditors: users of the platform, and API clients with the scope `read:audit`. */
-import type { Request } from 'express';
 import { z } from 'zod';
 import { eventAt } from '../commands/streamPages.js';
 import { SUBJECT_KINDS } from '../domain/activity.js';
@@ -12,6 +11,7 @@ import { tableStream } from '../domain/streams.js';
 import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, type ActivityPage, activityPage, isOperation } from '../queries/activity.js';
 import { during, where } from '../queries/asking.js';
+import type { Cancellation } from '../supervision/cancellation.js';
 import {
   activityDifferences,
   differenceSchemas,
@@ -21,18 +21,18 @@ import {
   idOf,
   placeIn,
 } from './activityDifferences.js';
-import { actorsShown, namedActor, type ShownActor } from './actors.js';
+import { namedActor, type ShownActor, shownActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
-import { csvAnswer, csvReply, inListTurn, nextLink } from './assets/pages.js';
+import { csvAnswer, csvReply, nextLink } from './assets/pages.js';
 import { csvLine, csvPage, textCell } from './csv.js';
 import type { Api } from './deps.js';
 import { badRequest } from './errors.js';
 import * as json from './openapi/schema.js';
-import type { Reply, Resource } from './routes/operation.js';
+import type { Call, Operation, Reply, Resource } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
 
-type ShownEntry = ActivityEntry & { readonly shownActor: ShownActor };
+type ShownEntry = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor };
 
 const countsSchema = json.closedObject({
   created: json.count,
@@ -43,16 +43,16 @@ const countsSchema = json.closedObject({
 
 const idOfKind =
   (kind: (typeof SUBJECT_KINDS)[number]) =>
-  ({ subject }: ActivityEntry): string | null =>
+  ({ subject }: ShownEntry): string | null =>
     subject?.kind === kind ? subject.id : null;
 
-const operationIdOf = (entry: ActivityEntry): string | null => (isOperation(entry) ? String(entry.revision) : null);
+const operationIdOf = (entry: ShownEntry): string | null => (isOperation(entry) ? String(entry.revision) : null);
 
 const activityView = json.view<ShownEntry>({
   id: [{ ...json.text, description: 'Also the cursor behind this entry.' }, idOf],
   kind: json.oneOf(ACTIVITY_KINDS),
   occurred_at: [json.timestamp, ({ at }) => at],
-  actor: [json.ref('Actor'), ({ shownActor }) => shownActor],
+  actor: json.ref('Actor'),
   table: json.nullableText,
   record_id: [
     { ...json.nullableText, description: 'Of a record, or of a part of the order `order_id`.' },
@@ -81,7 +81,7 @@ const activityView = json.view<ShownEntry>({
   ],
   correlation_id: json.text,
   causation_id: json.text,
-  event_id: { ...json.uuid, description: 'Of the first of its events.' },
+  event_id: { ...json.uuid, description: 'Of its event.' },
   position: json.count,
 });
 
@@ -108,14 +108,14 @@ const filters = {
 
 const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ENTRIES) });
 const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, MAX_ACTIVITY_CSV) });
-type Asked = Omit<z.output<typeof activityQuery>, 'limit'>;
+type Asked = z.output<typeof activityQuery>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
 /** The operations of an area's principals. */
 const activityFor = (
   tag: string,
   [list, csv, differences]: readonly [list: string, csv: string, differences: string],
-  allowed: { readonly allow: 'adminsAndAuditors' } | { readonly allow: 'clients'; readonly scope: typeof AUDIT_SCOPE },
+  allowed: Pick<Operation, 'allow' | 'isOnTable'>,
 ): Resource => ({
   tag,
   pathParameters: { id: ENTRY_ID },
@@ -129,6 +129,7 @@ const activityFor = (
     'GET /activity': {
       id: list,
       ...allowed,
+      work: 'list',
       summary: SUMMARY,
       description: `One entry for each request that changed something or was refused to a person, for what was done at the command line, and for what the service did by itself. Entries stay when their actor is removed.`,
       query: parametersIn(activityQuery),
@@ -138,7 +139,7 @@ const activityFor = (
     'GET /activity.csv': {
       id: csv,
       ...allowed,
-      work: 'costly',
+      work: 'list',
       summary: `${SUMMARY}, as CSV`,
       description: `The same entries as CSV (RFC 4180), ${MAX_ACTIVITY_CSV} at most; a Link (RFC 8288) leads to the next.`,
       query: parametersIn(csvQuery),
@@ -152,45 +153,38 @@ const activityFor = (
 const CLIENT_IDS = ['listActivity', 'exportActivity', 'listActivityDifferences'] as const;
 const PLATFORM_IDS = ['platformListActivity', 'platformExportActivity', 'platformListActivityDifferences'] as const;
 /** For API clients that audit. */
-export const clientActivity = activityFor('activity', CLIENT_IDS, { allow: 'clients', scope: AUDIT_SCOPE });
+export const clientActivity = activityFor('activity', CLIENT_IDS, { allow: AUDIT_SCOPE, isOnTable: false });
 export const activity = activityFor('platform: activity', PLATFORM_IDS, { allow: 'adminsAndAuditors' });
 
-export type ActivityCall = { readonly req: Request; readonly tenant: Tenant; readonly query: URLSearchParams };
-
 /** A page as JSON. */
-async function activityReply(api: Api, call: ActivityCall): Promise<Reply> {
-  const { limit, ...asked } = parseQuery(activityQuery, call.query);
-  const { entries, next } = await entriesFor(api, call, asked, limit);
+async function activityReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
+  const { entries, next } = await entriesFor(api, call, parseQuery(activityQuery, call.query), cancellation);
   return { body: JSON.stringify({ data: entries.map(activityView.show), links: { next } }) };
 }
 
 /** A page as CSV. */
-async function activityCsvReply(api: Api, call: ActivityCall): Promise<Reply> {
-  const { limit, ...asked } = parseQuery(csvQuery, call.query);
-  const { entries, next } = await entriesFor(api, call, asked, limit);
+async function activityCsvReply(api: Api, call: Call, cancellation: Cancellation): Promise<Reply> {
+  const asked = parseQuery(csvQuery, call.query);
+  const { entries, next } = await entriesFor(api, call, asked, cancellation);
   const lines = entries.map((entry) => csvLine(CSV.map(([, of]) => activityCell(of(entry)))));
   const names = CSV.map(([name]) => name);
   return csvReply('activity', csvPage(asked.cursor, names, lines), next);
 }
 
-async function entriesFor(api: Api, call: ActivityCall, asked: Asked, limit: number) {
-  const { req, tenant } = call;
+async function entriesFor(api: Api, call: Call, asked: Asked, cancellation: Cancellation) {
+  const { tenant } = call;
   const { eventStore } = api.commands;
   await untilShown(api, tenant.name);
   const conditions = await conditionsFor(api, tenant, asked);
   const before = asked.cursor === undefined ? undefined : placeIn(asked.cursor);
-  const read = (found: readonly Condition[]): Promise<ActivityPage> =>
-    inListTurn(api, req, 'Narrow the time with from and to.', (cancellation) =>
-      activityPage(during(api.rows, cancellation), tenant.name, { conditions: found, before, limit }),
-    );
-  const page: ActivityPage = conditions === undefined ? { entries: [] } : await read(conditions);
-  const actors = page.entries.map(({ actor }) => actor);
-  const shown = await actorsShown(api.commands, tenant, actors, req.context.deadline);
+  const query = { conditions: conditions ?? [], before, limit: asked.limit };
+  const page: ActivityPage =
+    conditions === undefined ? { entries: [] } : await activityPage(during(api.rows, cancellation), tenant.name, query);
   const entries = page.entries.map((entry): ShownEntry => {
     const isErased =
       entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
     const details = isErased === true ? { details: { ...entry.details, name: ERASED } } : {};
-    return { ...entry, ...details, shownActor: shown(entry.actor) };
+    return { ...entry, ...details, actor: shownActor(api.commands, tenant, entry.actor) };
   });
   return { entries, next: nextLink(api, call, page.next && idOf(page.next)) };
 }
@@ -234,9 +228,9 @@ const activityCell = (text: string): string => (text === '' ? '' : textCell(text
 const CSV: readonly (readonly [name: string, of: (entry: ShownEntry) => string])[] = [
   ['occurred_at', ({ at }) => at],
   ['kind', ({ kind }) => kind],
-  ['actor_kind', ({ shownActor }) => shownActor.kind],
-  ['actor_id', ({ shownActor }) => shownActor.id],
-  ['actor_name', ({ shownActor }) => text(shownActor.name)],
+  ['actor_kind', ({ actor }) => actor.kind],
+  ['actor_id', ({ actor }) => actor.id],
+  ['actor_name', ({ actor }) => text(actor.name)],
   ['table', ({ table }) => text(table)],
   ...SUBJECT_KINDS.map((kind) => [`${kind}_id`, (entry: ShownEntry) => text(idOfKind(kind)(entry))] as const),
   ['order_id', ({ orderId }) => text(orderId)],

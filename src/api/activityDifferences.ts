@@ -14,15 +14,14 @@ import { during, type Rows, roomFor, where } from '../queries/asking.js';
 import { tableDifferences } from '../queries/recordHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { cursorLike } from './assets/listQuery.js';
-import { inListTurn, linkedReply } from './assets/pages.js';
+import { linkedReply } from './assets/pages.js';
 import type { Api } from './deps.js';
 import * as json from './openapi/schema.js';
-import { type Call, type PathParameter, pathText, type Reply } from './routes/operation.js';
+import { type Call, pathText, type Reply } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
 
-export const ENTRY_ID: PathParameter = {
+export const ENTRY_ID: json.Parameter = {
   ...pathText('entry_id'),
-  component: 'ActivityEntryId',
   example: '20261125224123456789.1042.17',
 };
 
@@ -63,7 +62,7 @@ const query = z.strictObject({
 
 /** Documentation of the differences, for clients and users. */
 export const activityDifferences = {
-  work: 'costly',
+  work: 'list',
   summary: 'What an entry did to records, field by field',
   description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_ENTRIES} records. An entry of another kind has none.`,
   query: parametersIn(query),
@@ -73,13 +72,12 @@ export const activityDifferences = {
 /** @throws NotFoundError */
 export async function differencesReply(
   api: Api,
-  { req, tenant, query: parameters, path }: Pick<Call, 'req' | 'tenant' | 'query' | 'path'>,
+  { req, tenant, query: parameters, path }: Call,
+  cancellation: Cancellation,
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
-  const page = await inListTurn(api, req, 'Ask again.', async (cancellation) => {
-    const entry = await entryOf(during(api.rows, cancellation), tenant.name, path.id);
-    return differencesOf(api, tenant, entry, cursor, cancellation);
-  });
+  const entry = await entryOf(during(api.rows, cancellation), tenant.name, path.id);
+  const page = await differencesOf(api, tenant, entry, cursor, cancellation);
   const data = page.differences.map(({ change, id, fields }) => ({ change, id, fields }));
   return linkedReply(api, { req, query: parameters }, data, page.next);
 }

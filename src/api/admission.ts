@@ -1,6 +1,6 @@
 /**
- * What one tenant, client or network may use of the service: a rate of requests, requests in flight, large bodies, lists
- * that run at once, and answers that wait to be taken. None of them may take all of it.
+ * What one tenant may use of the service at once: lists, costly requests, large bodies and writes, and answers that wait to be
+ * taken. No tenant may take all of it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
@@ -23,7 +23,7 @@ import {
 import type { Cancellation } from '../supervision/cancellation.js';
 import { Deadline } from '../supervision/deadline.js';
 import { FairQueue, type QueueCounts, Tally, TooManyWaitingError } from '../supervision/fairQueue.js';
-import { clientHasLeft, type HttpError, tooManyRequests, tryLater } from './errors.js';
+import { clientHasLeft, tooManyRequests, tryLater } from './errors.js';
 import { hasBody } from './jsonBody.js';
 import type { RequestContext } from './requestContext.js';
 
@@ -73,14 +73,9 @@ export class TokenBuckets {
 }
 
 /** Whether the request has a body that costs time and memory; one of unknown size may be large. */
-export const hasLargeBody = (req: Request): boolean =>
-  hasBody(req) && (sizeOf(req) ?? Number.POSITIVE_INFINITY) > LARGE_WRITE_BYTES;
-
-/** Size of the body after decoding; undefined if it is only known after reading. */
-function sizeOf({ headers }: Request): number | undefined {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  const length = headers['content-length'];
-  return length === undefined || encoding.toLowerCase() !== 'identity' ? undefined : Number(length);
+export function hasLargeBody(req: Request): boolean {
+  const { 'content-encoding': coding = 'identity', 'content-length': length } = req.headers;
+  return hasBody(req) && (coding !== 'identity' || length === undefined || Number(length) > LARGE_WRITE_BYTES);
 }
 
 type TurnLimits = {
@@ -88,8 +83,8 @@ type TurnLimits = {
   readonly ofTenant: number;
   /** Of `atOnce`, for tenants that have none at work. */
   readonly reserved?: number;
-  /** Names them in the refusal. */
-  readonly what: string;
+  /** Time limit of the work including the wait, never more than the request has left. */
+  readonly timeoutMs?: number;
 };
 
 /**
@@ -98,11 +93,11 @@ type TurnLimits = {
  */
 export class Turns {
   readonly #queue: FairQueue;
-  readonly #what: string;
+  readonly #timeoutMs: number | undefined;
 
-  constructor({ atOnce, ofTenant, reserved = 0, what }: TurnLimits) {
+  constructor({ atOnce, ofTenant, reserved = 0, timeoutMs }: TurnLimits) {
     this.#queue = new FairQueue({ atOnce, ofGroup: ofTenant, reserved, waitingOfGroup: MAX_WAITING_OF_TENANT });
-    this.#what = what;
+    this.#timeoutMs = timeoutMs;
   }
 
   get counts(): QueueCounts {
@@ -122,80 +117,74 @@ export class Turns {
       return leave;
     } catch (error) {
       if (!(error instanceof TooManyWaitingError)) throw error;
-      throw tooManyRequests(`${MAX_WAITING_OF_TENANT} ${this.#what} of this tenant wait already.`, 1);
+      throw tooManyRequests(`${MAX_WAITING_OF_TENANT} such requests of this tenant wait already.`, 1);
     }
   }
 
-  /** @throws as `enter`; errors of `work` */
-  async run<Result>(context: RequestContext, work: () => Promise<Result>): Promise<Result> {
-    const leave = await this.enter(context, context.deadline);
+  /**
+   * @param work is told to end by the cancellation
+   * @throws as `enter`; HttpError 503 at the time limit; errors of `work`
+   */
+  async run<Result>(context: RequestContext, work: (cancellation: Cancellation) => Promise<Result>): Promise<Result> {
+    const { deadline } = context;
+    if (this.#timeoutMs === undefined) return this.#run(context, deadline, work);
+    const timeoutMs = Math.min(this.#timeoutMs, deadline.leftMs);
+    const own = new Deadline(timeoutMs, () => tookTooLong(timeoutMs));
+    const forget = deadline.onCancel(() => own.cancel(deadline.reason ?? clientHasLeft()));
     try {
-      return await work();
+      return await this.#run(context, own, work);
+    } catch (error) {
+      throw own.reason ?? error;
+    } finally {
+      forget();
+      own.end();
+    }
+  }
+
+  async #run<Result>(
+    context: RequestContext,
+    cancellation: Cancellation,
+    work: (cancellation: Cancellation) => Promise<Result>,
+  ): Promise<Result> {
+    const leave = await this.enter(context, cancellation);
+    try {
+      return await work(cancellation);
     } finally {
       leave();
     }
   }
 }
 
-/**
- * `costly`: documents of orders, pages made of versions or of a stream, undos, what an operator looks at. `largeWrite`: a write
- * with a large body, or of many records. `moment`: finding a moment of the past, which costly work asks for in its turn, so it
- * has turns of its own.
- */
-export type WorkKind = 'costly' | 'moment' | 'largeWrite';
+const tookTooLong = (timeoutMs: number) =>
+  tryLater(
+    'The list took too long.',
+    `It was given up after ${Math.round(timeoutMs / 10) / 100} s. Filter by values of three or more characters, or ask for less at once.`,
+  );
 
-export const turnsOfWork = (): { readonly [kind in WorkKind]: Turns } => ({
-  costly: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
-  moment: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT, what: 'such requests' }),
-  largeWrite: new Turns({ atOnce: LARGE_WRITES_AT_ONCE, ofTenant: LARGE_WRITES_OF_TENANT, what: 'such requests' }),
-});
+/** `ofOneTenant`: fewer than `atOnce`. */
+export type ListLimits = { readonly atOnce: number; readonly ofOneTenant: number; readonly timeoutMs: number };
 
 /**
- * Large bodies that are read and processed at once: each takes several times its size in memory. Slow uploads of some tenants
- * leave room for a first one of each other tenant.
+ * `list`: rows and versions that are searched. `costly`: documents and replays of orders, undos, what an operator looks at.
+ * `largeWrite`: a write with a large body, or of many records. `body`: large bodies that are read and processed, each of which
+ * takes several times its size in memory; slow uploads of some tenants leave room for a first one of each other tenant.
  */
-export const turnsOfBodies = (): Turns =>
-  new Turns({
+export type WorkKind = 'list' | 'costly' | 'largeWrite';
+export type AllTurns = { readonly [kind in WorkKind | 'body']: Turns };
+
+export const turnsOf = ({ atOnce, ofOneTenant, timeoutMs }: ListLimits): AllTurns => ({
+  list: new Turns({ atOnce, ofTenant: ofOneTenant, timeoutMs }),
+  costly: new Turns({ atOnce: COSTLY_READS_AT_ONCE, ofTenant: COSTLY_READS_OF_TENANT }),
+  largeWrite: new Turns({ atOnce: LARGE_WRITES_AT_ONCE, ofTenant: LARGE_WRITES_OF_TENANT }),
+  body: new Turns({
     atOnce: LARGE_BODIES_AT_ONCE,
     reserved: LARGE_BODIES_AT_ONCE - LARGE_BODIES_OF_TENANT,
     ofTenant: LARGE_BODIES_OF_TENANT,
-    what: 'large bodies',
-  });
-
-/** Milliseconds of one turn of the event loop in which requests begin at once. */
-const BEGUN_AT_ONCE_MS = 3;
-
-/**
- * Requests begin at once while the event loop has time, and otherwise one in each turn of it: hundreds that arrive together
- * would hold it for a few milliseconds each. Tenants take turns.
- */
-export class RequestStarts {
-  readonly #queue = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
-  #turnBeganAt: number | undefined;
-
-  /** @returns undefined if the request begins at once @throws the reason of the request's cancellation */
-  wait({ tenantName = '', deadline }: RequestContext): Promise<void> | undefined {
-    if (this.#queue.running === 0 && this.#hasTime()) return undefined;
-    return this.#queue.run(tenantName, nextTurn, deadline);
-  }
-
-  #hasTime(): boolean {
-    const now = performance.now();
-    if (this.#turnBeganAt === undefined) {
-      this.#turnBeganAt = now;
-      setImmediate(() => {
-        this.#turnBeganAt = undefined;
-      });
-    }
-    return now - this.#turnBeganAt < BEGUN_AT_ONCE_MS;
-  }
-}
+  }),
+});
 
 /** Shows on /metrics what work is in progress and what waits for its turn. */
-export function showWork(
-  registry: Registry,
-  turns: { readonly [kind: string]: { readonly counts: QueueCounts } },
-): void {
+export function showWork(registry: Registry, turns: AllTurns): void {
   new Gauge({
     name: 'costly_work',
     help: 'Costly requests of all tenants, by kind: those that run, and those that wait for their turn.',
@@ -209,62 +198,6 @@ export function showWork(
     },
   });
 }
-
-export type ListLimits = {
-  /** Lists that run at once. */
-  readonly atOnce: number;
-  /** Lists of one tenant that run at once; fewer than `atOnce`. */
-  readonly ofOneTenant: number;
-  /** Time limit including the wait; never more than the request has left. */
-  readonly timeoutMs: number;
-};
-
-export type List<Result> = {
-  /** The list is cancelled at the request's deadline, or when its client disconnects. */
-  readonly context: RequestContext;
-  /** What to ask for instead, for a list that takes too long. */
-  readonly advice: () => string;
-  /** Must reject soon after its cancellation. */
-  readonly find: (cancellation: Cancellation) => Promise<Result>;
-};
-
-/** Lists take turns, since one may be expensive, and each has a time of its own. */
-export class ListTurns {
-  readonly #timeoutMs: number;
-  readonly #turns: Turns;
-
-  constructor({ atOnce, ofOneTenant, timeoutMs }: ListLimits) {
-    this.#timeoutMs = timeoutMs;
-    this.#turns = new Turns({ atOnce, ofTenant: ofOneTenant, what: 'lists' });
-  }
-
-  get counts(): QueueCounts {
-    return this.#turns.counts;
-  }
-
-  /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */
-  async run<Result>({ context, advice, find }: List<Result>): Promise<Result> {
-    const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
-    const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
-    const forget = context.deadline.onCancel(() => deadline.cancel(context.deadline.reason ?? clientHasLeft()));
-    let leave = () => {};
-    try {
-      leave = await this.#turns.enter(context, deadline);
-      return await find(deadline);
-    } catch (error) {
-      throw deadline.reason ?? error;
-    } finally {
-      leave();
-      forget();
-      deadline.end();
-    }
-  }
-}
-
-const tookTooLong = (timeoutMs: number, advice: string): HttpError => {
-  const seconds = Math.round(timeoutMs / 10) / 100;
-  return tryLater('The list took too long.', `It was given up after ${seconds} s. ${advice}`);
-};
 
 /** Answers wait in memory until their clients have taken them: limits the bytes that slow clients can hold. */
 export class AnswersInFlight {

@@ -5,7 +5,6 @@ import { badRequest } from './errors.js';
 import type { QueryParameter } from './routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
-  component: 'DryRun',
   name: 'dry_run',
   description: `true: checks, counts, shows the first ${MAX_ENTRIES} differences field by field, and writes nothing.`,
   schema: { type: 'boolean', default: false },

@@ -9,39 +9,27 @@ export const DELIVERY_STATES: readonly DeliveryState[] = ['open', 'succeeded', '
 export const attemptView = json.view<DeliveryAttempt>({
   attempt: { type: 'integer', minimum: 1, maximum: 5 },
   url: json.text,
-  body_sha256: {
-    ...json.nullableText,
-    description: 'SHA-256 of the body in hex; null if none was sent, or by an earlier release.',
-  },
+  body_sha256: json.nullableText,
   started_at: json.timestamp,
   ended_at: json.orNull(json.timestamp),
   duration_ms: { type: ['integer', 'null'], minimum: 0 },
-  status: { type: ['integer', 'null'], description: 'Of the answer; null if there was none.' },
-  reason: { ...json.nullableText, description: 'Why it failed; null if it did not.' },
-  response_body: { ...json.nullableText, description: 'The first part of the answer.' },
+  status: { type: ['integer', 'null'] },
+  reason: json.nullableText,
+  response_body: json.nullableText,
 });
 
 export const deliveryView = json.view<DeliveryLogEntry>({
   id: json.uuid,
-  message_id: {
-    ...json.text,
-    description: 'webhook-id of its attempts: the same for every replay of an event.',
-  },
+  message_id: json.text,
   kind: json.oneOf(WEBHOOK_EVENT_KINDS),
-  purpose: {
-    ...json.nullableText,
-    description: 'resend, backfill or test; null if the event itself caused it.',
-  },
+  purpose: json.nullableText,
   order_id: json.nullableText,
   table: json.nullableText,
-  sequence: { ...json.count, description: 'Grows with each event of the order, or of the table.' },
+  sequence: json.count,
   state: json.oneOf(DELIVERY_STATES),
   requested_at: json.timestamp,
   ended_at: json.orNull(json.timestamp),
-  reason: {
-    ...json.nullableText,
-    description: 'Why it was given up, or why it waits: its webhook is disabled.',
-  },
+  reason: json.nullableText,
   retry_at: json.orNull(json.timestamp),
   attempts: [json.listOf(json.ref('DeliveryAttempt')), ({ attempts }) => attempts.map(attemptView.show)],
 });

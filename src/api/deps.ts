@@ -14,19 +14,10 @@ import type { RowReads } from '../ports/rowStore.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
-import type {
-  AnswersInFlight,
-  ListLimits,
-  ListTurns,
-  RequestStarts,
-  TokenBuckets,
-  Turns,
-  WorkKind,
-} from './admission.js';
+import type { AllTurns, AnswersInFlight, ListLimits, TokenBuckets } from './admission.js';
 import type { Refusals } from './auth/refusals.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
-import type { Compression } from './jsonAnswer.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { OperatorParts } from './operator/parts.js';
 import type { TenantUsage } from './tenantUsage.js';
@@ -120,12 +111,8 @@ export type ApiDeps = {
 /** Given to checks and handlers: the dependencies, and state that outlives a request. */
 export type Api = ApiDeps & {
   readonly refresh: Refresh;
-  readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
-  readonly bodies: Turns;
-  readonly starts: RequestStarts;
-  readonly work: { readonly [kind in WorkKind]: Turns };
-  readonly compression: Compression;
+  readonly work: AllTurns;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;
   /** Requests in flight, by tenant or network. */

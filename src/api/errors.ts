@@ -59,6 +59,12 @@ export function known<Key extends string | number, Entry>(
   return entry;
 }
 
+/** @param allow the methods that there are */
+export const methodNotAllowed = ({ method }: Pick<Request, 'method'>, allow: string, advice = ''): HttpError =>
+  new HttpError(405, 'Method not allowed.', `${method} is not allowed here, which takes ${allow}.${advice}`, {
+    Allow: allow,
+  });
+
 /** No route has this path. */
 export const nothingAt = ({ baseUrl, path }: Pick<Request, 'baseUrl' | 'path'>): HttpError =>
   notFound(`There is nothing at ${baseUrl}${path}.`);
@@ -90,27 +96,22 @@ const invalid = (message: string, errors: ValidationError['errors']): Answer => 
 const TOOK_TOO_LONG = 'The request took too long.';
 
 /** Adds to a 503 whether the write may have happened, which the client must know before it retries. */
-function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
-  const { method, context } = req;
-  if (status !== 503 || !('error' in body) || isSafe(method)) return { status, body, ...(headers && { headers }) };
+function withOutcome(given: Answer, { method, headers, context }: Request): Answer {
+  const { status, body } = given;
+  if (status !== 503 || !('error' in body) || isSafe(method)) return given;
   const { message, error } = body;
-  if (!context.deadline.mayHaveWritten) {
-    const nothing =
-      req.headers['idempotency-key'] === undefined
-        ? 'Nothing was written.'
-        : 'Nothing was written by this attempt; an earlier one may have been: send this again with the same Idempotency-Key; it is done once.';
-    return answer(status, message, `${error} ${nothing}`, headers);
-  }
-  const unknown = 'Temporarily unavailable; the outcome is not known.';
-  const outcome = `${error} It may have been written, or may be yet`;
-  if (req.headers['idempotency-key'] !== undefined) {
+  const again = 'send this again with the same Idempotency-Key; it is done once.';
+  const isKeyed = headers['idempotency-key'] !== undefined;
+  if (!context.deadline.mayHaveWritten)
     return answer(
       status,
-      unknown,
-      `${outcome}: send this again with the same Idempotency-Key; it is done once.`,
-      headers,
+      message,
+      `${error} Nothing was written${isKeyed ? ` by this attempt: ${again}` : '.'}`,
+      given.headers,
     );
-  }
+  const unknown = 'Temporarily unavailable; the outcome is not known.';
+  const outcome = `${error} It may have been written, or may be yet`;
+  if (isKeyed) return answer(status, unknown, `${outcome}: ${again}`, given.headers);
   // No Retry-After: an immediate retry could write twice.
   return answer(
     status,

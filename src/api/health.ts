@@ -25,7 +25,6 @@ export const health: Resource = {
   },
   operations: {
     'GET /health/live': {
-      work: 'none',
       id: 'getLiveness',
       summary: 'Liveness of the process',
       allow: 'anyone',
@@ -33,7 +32,6 @@ export const health: Resource = {
       handle: () => ({ body: '{"status":"live"}' }),
     },
     'GET /health/ready': {
-      work: 'none',
       id: 'getReadiness',
       summary: 'Readiness for requests',
       description:
@@ -54,7 +52,6 @@ export const health: Resource = {
         'With METRICS_TOKEN set, it needs that bearer token; otherwise it answers only programs on the machine of the service, at `localhost`, a loopback address or BASE_HOST.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
-      errors: [401, 403],
       async handle({ config, metrics: { registry } }, { req }) {
         requireMetricsAccess(config, req);
         return { headers: { 'Content-Type': registry.contentType }, body: await registry.metrics() };

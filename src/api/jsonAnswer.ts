@@ -2,10 +2,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
-import { FairQueue } from '../supervision/fairQueue.js';
-
-/** Answers that are compressed at the same time, of all tenants: half of the threads that Node has for such work. */
-const COMPRESSIONS_AT_ONCE = 2;
 
 /** Bytes from which an answer is compressed if the client accepts it; a shorter one fits in one packet anyway. */
 const MIN_COMPRESSED_BYTES = 1_024;
@@ -63,12 +59,4 @@ export function encodingFor(req: Request, body: AnswerBody): Encoding | undefine
   return ENCODINGS.find((encoding) => req.acceptsEncodings(encoding, 'identity') === encoding);
 }
 
-export class Compression {
-  // Waiting answers need no limit here: admission.ts counts them.
-  readonly #turns = new FairQueue({ atOnce: COMPRESSIONS_AT_ONCE, waitingOfGroup: Number.POSITIVE_INFINITY });
-
-  /** @param group the tenant: tenants take turns */
-  compress(body: AnswerBody, encoding: Encoding, group: string): Promise<Buffer> {
-    return this.#turns.run(group, () => COMPRESS[encoding](body));
-  }
-}
+export const compress = (body: AnswerBody, encoding: Encoding): Promise<Buffer> => COMPRESS[encoding](body);

@@ -1,9 +1,9 @@
 /** Reads JSON request bodies, bounded in size and depth, after authentication. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
-import { type LongNumbers, parseJson } from './jsonText.js';
+import { parseJson } from './jsonText.js';
 
 /**
  * Resolves to the parsed body. Throws HttpError: 415 for another content type or charset, 413 for too many bytes or
@@ -11,19 +11,14 @@ import { type LongNumbers, parseJson } from './jsonText.js';
  */
 export type BodyReader = (req: Request, res: Response) => Promise<unknown>;
 
-type ReadOptions = {
-  /** After decompression. */
-  readonly limitBytes: number;
-  readonly longNumbers?: LongNumbers;
-};
-
-export function jsonBodyReader({ limitBytes, longNumbers = 'asObject' }: ReadOptions): BodyReader {
+/** @param limitBytes after decompression */
+export function jsonBodyReader(limitBytes: number): BodyReader {
   const read = bytesReader(limitBytes);
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);
     const bytes = await read(req, res);
     if (bytes.length === 0) throw badRequest('The body is empty; a JSON object is expected.');
-    return parseJson(utf8Text(bytes), longNumbers);
+    return parseJson(utf8Text(bytes));
   };
 }
 
@@ -35,56 +30,20 @@ export function utf8Text(bytes: Buffer): string {
 }
 
 /**
- * Makes a reader of decompressed bodies. It sends 100 Continue, since nothing else can refuse the request after it. A
- * body over the limit is read to its end if the client sends it anyway, so that the client gets the answer.
+ * Makes a reader of decompressed bodies. A body over the limit is read to its end, so that the client gets the answer.
  * @throws HttpError 413, 415, 400
  */
 export function bytesReader(limitBytes: number): (req: Request, res: Response) => Promise<Buffer> {
   const parser = express.raw({ limit: limitBytes, type: () => true });
   return async (req, res) => {
-    normalizeCoding(req);
-    askForBody(req, res, limitBytes);
+    const parsed = new Promise<void>((resolve, reject) => {
+      parser(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(toHttpError(error))));
+    });
     // The time for a body to arrive has its own limit (`listen.ts`).
-    await req.context.deadline.uncounted(runParser(parser, req, res));
+    await req.context.deadline.uncounted(parsed);
     const bytes: unknown = req.body;
     return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0);
   };
-}
-
-const runParser = (parser: RequestHandler, req: Request, res: Response): Promise<void> =>
-  new Promise((resolve, reject) => {
-    parser(req, res, (error?: unknown) => {
-      if (error === undefined) resolve();
-      else reject(toHttpError(error));
-    });
-  });
-
-/**
- * Sends 100 Continue to a client that waits for it (RFC 9110 §10.1.1). @throws HttpError 413 if the body is known to be
- * too large
- */
-function askForBody({ headers, httpVersion }: Request, res: Response, limitBytes: number): void {
-  if (headers.expect === undefined || httpVersion !== '1.1') return;
-  const { 'content-encoding': coding = 'identity', 'content-length': length = '0' } = headers;
-  if (coding === 'identity' && Number(length) > limitBytes) throw bodyTooLarge(limitBytes);
-  res.writeContinue();
-}
-
-const CODINGS = ['gzip', 'deflate', 'br'];
-
-/** Rewrites Content-Encoding to a name that express' parser knows (RFC 9110 §8.4.1). @throws HttpError 415 */
-function normalizeCoding({ headers }: Request): void {
-  const given = headers['content-encoding'];
-  if (given === undefined) return;
-  const named = given.split(',').map((name) => name.trim().toLowerCase());
-  const [coding = 'identity', ...others] = named.filter((name) => name !== '' && name !== 'identity');
-  const known = coding === 'x-gzip' ? 'gzip' : coding;
-  if (others.length > 0 || (known !== 'identity' && !CODINGS.includes(known))) {
-    throw unsupportedMediaType('Content-Encoding must be gzip, deflate or br, or left out.', {
-      'Accept-Encoding': CODINGS.join(', '),
-    });
-  }
-  headers['content-encoding'] = known;
 }
 
 /** Whether the request carries a body (RFC 9112 §6). */
@@ -104,13 +63,14 @@ function requireJsonType(header: string | undefined): void {
   }
 }
 
-const bodyTooLarge = (limitBytes?: unknown): HttpError => {
-  const limit = limitBytes === undefined ? '' : ` of ${String(limitBytes)} bytes`;
-  return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
-};
-
 /** Rewords errors of express' body parser. */
 function toHttpError(error: unknown): unknown {
-  if (!(error instanceof Error && 'type' in error) || error.type !== 'entity.too.large') return error;
-  return bodyTooLarge('limit' in error ? error.limit : undefined);
+  if (!(error instanceof Error && 'type' in error)) return error;
+  if (error.type === 'encoding.unsupported')
+    return unsupportedMediaType('Content-Encoding must be gzip, deflate or br, or left out.', {
+      'Accept-Encoding': 'gzip, deflate, br',
+    });
+  if (error.type !== 'entity.too.large') return error;
+  const limit = 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
+  return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
 }

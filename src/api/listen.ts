@@ -7,7 +7,6 @@ import type { Express } from 'express';
 import express from 'express';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
 import { parsedAddress } from './senderAddress.js';
-import { isHost } from './tenantHost.js';
 
 type HttpServer = {
   readonly port: number;
@@ -29,8 +28,6 @@ const IDLE_CLOSING_MS = 50;
 export type Listening = {
   readonly host: string;
   readonly port: number;
-  /** Whether a trusted proxy forwards requests. */
-  readonly isBehindProxy?: boolean;
   /** Called for each request that is refused before it reaches the listener. */
   readonly onRefused?: (request: RefusedRequest) => void;
 };
@@ -40,20 +37,15 @@ type RefusedRequest = { readonly status: number; readonly reason: string; readon
 /** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
   listener: RequestListener,
-  { host, port, isBehindProxy = false, onRefused = () => {} }: Listening,
+  { host, port, onRefused = () => {} }: Listening,
 ): Promise<HttpServer> {
-  const refuse = (res: ServerResponse, ...refusal: Refusal): void => {
-    onRefused(refused(res.req.socket, refusal));
-    answerRefusal(res, ...refusal);
-  };
-  const refuseOn = (socket: Duplex, ...refusal: Refusal): void => {
-    onRefused(refused(socket, refusal));
-    answerOn(socket, ...refusal);
-  };
-  const serve: RequestListener = (req, res) => {
-    const refusal = isForOneHost(req) ? normalizeTarget(req, isBehindProxy) : ONE_HOST;
-    if (refusal === undefined) listener(req, res);
-    else refuse(res, ...refusal);
+  /** In the form of spec §7. No handler has seen the request, so the connection ends. */
+  const refuse = (socket: Duplex, status: string, reason: string): void => {
+    const address = socket instanceof Socket ? parsedAddress(socket.remoteAddress ?? '')?.toString() : undefined;
+    onRefused({ status: Number(status.slice(0, 3)), reason, address });
+    const body = JSON.stringify({ message: status.slice(4), error: reason });
+    const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
+    socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
   };
   const server = createServer(
     // Hosts are checked here: the server's own refusal has no body.
@@ -65,24 +57,22 @@ export async function startHttpServer(
       IncomingMessage: ApiRequest,
       ServerResponse: ApiResponse,
     },
-    serve,
-  );
-  // If the body is not read, the server closes the connection after the answer.
-  server.on('checkContinue', serve);
-  server.on('checkExpectation', (_req, res) =>
-    refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
+    (req, res) => {
+      const reason = isForOneHost(req) ? (isPath(req) ? undefined : NO_PATH) : 'One Host header is needed.';
+      if (reason === undefined) listener(req, res);
+      else refuse(req.socket, '400 Bad Request', reason);
+    },
   );
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', (error: Error & { readonly code?: string }, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    // The client closed the connection in the middle of a request, which is logged as such.
-    else if (error.code === 'HPE_INVALID_EOF_STATE') answerOn(socket, ...OTHERWISE_UNREADABLE);
-    else refuseOn(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
+    // The client has closed the connection, in the middle of a request, which is logged as such.
+    if (['ECONNRESET', 'HPE_INVALID_EOF_STATE'].includes(error.code ?? '') || !socket.writable) socket.destroy();
+    else refuse(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
   });
   server.on('connect', (_req, socket) => {
     // The server does not manage a connection after a CONNECT request.
     socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
-    refuseOn(socket, '501 Not Implemented', 'This service is not a proxy.');
+    refuse(socket, '501 Not Implemented', 'This service is not a proxy.');
   });
   server.listen(port, host);
   await once(server, 'listening');
@@ -96,44 +86,20 @@ export async function startHttpServer(
   };
 }
 
-/** Status line, and why. */
-type Refusal = readonly [status: string, reason: string];
-
-const refused = (socket: Duplex, [status, reason]: Refusal): RefusedRequest => ({
-  status: Number(status.slice(0, 3)),
-  reason,
-  address: socket instanceof Socket ? parsedAddress(socket.remoteAddress ?? '')?.toString() : undefined,
-});
-
-const UNREADABLE: { readonly [code: string]: Refusal } = {
+const UNREADABLE: { readonly [code: string]: readonly [status: string, reason: string] } = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The header fields are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
-const ONE_HOST = ['400 Bad Request', 'One Host header is needed.'] as const;
 const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is not valid HTTP.'] as const;
+
+const NO_PATH = 'The target of a request is a path; the Host header names the host.';
+const isPath = ({ url = '', method }: IncomingMessage): boolean =>
+  url.startsWith('/') || (url === '*' && method === 'OPTIONS');
 
 /** HTTP/1.1 requires exactly one Host (RFC 9112 §3.2). With two, a proxy in front may have used the other one. */
 function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
-}
-
-/** Refuses a request before any handler sees it, in the form of spec §7. */
-function answerRefusal(res: ServerResponse, status: string, error: string): void {
-  const body = JSON.stringify({ message: status.slice(4), error });
-  res.writeHead(Number(status.slice(0, 3)), { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' });
-  res.end(body);
-}
-
-/** Refuses a request that cannot be parsed as HTTP, in the form of spec §7. */
-function answerOn(socket: Duplex, status: string, reason: string): void {
-  const body = JSON.stringify({ message: status.slice(4), error: reason });
-  const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
-  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
 }
 
 async function stopServer(server: Server, graceMs: number): Promise<void> {
@@ -148,39 +114,6 @@ async function stopServer(server: Server, graceMs: number): Promise<void> {
     clearInterval(closing);
     clearTimeout(cut);
   }
-}
-
-const ABSOLUTE = /^([a-z][a-z\d+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i;
-
-/** Escapes of unreserved characters; a path means the same without them (RFC 3986 §6.2.2.2). */
-const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi;
-
-/**
- * Changes `url` and `headers.host`. An absolute target overrides the Host field (RFC 9112 §3.2.2); `OPTIONS *` stays.
- * @param isBehindProxy whether a trusted proxy may terminate TLS: only then can a target be `https`
- */
-function normalizeTarget(req: IncomingMessage, isBehindProxy: boolean): Refusal | undefined {
-  const { url = '', method, headers } = req;
-  if (url.startsWith('/')) {
-    if (url.includes('%')) req.url = withoutNeedlessEscapes(url);
-    return undefined;
-  }
-  if (url === '*' && method === 'OPTIONS') return undefined;
-  const [, scheme = '', authority = '', path = '/', query = ''] = ABSOLUTE.exec(url) ?? [];
-  if (!isHost(authority) || (headers.host && !isHost(headers.host)))
-    return ['400 Bad Request', 'The target of a request is a path, or an http URL with a host and a path.'];
-  const schemes = isBehindProxy ? ['http', 'https'] : ['http'];
-  if (!schemes.includes(scheme.toLowerCase()))
-    return ['421 Misdirected Request', `This connection is for ${schemes.join(' and ')} URLs.`];
-  headers.host = authority;
-  req.url = withoutNeedlessEscapes(`${path}${query}`);
-  return undefined;
-}
-
-function withoutNeedlessEscapes(url: string): string {
-  const at = url.indexOf('?');
-  const end = at < 0 ? url.length : at;
-  return url.slice(0, end).replace(NEEDLESS_ESCAPE, decodeURIComponent) + url.slice(end);
 }
 
 /**

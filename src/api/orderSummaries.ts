@@ -34,7 +34,7 @@ export const orderSummary = json.view<Summary>({
   first_problem: { ...json.nullableText, description: 'The message of the first.' },
 });
 
-/** An order of a list; `summary` and `warnings` where it has them. */
+/** An order of a list; `summary` where it has one. */
 export type ShownOrder = {
   readonly id: string;
   readonly summary?: { readonly problems?: unknown } | null;
@@ -49,8 +49,8 @@ type Source = { readonly queries: { readonly records: Pick<RecordQueries, 'listB
 type Search = { readonly source: Source; readonly tenant: Tenant; readonly cancellation: Cancellation };
 
 /**
- * Adds `summary` to orders: null for those from which on there would be more than MAX_CHECKED_PARTS parts to look at. Parts
- * and named records are read for all orders together.
+ * Adds `summary` to orders: null if they have more than MAX_CHECKED_PARTS parts together. Parts and named records are read for
+ * all orders together.
  * @throws the cancellation's reason
  */
 export async function withSummaries(
@@ -117,7 +117,11 @@ async function partsOfAll(
     for (const { table, field } of partLists(assetTypeOf(tenant, parent))) {
       const ids: string[] = [];
       for (const anyOf of inGroups(parentIds)) {
-        const query = { filters: [{ kind: 'equals', field, anyOf }], direction: 'asc', limit: most + 1 } as const;
+        const query = {
+          filters: [{ kind: 'equals', field, anyOf }],
+          direction: 'asc',
+          limit: most + 1,
+        } as const;
         const page = await source.queries.records.listBehind({ tenant: tenant.name, table }, query, cancellation);
         const records = recordsIn(page.records);
         bytes += page.records.length;

@@ -5,10 +5,9 @@
 import { activity, clientActivity } from './activity.js';
 import { changes } from './assets/changes.js';
 import { compare } from './assets/compare.js';
-import { orderHistory } from './assets/history.js';
+import { history } from './assets/history.js';
 import { ASSETS_PATH, assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
-import { recordHistories } from './assets/recordHistory.js';
 import { records } from './assets/records.js';
 import { clientReplay } from './assets/replay.js';
 import { synchronization } from './assets/synchronize.js';
@@ -16,9 +15,7 @@ import { syncs } from './assets/syncs.js';
 import { discovery } from './auth/discovery.js';
 import { authenticateClient, authenticateUser } from './auth/principal.js';
 import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
-import { consolePages } from './console.js';
 import type { Audience } from './deps.js';
-import { docs, home } from './docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { installation } from './operator/installation.js';
@@ -27,6 +24,7 @@ import { operatorProjections } from './operator/projections.js';
 import { operatorQueues } from './operator/queues.js';
 import { authenticateOperator, operatorSessions } from './operator/session.js';
 import { operatorTenants } from './operator/tenants.js';
+import { consolePages, docs, home } from './pages.js';
 import { apiClients } from './platform/apiClients.js';
 import { approvals } from './platform/approvals.js';
 import { audit } from './platform/audit.js';
@@ -49,11 +47,8 @@ const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
 
-/** Error answers of operations that need a tenant and the engines. */
-const COMMON_ERRORS = [404, 429, 500, 503] as const;
-
 /** Needs neither tenant nor token. */
-export const healthArea: Area = { prefix: '', checks: [], errors: [500], resources: [health] };
+export const healthArea: Area = { prefix: '', checks: [], resources: [health] };
 
 const OPERATOR_PATH = '/api/v1/operator';
 
@@ -63,13 +58,11 @@ const operatorAreas: readonly Area[] = [
   {
     prefix: OPERATOR_PATH,
     checks: [atOperatorHost, forbidStoring, limitNetwork],
-    errors: COMMON_ERRORS,
     resources: [operatorSessions],
   },
   {
     prefix: OPERATOR_PATH,
     checks: [countingRefusals(authenticateOperator)],
-    errors: COMMON_ERRORS,
     resources: [installation, operatorTenants, operatorProjections, operatorQueues, operatorLog],
   },
 ];
@@ -79,7 +72,6 @@ export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
-    errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, which would match them. The most frequent operations come first.
     resources: [
       synchronization,
@@ -89,9 +81,8 @@ export const areas: readonly Area[] = [
       syncs,
       changes,
       compare,
-      orderHistory,
+      history,
       clientReplay,
-      recordHistories,
       clientActivity,
     ],
   },
@@ -99,13 +90,11 @@ export const areas: readonly Area[] = [
   {
     prefix: PLATFORM_PATH,
     checks: [forbidStoring, resolveTenant],
-    errors: COMMON_ERRORS,
     resources: [session],
   },
   {
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
-    errors: COMMON_ERRORS,
     // Approvals and counts come before `:id`, which would match them.
     resources: [
       approvals,
@@ -125,15 +114,14 @@ export const areas: readonly Area[] = [
   {
     prefix: '/oauth',
     checks: [forbidCaching, limitNetwork, resolveTenant],
-    errors: COMMON_ERRORS,
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },
   ...operatorAreas,
-  { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [discovery] },
-  { prefix: '/console', checks: [limitNetwork], errors: [429, 500, 503], resources: [consolePages] },
-  { prefix: '/docs', checks: [limitNetwork], errors: [429, 500, 503], resources: [docs] },
-  { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi, home] },
+  { prefix: '/.well-known', checks: [limitNetwork], resources: [discovery] },
+  { prefix: '/console', checks: [limitNetwork], resources: [consolePages] },
+  { prefix: '/docs', checks: [limitNetwork], resources: [docs] },
+  { prefix: '', checks: [], resources: [openApi, home] },
   healthArea,
 ];
 

@@ -3,20 +3,11 @@ import type { Express, RequestHandler } from 'express';
 import express from 'express';
 import { LRUCache } from 'lru-cache';
 import { Tally } from '../supervision/fairQueue.js';
-import {
-  AnswersInFlight,
-  ListTurns,
-  RequestStarts,
-  showWork,
-  TokenBuckets,
-  turnsOfBodies,
-  turnsOfWork,
-} from './admission.js';
+import { AnswersInFlight, showWork, TokenBuckets, turnsOf } from './admission.js';
 import { Refusals } from './auth/refusals.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
-import { Compression } from './jsonAnswer.js';
 import { useExpressPrototypes } from './listen.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
@@ -41,12 +32,8 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
-    lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
-    bodies: turnsOfBodies(),
-    work: turnsOfWork(),
-    starts: new RequestStarts(),
-    compression: new Compression(),
+    work: turnsOf(config.lists),
     buckets: new TokenBuckets(),
     inFlight: new Tally(),
     opened: new LRUCache({ max: MAX_KNOWN_OPENINGS }),
@@ -54,7 +41,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
     openApi: openApiWriter(areasOf),
   };
-  showWork(deps.metrics.registry, { list: api.lists, ...api.work });
+  showWork(deps.metrics.registry, api.work);
   const app = express();
   useExpressPrototypes(app);
   app.disable('x-powered-by');

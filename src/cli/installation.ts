@@ -1,6 +1,7 @@
 /** Webhooks, keys and settings of the whole installation. What a tenant's admin does with webhooks is on the platform. */
 import { HttpError } from '../api/errors.js';
 import { parseJson } from '../api/jsonText.js';
+import { ValidationError } from '../commands/context.js';
 import { resealSigningKeys, rotateSigningKey, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { type ResealReport, resealWebhookSecrets } from '../commands/webhooks/secrets.js';
 import { createWebhook } from '../commands/webhooks/settings.js';
@@ -47,10 +48,11 @@ const webhookCreate = command({
 /** Parses as for a request: nothing is rounded or dropped. @throws UsageError */
 function jsonValue(given: string): unknown {
   try {
-    return parseJson(given, 'refused');
+    return parseJson(given);
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    throw new UsageError(`--custom-data must be a JSON object, such as '{"warehouse":"north"}'. ${error.reason}`);
+    if (!(error instanceof HttpError || error instanceof ValidationError)) throw error;
+    const reason = error instanceof HttpError ? error.reason : error.message;
+    throw new UsageError(`--custom-data must be a JSON object, such as '{"warehouse":"north"}'. ${reason}`);
   }
 }
 

@@ -81,11 +81,6 @@ function unlessShown(error: unknown): undefined {
   if (!(error instanceof RowsUnavailableError)) throw error;
 }
 
-/** Whether a request with the key was carried out, so that a repetition has an answer. */
-export async function isUsed(commands: KeyReads, caller: Caller, { table, key }: { table: string; key: string }) {
-  return (await useOfKey(commands, caller.tenant, idOf(caller, table, key))) !== undefined;
-}
-
 /** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
 export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
   if (caller.key === undefined || caller.key.goesOn === true) return;

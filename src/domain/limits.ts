@@ -25,6 +25,7 @@ export const MAX_SHOWN_NAME = 64;
 export const MAX_JSON_DEPTH = 32;
 /** Values in a JSON body, including objects and arrays: they cost time to parse beside the bytes. 1,000 items of 204 fields fit. */
 export const MAX_JSON_VALUES = 210_000;
+
 /** Characters of a number in a JSON body. A double holds 17 digits. */
 export const MAX_DIGITS = 1_000;
 

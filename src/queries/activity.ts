@@ -126,19 +126,3 @@ async function numberAt(
   const conditions = where({ position, revision: { gte: revision } });
   return (await entriesOf(rows, tenant, { conditions, limit: 1 }).next()).value?.n;
 }
-
-/** The latest approval of each of these orders that has one, by order id. */
-export async function approvalsOf(
-  rows: Rows,
-  tenant: string,
-  orderIds: readonly string[],
-): Promise<ReadonlyMap<string, ActivityEntry>> {
-  const latest = new Map<string, ActivityEntry>();
-  const asked = { ...NEWEST_FIRST, conditions: where({ kind: 'order.approved', order_id: orderIds }) };
-  for await (const entry of entriesOf(rows, tenant, asked)) {
-    const { orderId = '' } = entry;
-    if (!latest.has(orderId)) latest.set(orderId, entry);
-    if (latest.size === orderIds.length) break;
-  }
-  return latest;
-}

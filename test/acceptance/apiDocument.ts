@@ -90,7 +90,7 @@ export class Schemas {
     const found = this.#response(method, path, status);
     if (found === undefined) return [`${status} is not in the document`];
     const { content = {} } = found.response;
-    const isHtml = content['text/html'] !== undefined && headers?.['content-type']?.startsWith('text/html') === true;
+    const isHtml = headers?.['content-type']?.startsWith('text/html') === true;
     if (content['application/json'] === undefined || isHtml) return [];
     const validate = this.at(...found.where, 'content', 'application/json', 'schema');
     return validate(body) ? [] : validate.errors;
@@ -108,9 +108,11 @@ export class Schemas {
     path: string,
     status: number,
   ): { where: readonly (string | number)[]; response: Json } | undefined {
-    const response = this.document.paths[path][method].responses[status];
+    const { responses } = this.document.paths[path][method];
+    const name = responses[status] === undefined && status >= 400 ? 'default' : String(status);
+    const response = responses[name];
     if (response === undefined) return undefined;
-    if (response.$ref === undefined) return { where: ['paths', path, method, 'responses', status], response };
+    if (response.$ref === undefined) return { where: ['paths', path, method, 'responses', name], response };
     const where = String(response.$ref).slice(2).split('/');
     return { where, response: where.reduce((part, name) => part[name], this.document) };
   }

@@ -52,7 +52,6 @@ const OPEN: readonly Step[] = [
   '/openapi.json',
   '/.well-known/jwks.json',
   '/.well-known/oauth-authorization-server',
-  '/.well-known/oauth-protected-resource',
 ].map((path) => step(`GET ${path}`, { who: 'nobody' }));
 
 /**
@@ -150,7 +149,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
       body: () => ({ items: [{ ...item(1), name: 'Coffee', _batch_id: ids.sync_id }] }),
     }),
     assets('GET /dyn_item/syncs'),
-    assets('GET /dyn_item/syncs/{sync_id}'),
     assets('POST /dyn_item/syncs/{sync_id}/commit', { body: () => ({ records: 1 }) }),
     assets('POST /dyn_item/syncs/{sync_id}/undo', { body: () => ({}) }),
 
@@ -183,7 +181,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /tables/{table}/operations'),
     platform('GET /tables/{table}/assets/{asset_id}/history', { at: { asset_id: 'item_id' } }),
     platform('GET /tables/{table}/syncs'),
-    platform('GET /tables/{table}/syncs/{sync_id}'),
     platform('GET /tables/{table}/assets.csv'),
     platform('POST /tables/{table}/assets/batch', {
       body: () => ({ items: [{ ...item(4), name: 'Imported' }] }),

@@ -38,11 +38,11 @@ export function withTables(document: Json): Json {
   return { ...document, paths };
 }
 
-const tableParameter = /^#\/components\/parameters\/(\w*Table)$/;
+const isTable = (parameter: Json): boolean => parameter.name === 'table' && parameter.in === 'path';
 
 function tablesOf({ components }: Json, { parameters }: Json): readonly string[] {
-  const name = parameters.flatMap(({ $ref }: Json) => tableParameter.exec($ref)?.[1] ?? [])[0];
-  return components.schemas[`${name}Name`].enum;
+  const { $ref } = parameters.find(isTable).schema;
+  return components.schemas[$ref.slice(SCHEMAS.length)].enum;
 }
 
 /** @param isHistory that of an order goes by page, that of another record by cursor */
@@ -72,9 +72,9 @@ function operationOf(document: Json, operation: Json, table: string, isHistory: 
     security: scopes,
     parameters: parameters.filter(
       (each: Json) =>
-        !tableParameter.test(each.$ref) &&
+        !isTable(each) &&
         hasField(schemas[name], each) &&
-        (!isHistory || /Page$/.test(each.$ref) === schemas.OrderTableName.enum.includes(table)),
+        (!isHistory || /^(?:page|perPage)$/.test(each.name) === schemas.OrderTableName.enum.includes(table)),
     ),
     ...(requestBody === undefined ? {} : { requestBody: withExample(made(requestBody), schemas, own) }),
     responses: made(responses),

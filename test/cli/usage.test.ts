@@ -45,7 +45,7 @@ it.each([
   [['tenant', 'create', 'acme', '--order-model', 'dyn_party'], 'dyn_stock_order, dyn_transport_order'],
   [['client', 'create', '--name', 'ERP'], '--tenant'],
   [[...createWebhook, '--custom-data', '{'], 'JSON object'],
-  [[...createWebhook, '--custom-data', '{"a":1,"a":2}'], 'The body has a twice.'],
+  [[...createWebhook, '--custom-data', '{"a":1,"a":2}'], 'An object in the body has a name twice.'],
   [['client', 'create', '--tenant', 'acme', '--name', 'a\ud800'], 'An argument is not valid UTF-8.'],
 ])('wrong usage ends with 2 and a message on standard error: %j', async (command, message) => {
   const { code, stdout, stderr } = await workplace.run(command);

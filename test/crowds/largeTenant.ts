@@ -153,7 +153,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`GET ${path}/compare`, { path: `${at(path, 'dyn_item')}/compare?from=${compared.from}&to=${compared.to}` }],
     [`GET ${path}/operations`, { path: `${at(path, 'dyn_item')}/operations` }],
     [`GET ${path}/syncs`, { path: `${at(path, 'dyn_item')}/syncs` }],
-    [`GET ${path}/syncs/:id`, { path: `${at(path, 'dyn_item')}/syncs/${sync}` }],
     [`GET ${path}/assets/:id`, { path: `${at(path, 'dyn_unit_code')}/assets/${records[0]?.id}` }],
     [`DELETE ${path}/assets/:id`, { path: `${at(path, 'dyn_order_line')}/assets/${line.id}` }],
   ];
@@ -298,7 +297,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       { by: 'nobody', body: () => ({ grant_type: 'client_credentials', client_id, client_secret }) },
     ],
     ['GET /.well-known/oauth-authorization-server', { by: 'nobody' }],
-    ['GET /.well-known/oauth-protected-resource', { by: 'nobody' }],
     ['GET /.well-known/jwks.json', { by: 'nobody' }],
     ['GET /docs/', { by: 'nobody' }],
     ['GET /docs/*page', { by: 'nobody', path: '/docs/synchronise-a-table' }],

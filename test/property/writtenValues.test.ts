@@ -91,9 +91,6 @@ onEachReadModels((fresh) => {
       expect(await found({ [`filter[${field}][lt]`]: each, 'filter[code][eq]': code })).toEqual([]);
     }
     expect(await found({ [`filter[${field}]`]: text })).toContain(code);
-    // As people paste it into a URL.
-    expect(await found(`filter[${field}]=${text}`)).toContain(code);
-    expect(await found(`filter[${field}][eq]=${text}`)).toContain(code);
   });
 
   it('all that is shown is found by one `in`', async () => {
@@ -106,7 +103,6 @@ onEachReadModels((fresh) => {
     '%s is refused as a number and as text alike, by create, PUT, batch (422) and filters (400)',
     async (written) => {
       const one = (await acme().list(EVERY_TYPE)).data[0];
-      const reasons = new Set<string>();
       for (const json of [written, `"${written}"`]) {
         const raw = `{"code":"refused","amount":${json}}`;
         for (const [method, to, body] of [
@@ -114,13 +110,9 @@ onEachReadModels((fresh) => {
           ['PUT', `${path}/${one?.id}`, `{"amount":${json}}`],
           ['POST', `${path}/batch`, `{"items":[${raw}]}`],
         ] as const) {
-          const answer = await acme().send(method, to, { raw: body });
-          expect(answer.status).toBe(422);
-          // A batch names the item behind it.
-          reasons.add(/The amount field [^"(]*/.exec(answer.text)?.[0].trim() ?? answer.text);
+          expect((await acme().send(method, to, { raw: body })).status).toBe(422);
         }
       }
-      expect(reasons.size).toBe(1);
       for (const operator of ['eq', 'ne', 'gt', 'lte', 'in']) {
         expect((await acme().getList(EVERY_TYPE, { [`filter[amount][${operator}]`]: written })).status).toBe(400);
       }

@@ -12,7 +12,7 @@ import { jobsQuery, tenantQuery } from './queries';
 import { TenantState } from './Tenants';
 import { useSize, useWords } from './words';
 
-type Whole = Schemas['WholeTenant'];
+type Whole = Schemas['OperatorTenant'];
 
 export function TenantPage() {
   const words = useWords();

@@ -16,10 +16,10 @@ import { rowText } from '../../queries/storedRecord.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { isReferenceData, type Reply, type Resource } from '../routes/operation.js';
+import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { envelope, fromCursor, inListTurn, queryHash, toCursor } from './pages.js';
+import { envelope, fromCursor, queryHash, toCursor } from './pages.js';
 
 const changesQuery = z.strictObject({
   after: z
@@ -85,9 +85,10 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'listChanges',
       summary: 'The changes since a cursor',
-      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_RECORDS} records, and may have none and still \`has_more\`.`,
+      description: `Each record that was created, changed or deleted since, once, in its current state. A client that applies all of them to a copy of the table (stores the record under its id, or removes it) has the table's current state. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_RECORDS} records, and may have none and still \`has_more\`. 410: the log was put back to an older copy; begin again.`,
       allow: 'read',
-      isOffered: isReferenceData,
+      work: 'list',
+      tables: 'ReferenceTable',
       query: parametersIn(changesQuery),
       answer: json.answer(
         'A page of changes.',
@@ -106,13 +107,7 @@ export const changes: Resource = {
           meta: json.ref('ChangesMeta'),
         }),
       ),
-      answers: {
-        410: json.answer('The cursor is no longer valid.', json.ref('Error'), {
-          message: 'Gone.',
-          error: gone().reason,
-        }),
-      },
-      async handle(api, { req, caller, assetType, query }): Promise<Reply> {
+      async handle(api, { req, caller, assetType, query }, cancellation): Promise<Reply> {
         const { name, supportingData } = assetType;
         if (!supportingData) {
           throw new NotSupportedError(
@@ -126,15 +121,13 @@ export const changes: Resource = {
         const space = { tenant, space: name };
         const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
         if (after !== '' && from === undefined) throw gone();
-        return inListTurn(api, req, 'Ask again.', async (cancellation) => {
-          const rows = during(api.rows, cancellation);
-          const page = from && (await changesAfter(rows, space, from));
-          const next = page?.next ?? ([await changedAt(rows, space), null] as const);
-          const cursor = await cursorOf(rows, space, next, mark);
-          const data = (page?.changed ?? []).map((each) => changeText(each, assetType)).join();
-          const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
-          return { body: envelope(data, links, { next_cursor: cursor, has_more: page?.hasMore ?? false }) };
-        });
+        const rows = during(api.rows, cancellation);
+        const page = from && (await changesAfter(rows, space, from));
+        const next = page?.next ?? ([await changedAt(rows, space), null] as const);
+        const cursor = await cursorOf(rows, space, next, mark);
+        const data = (page?.changed ?? []).map((each) => changeText(each, assetType)).join();
+        const links = { next: `${requestUrl(req, api.config)}?after=${cursor}` };
+        return { body: envelope(data, links, { next_cursor: cursor, has_more: page?.hasMore ?? false }) };
       },
     },
   },

@@ -14,7 +14,7 @@ import type { Call, Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { momentIn, type Past, pastOf, pastTypeOf, recordsAt } from './moments.js';
-import { envelope, fromCursor, inListTurn, nextCursor, queryHash, toCursor } from './pages.js';
+import { envelope, fromCursor, nextCursor, queryHash, toCursor } from './pages.js';
 
 const moment = (which: string) =>
   z.string().min(1, 'must not be empty.').describe(`The ${which} moment: a time (ISO 8601), or a position of the log.`);
@@ -47,7 +47,11 @@ async function pastAt(api: Api, req: Request, name: string, query: URLSearchPara
 }
 
 /** @throws HttpError 400, 404 */
-async function compareReply(api: Api, { req, assetType: { name }, query }: Call): Promise<Reply> {
+async function compareReply(
+  api: Api,
+  { req, assetType: { name }, query }: Call,
+  cancellation: Cancellation,
+): Promise<Reply> {
   const { cursor } = parseQuery(compareQuery, query);
   const from = await pastAt(api, req, 'from', query);
   const to = await pastAt(api, req, 'to', query);
@@ -56,16 +60,14 @@ async function compareReply(api: Api, { req, assetType: { name }, query }: Call)
   const tenant = to.tenant.name;
   const mark = queryHash('compare', tenant, name, from.position, to.position);
   const [behind] = cursor === '' ? [0] : fromCursor('cursor', cursor, mark, place);
-  return inListTurn(api, req, 'Compare two moments with less between them.', async (cancellation) => {
-    const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
-    const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_RECORDS));
-    const end = behind + entries.length;
-    const next = end < differences.length ? toCursor(mark, [end]) : null;
-    const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
-    const links = { next: next === null ? null : `${url}&cursor=${next}` };
-    const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
-    return { body: envelope(entries.join(), links, meta) };
-  });
+  const { counts, differences } = await comparison(api.rows, name, [from, to], cancellation);
+  const entries = await entriesOf(api, name, [from, to], differences.slice(behind, behind + MAX_RECORDS));
+  const end = behind + entries.length;
+  const next = end < differences.length ? toCursor(mark, [end]) : null;
+  const url = `${requestUrl(req, api.config)}?from=${from.position}&to=${to.position}`;
+  const links = { next: next === null ? null : `${url}&cursor=${next}` };
+  const meta = { from_position: from.position, to_position: to.position, ...counts, next_cursor: next };
+  return { body: envelope(entries.join(), links, meta) };
 }
 
 /** Rows of the comparisons that are kept for their next pages. */
@@ -127,7 +129,7 @@ export const compare: Resource = {
     'GET /:table/compare': {
       id: 'compareMoments',
       allow: 'read',
-      work: 'costly',
+      work: 'list',
       summary: 'What differs between two moments',
       description: `Records that were created, changed or deleted, with their values at both moments, in the order of their ids, at most ${MAX_RECORDS} on a page. Records are compared by the values of their fields: one that was changed and changed back is the same.`,
       query: parametersIn(compareQuery).map((parameter) =>

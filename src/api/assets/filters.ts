@@ -3,13 +3,7 @@
  * `filter[<field>][<operator>]=` for a typed value.
  */
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
-import {
-  DECIMAL_TEXT,
-  fieldRules,
-  isHeldByDouble,
-  type LongNumber,
-  normalizeDateTime,
-} from '../../domain/assetTypes/fieldTypes.js';
+import { DECIMAL_TEXT, fieldRules, isHeldByDouble } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUES, MAX_FILTERS, MAX_STRING_LENGTH, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
@@ -38,9 +32,9 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
       typed.push(typedFilter(compared, operatorOf(field, bracket), value));
       continue;
     }
-    const { type } = filterableField(assetType, field);
+    filterableField(assetType, field);
     const anyOf = parts.get(field) ?? [];
-    anyOf.push(...separated(`filter[${field}]`, value).map((text) => partFor(type, text)));
+    anyOf.push(...separated(`filter[${field}]`, value));
     if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(`filter[${field}]`);
     parts.set(field, anyOf);
   }
@@ -115,26 +109,10 @@ function typedValue(name: string, { type, format }: ComparedField, text: string)
 }
 
 /** Converts a text of the URL to the value that a JSON body would have. */
-function bodyValue(type: AssetField['type'], text: string): string | number | boolean | LongNumber {
+function bodyValue(type: AssetField['type'], text: string): string | number | boolean {
   if (type === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
-  const written = withPlus(type, text);
-  if (type !== 'Integer' || !DECIMAL_TEXT.test(written)) return written;
-  return isHeldByDouble(written) ? Number(written) : { number: written };
-}
-
-/** An unencoded plus sign arrives as a space; restores it in numbers and times. */
-function withPlus(type: AssetField['type'], text: string): string {
-  if (type === 'Integer' || type === 'Decimal') return text.replace(/e (?=\d)/i, 'e+');
-  return type === 'DateTime'
-    ? text.replace(/^([\d-]{10}[Tt ][\d:.,]+|\/Date\(-?\d+) {1,2}(\d\d[\d:]*(?:\)\/)?)$/, '$1+$2')
-    : text;
-}
-
-/** The text to look for. A complete time is normalized, since records show it in one form. */
-function partFor(type: AssetField['type'], text: string): string {
-  const part = withPlus(type, text);
-  const shown = type === 'DateTime' ? normalizeDateTime(part) : undefined;
-  return shown === undefined || shown.startsWith(part.toUpperCase()) ? part : shown;
+  // What a double does not hold is refused as the text that it is.
+  return type === 'Integer' && DECIMAL_TEXT.test(text) && isHeldByDouble(text) ? Number(text) : text;
 }
 
 /** Splits at commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */

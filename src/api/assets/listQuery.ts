@@ -3,12 +3,11 @@ import { z } from 'zod';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { namesInstead } from '../../domain/editDistance.js';
-import { MAX_PAGE_BYTES, MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
-import { type FieldFilter, type SortTerm, valuesOf } from '../../queries/conditions.js';
+import type { FieldFilter, SortTerm } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
-import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
 import { anyFilter, checkedLength, filterParameters, parseFilters, quoted } from './filters.js';
 
@@ -19,13 +18,11 @@ const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
 
 const PAGE: QueryParameter = {
-  component: 'Page',
   name: 'page',
   schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1 },
 };
 
 const PER_PAGE: QueryParameter = {
-  component: 'PerPage',
   name: 'perPage',
   description: `Records on a page; any other value counts as ${DEFAULT_PAGE_SIZE}.`,
   schema: { type: 'integer', enum: PAGE_SIZES, default: DEFAULT_PAGE_SIZE },
@@ -75,14 +72,6 @@ export function searchIn(parameters: URLSearchParams): string | undefined {
 /** The alternatives of a search for a text in these fields. */
 export const textIn = (fields: readonly string[], text: string): readonly FieldFilter[] =>
   fields.map((field) => ({ kind: 'contains', field, anyOf: [text] }));
-
-/** Error answers of lists. */
-export const LIST_ANSWERS: json.Responses = {
-  413: json.answer('The page would be too large; ask for smaller ones.', json.ref('Error'), {
-    message: 'The answer would be too large.',
-    error: `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`,
-  }),
-};
 
 export type Paging = { readonly page: number; readonly perPage: number };
 
@@ -175,24 +164,6 @@ export const period = {
   from: timeOf('T00:00:00Z', 'At this time or later; a date is its beginning.'),
   to: timeOf('T23:59:59.999999Z', 'At this time or before; a date is its end.'),
 };
-
-/** Advice for a list that takes too long. */
-export function narrowing(
-  { filters, sort }: RecordQuery,
-  isSearch = filters.some(({ kind }) => kind === 'any'),
-): string {
-  const ofFields = filters.filter((filter) => filter.kind !== 'any');
-  const values = ofFields.reduce((count, filter) => count + valuesOf(filter), 0);
-  const [most] = ofFields.toSorted((a, b) => valuesOf(b) - valuesOf(a));
-  return [
-    ...(isSearch ? ['Search for three or more characters.'] : []),
-    ...(most === undefined || values < 2
-      ? []
-      : [`Filter by fewer values: there are ${values}, the most in filter[${most.field}].`]),
-    ...(ofFields.length === 0 ? ['Filter the list.'] : ['Filter by values of three or more characters.']),
-    ...(sort.length > 1 ? [`Sort by ${sort[0]?.field} alone.`] : []),
-  ].join(' ');
-}
 
 function parseSort(assetType: AssetType, text: string | null): readonly SortTerm[] {
   if (text === null) return [];

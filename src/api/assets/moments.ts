@@ -19,7 +19,6 @@ import { badRequest, notFound, unavailable } from '../errors.js';
 import type { QueryParameter, Reply } from '../routes/operation.js';
 
 export const AT: QueryParameter = {
-  component: 'At',
   name: 'at',
   description:
     'As it was at this time (ISO 8601, UTC where no zone is given), or at this position of the log. The answer names the position in `At-Position`.',
@@ -52,21 +51,19 @@ const SHOWN_WITHIN_MS = 2_000;
  * @throws HttpError 400 for a moment in the future, or before the tenant; 503 if the rows have not come there yet
  */
 export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'): Promise<Past> {
-  return api.work.moment.run(req.context, async () => {
-    const { eventStore, now } = api.commands;
-    const { deadline, tenant: asked } = req.context;
-    const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();
-    if (isFuture) throw badRequest(`${name} is in the future.`);
-    const lastUntil = async (time: string): Promise<Position> =>
-      (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ?? 0;
-    const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
-    const tenant = await tenantAt(api, req, position);
-    if (tenant === undefined) throw badRequest(`${name} is before this tenant was made.`);
-    if (!(await api.progress.waitFor(tenant.name, position, SHOWN_WITHIN_MS))) {
-      throw unavailable('The tables do not show this moment yet.');
-    }
-    return { tenant, position };
-  });
+  const { eventStore, now } = api.commands;
+  const { deadline, tenant: asked } = req.context;
+  const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();
+  if (isFuture) throw badRequest(`${name} is in the future.`);
+  const lastUntil = async (time: string): Promise<Position> =>
+    (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ?? 0;
+  const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
+  const tenant = await tenantAt(api, req, position);
+  if (tenant === undefined) throw badRequest(`${name} is before this tenant was made.`);
+  if (!(await api.progress.waitFor(tenant.name, position, SHOWN_WITHIN_MS))) {
+    throw unavailable('The tables do not show this moment yet.');
+  }
+  return { tenant, position };
 }
 
 /** Undefined before it was created. */

@@ -14,26 +14,27 @@ import {
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
 import { during, where } from '../../queries/asking.js';
-import { actorsShown, namedActor, type ShownActor } from '../actors.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { namedActor, type ShownActor, shownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { type Call, dataReply, isReferenceData, pathText, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { exactText, period, revisionCursor } from './listQuery.js';
 import { linkedReply } from './pages.js';
 
-type ShownOperation = ActivityEntry & { readonly shownActor: ShownActor };
+type ShownOperation = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor };
 
 /** Kinds of activity without their prefix. */
 const KINDS = ['batch', 'clean_up', 'undo'] as const;
-const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: ActivityEntry) => countsOf(entry)[name];
+const countOf = (name: keyof ReturnType<typeof countsOf>) => (entry: ShownOperation) => countsOf(entry)[name];
 
 const operationView = json.view<ShownOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
   kind: [json.oneOf(KINDS), ({ kind }) => kind.replace('table.', '')],
   at: json.timestamp,
-  actor: [json.ref('Actor'), ({ shownActor }) => shownActor],
+  actor: json.ref('Actor'),
   batch_ids: [json.listOf(json.text), batchIdsOf],
   created: [json.count, countOf('created')],
   updated: [json.count, countOf('updated')],
@@ -112,19 +113,6 @@ const undoSchemas: json.Schemas = {
     type: 'object',
     properties: { ...counts, dry_run: { type: 'boolean', const: true } },
     required: Object.keys(counts),
-    examples: [
-      {
-        message: 'Undo: 12 records are back.',
-        restored: 12,
-        deleted: 0,
-        unchanged: 0,
-        left: [],
-        left_in_all: 0,
-        unavailable: 0,
-        remaining: 0,
-        next: null,
-      },
-    ],
   },
 };
 
@@ -151,9 +139,8 @@ export const undoing = (undo: typeof undoOperation) =>
     body: { ...json.bodyOf(undoBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
     answer: json.one('UndoResult', 'Undone, except for the reported records.'),
     honours: ['idempotency-key'],
-    errors: [409],
     allow: 'write:reference_data',
-    isOffered: isReferenceData,
+    tables: 'ReferenceTable',
     async handle({ commands }: Api, { req, caller, assetType, path, query, body }: Call): Promise<Reply> {
       const dryRun = isDryRun(query);
       const key = keyOfChange(req, dryRun);
@@ -164,7 +151,11 @@ export const undoing = (undo: typeof undoOperation) =>
   }) as const;
 
 /** @throws HttpError 400; NotSupportedError */
-async function operationsReply(api: Api, { req, caller, assetType, query }: Call): Promise<Reply> {
+async function operationsReply(
+  api: Api,
+  { req, caller, assetType, query }: Call,
+  cancellation: Cancellation,
+): Promise<Reply> {
   const { commands, rows } = api;
   const { name: table, supportingData } = assetType;
   if (!supportingData) {
@@ -175,7 +166,6 @@ async function operationsReply(api: Api, { req, caller, assetType, query }: Call
   }
   const { cursor, from, to, actor, kind, batch_id: batchId } = parseQuery(operationsQuery, query);
   const tenant = tenantOf(commands, caller.tenant);
-  const { deadline } = caller;
   const named = actor === undefined ? undefined : [actor, namedActor(tenant, actor)].map((text) => text.toLowerCase());
   const isWanted = (entry: ActivityEntry): boolean =>
     (batchId === undefined || batchIdsOf(entry).includes(batchId)) &&
@@ -185,10 +175,10 @@ async function operationsReply(api: Api, { req, caller, assetType, query }: Call
   const conditions = where({ table, kind: kinds, created_at: { gte: from, lte: to } });
   const before = cursor === undefined ? undefined : { position: Number(cursor), revision: 0 };
   const asked = { conditions, before, limit: MAX_SHORT_PAGE, isWanted };
-  const { entries, next } = await activityPage(during(rows, deadline), caller.tenant, asked);
-  const actors = entries.map((entry) => entry.actor);
-  const shown = await actorsShown(commands, tenant, actors, deadline);
-  const data = entries.map((entry) => operationView.show({ ...entry, shownActor: shown(entry.actor) }));
+  const { entries, next } = await activityPage(during(rows, cancellation), caller.tenant, asked);
+  const data = entries.map((entry) =>
+    operationView.show({ ...entry, actor: shownActor(commands, tenant, entry.actor) }),
+  );
   return linkedReply(api, { req, query }, data, next?.position);
 }
 
@@ -206,9 +196,9 @@ export const operations: Resource = {
       description: `Actor, time and numbers of records. A page has at most ${MAX_SHORT_PAGE}, and looks at ${MAX_ACTIVITY_ROWS} changes of the table at most: it may have fewer, or none, and still a link to the next.`,
       query: parametersIn(operationsQuery),
       answer: json.linkedPage('TableOperation', MAX_SHORT_PAGE),
-      work: 'costly',
+      work: 'list',
       allow: 'read',
-      isOffered: isReferenceData,
+      tables: 'ReferenceTable',
       handle: operationsReply,
     },
     'POST /:table/operations/:id/undo': {

@@ -3,13 +3,11 @@
  * order of creation and stay consistent at any depth while others write. They hold their whole state, so no process stores
  * them, and begin with a hash of the query they belong to, so that they cannot be used with another one.
  */
-import type { Request } from 'express';
 import { z } from 'zod';
 import { tagOf } from '../../commands/preconditions.js';
 import type { RecordView } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { ListBehind, RecordsBehind, TableRef } from '../../queries/records.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -82,10 +80,15 @@ function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']>
 type Asked = Pick<Call, 'req' | 'query'>;
 
 /** The link to the same list behind a cursor; null without one. */
-export function nextLink(api: Api, { req, query }: Asked, cursor: string | number | undefined): string | null {
+export function nextLink(
+  api: Api,
+  { req, query }: Asked,
+  cursor: string | number | undefined,
+  parameter = 'cursor',
+): string | null {
   if (cursor === undefined) return null;
   const next = new URLSearchParams(query);
-  next.set('cursor', String(cursor));
+  next.set(parameter, String(cursor));
   return `${requestUrl(req, api.config)}?${next}`;
 }
 
@@ -113,16 +116,7 @@ export const csvReply = (name: string, body: string, next: string | null): Reply
   },
 });
 
-/** Finds in a turn of the tenant's lists. @param advice what to ask for instead, if it takes too long */
-export const inListTurn = <Found>(
-  { lists }: Pick<Api, 'lists'>,
-  { context }: Request,
-  advice: string | (() => string),
-  find: (cancellation: Cancellation) => Promise<Found>,
-): Promise<Found> => lists.run({ context, advice: typeof advice === 'string' ? () => advice : advice, find });
-
 export const CURSOR: QueryParameter = {
-  component: 'Cursor',
   name: 'cursor',
   description:
     'Empty for the first page, then meta.next_cursor of the page before, with the same filters and sort. Goes by created_at: every record that exists all the while comes once, whatever is written meanwhile. With sort=created_at or -created_at only, without page and total.',

@@ -1,30 +1,21 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
-import type { Request } from 'express';
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
-import { type HttpError, notFound, unavailable } from '../errors.js';
+import { type HttpError, methodNotAllowed, notFound, unavailable } from '../errors.js';
 import { createExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, CHANGES, CREATES, dataReply, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { FILTERS_TEXT, filterSchemas } from './filters.js';
-import { ASSETS_PATH } from './info.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseTableQuery } from './listQuery.js';
+import { LIST_PARAMETERS, parseTableQuery } from './listQuery.js';
 import { AT, atPosition, type Read, readAt } from './moments.js';
-import {
-  CURSOR,
-  collectionEnvelope,
-  cursorReply,
-  inListTurn,
-  pageOrExport,
-  pageSchemas,
-  parseCursor,
-} from './pages.js';
+import { CURSOR, collectionEnvelope, cursorReply, pageOrExport, pageSchemas, parseCursor } from './pages.js';
 
 /** An answer with one record, of any table. */
 const recordAnswer = (description: string) => json.answer(description, json.dataOf(json.ref('AnyRecord')));
@@ -41,9 +32,9 @@ export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRec
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 async function pageReply(
   api: Api,
-  req: Request,
+  { req, query: parameters }: Call,
   { table: assetType, reads, position }: Read,
-  parameters: URLSearchParams,
+  cancellation: Cancellation,
 ): Promise<Reply> {
   const list = parseTableQuery(assetType, parameters);
   const { query } = list;
@@ -52,10 +43,9 @@ async function pageReply(
   const headers = position === undefined ? undefined : atPosition(position);
   const url = requestUrl(req, api.config);
   const table = { tenant: req.context.tenant.name, table: assetType.name };
-  const advice = () => narrowing(query);
   if (parameters.has('cursor')) {
     const { behind, mark } = parseCursor({ ...table, position }, list, parameters);
-    const found = await inListTurn(api, req, advice, (cancellation) => reads.listBehind(table, behind, cancellation));
+    const found = await reads.listBehind(table, behind, cancellation);
     return { headers, body: cursorReply(found, mark, { ...list, url }) };
   }
   // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
@@ -66,7 +56,7 @@ async function pageReply(
     // If the client holds the page, nothing is searched.
     if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
   }
-  const page = await inListTurn(api, req, advice, (cancellation) => reads.list(table, query, cancellation));
+  const page = await reads.list(table, query, cancellation);
   return {
     headers,
     body: collectionEnvelope(page.records, { ...list, url, total: page.total }),
@@ -98,30 +88,26 @@ const anyRecord: json.JsonSchema = {
 };
 
 /** How records leave a table whose records have no DELETE. */
-const WITHOUT_DELETE: { readonly [role in AssetType['role']]?: string } = {
-  reference: `Records of Reference Data are deleted by a clean-up: POST ${ASSETS_PATH}/{table}/assets/clean-up.`,
-  order: 'Orders are kept: PUT reports a status, and people reject what need not be exported.',
+const WITHOUT_DELETE = {
+  reference: ' Records of Reference Data are deleted by a clean-up: POST …/assets/clean-up.',
+  order: ' Orders are kept: PUT reports a status, and people reject what need not be exported.',
 };
 
 export const records: Resource = {
   tag: 'assets',
   pathParameters: { id: RECORD_ID },
   schemas: { ...pageSchemas, ...filterSchemas, AnyRecord: anyRecord },
-  instead: {
-    PATCH: 'PUT changes the fields of a record that it names, and no others.',
-    DELETE: ({ name, role }) => WITHOUT_DELETE[role]?.replace('{table}', name),
-  },
   operations: {
     'GET /:table/assets': {
       id: 'listRecords',
+      work: 'list',
       summary: 'Records, page by page',
       description: FILTERS_TEXT,
       allow: 'read',
       query: [...LIST_PARAMETERS, CURSOR, AT],
       answer: json.answer('A page of records.', pageOrExport(json.ref('AnyRecord'))),
-      answers: LIST_ANSWERS,
-      handle: async (api, { req, assetType, query }) =>
-        pageReply(api, req, await readAt(api, req, assetType, query), query),
+      handle: async (api, call, cancellation) =>
+        pageReply(api, call, await readAt(api, call.req, call.assetType, call.query), cancellation),
     },
     'POST /:table/assets': {
       id: 'createRecord',
@@ -132,7 +118,6 @@ export const records: Resource = {
       status: 201,
       answer: recordAnswer('The record as created; an order that was sent with its parts has them.'),
       honours: ['idempotency-key'],
-      errors: [409],
       async handle({ commands }, { req, caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
         const list = `${req.baseUrl}${req.path}`.replace(/\/$/, '');
@@ -158,7 +143,6 @@ export const records: Resource = {
       body: { limit: 'record', schema: json.ref('UpdateInput'), example: updateExample },
       answer: recordAnswer('The record as updated.'),
       honours: ['if-match'],
-      errors: [409, 412],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
         const precondition = preconditionOf(req);
         return taggedReply(assetType, await updateRecord(commands, caller, assetType, id, body, precondition));
@@ -168,12 +152,12 @@ export const records: Resource = {
       id: 'removePart',
       summary: 'Remove a part of an order, with the parts that belong to it',
       allow: 'write',
-      isOffered: ({ role }) => role === 'part',
-      elsewhere: 405,
+      tables: 'PartTable',
       status: 204,
       answer: json.NO_CONTENT,
-      errors: [409],
-      async handle({ commands }, { caller, assetType, path: { id } }) {
+      async handle({ commands }, { req, caller, assetType, path: { id } }) {
+        const { role } = assetType;
+        if (role !== 'part') throw methodNotAllowed(req, 'GET, HEAD, PUT', WITHOUT_DELETE[role]);
         return { written: await removePart(commands, caller, assetType, id) };
       },
     },

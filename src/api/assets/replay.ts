@@ -5,9 +5,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
 import { MAX_CHECKED_PARTS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_STEP_DELIVERIES } from '../../domain/limits.js';
 import { orderStream } from '../../domain/streams.js';
-import type { Actor } from '../../ports/eventStore.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
-import { actorsShown, type ShownActor } from '../actors.js';
+import { type ShownActor, shownActor } from '../actors.js';
 import { deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -73,22 +71,6 @@ export function stepText({ webhooks }: Pick<Tenant, 'webhooks'>, step: ReplaySte
   });
 }
 
-/** Shows one actor after the other: each unknown name is looked up once. */
-export function actorShower(
-  source: Pick<ReplaySource, 'eventStore'>,
-  tenant: Pick<Tenant, 'name' | 'clients'>,
-  cancellation?: Cancellation,
-): (step: ReplayStep) => Promise<ShownActor> {
-  const shown = new Map<string, ShownActor>();
-  return async ({ recorded: { metadata } }) => {
-    const actor: Actor = metadata.actor;
-    const key = JSON.stringify(actor);
-    const known = shown.get(key) ?? (await actorsShown(source, tenant, [actor], cancellation))(actor);
-    shown.set(key, known);
-    return known;
-  };
-}
-
 /** Where the parts of a replay come from. */
 export const replaySource = ({ commands, queries }: Api, tenant: string): ReplaySource => ({
   eventStore: commands.eventStore,
@@ -123,13 +105,12 @@ export async function replayReply(
   await untilShown(api, tenant.name);
   const source = replaySource(api, tenant.name);
   const cancellation = req.context.deadline;
-  const actorOf = actorShower(source, tenant, cancellation);
   const page: string[] = [];
   let [bytes, checked] = [0, 0];
   let next: string | undefined;
   const [from = 0, leftOut] = cursor.split('.').map(Number);
   for await (const step of replaySteps(source, { tenant, orderId, from, leftOut, cancellation })) {
-    const text = stepText(tenant, step, await actorOf(step));
+    const text = stepText(tenant, step, shownActor(api.commands, tenant, step.recorded.metadata.actor));
     bytes += Buffer.byteLength(text);
     checked += step.checked;
     const isFull = page.length === MAX_ENTRIES || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_CHECKED_PARTS;
@@ -153,7 +134,7 @@ export const clientReplay: Resource = {
       id: 'replayOrder',
       ...orderReplay,
       allow: AUDIT_SCOPE,
-      isOffered: ({ role }) => role === 'order',
+      tables: 'OrderTable',
       handle(api, call) {
         const { assetType, path } = call;
         if (assetType.role !== 'order') throw notFound(`Only orders have a replay; ${assetType.name} has none.`);

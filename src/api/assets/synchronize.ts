@@ -7,7 +7,7 @@ import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { type Call, CREATES, dataReply, isReferenceData, type Reply, type Resource } from '../routes/operation.js';
+import { type Call, CREATES, dataReply, type Reply, type Resource } from '../routes/operation.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -17,37 +17,24 @@ const difference: json.JsonSchema = json.closedObject({
 });
 
 /** Counts, and what a dry run adds to them. */
-const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
+const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
   type: 'object',
   properties: {
     ...counts,
-    ...more,
+    operation_id: {
+      ...json.text,
+      description: 'The id of the operation, for its undo. Missing if nothing was written.',
+    },
     dry_run: { type: 'boolean', const: true },
     differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES },
   },
   required: Object.keys(counts),
 });
 
-const OPERATION_ID: json.JsonSchema = {
-  ...json.text,
-  description: 'The id of the operation, for its undo. Missing if nothing was written.',
-};
-
 const schemas: json.Schemas = {
   Difference: difference,
-  BatchResult: {
-    ...withDryRun(
-      { message: json.text, created: json.count, updated: json.count, unchanged: json.count },
-      { operation_id: OPERATION_ID },
-    ),
-    examples: [
-      { message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1, operation_id: '1041' },
-    ],
-  },
-  CleanUpResult: {
-    ...withDryRun({ message: json.text, deleted: json.count }, { operation_id: OPERATION_ID }),
-    examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12, operation_id: '1042' }],
-  },
+  BatchResult: withDryRun({ message: json.text, created: json.count, updated: json.count, unchanged: json.count }),
+  CleanUpResult: withDryRun({ message: json.text, deleted: json.count }),
 };
 
 /** The schema of a batch of such items. */
@@ -90,10 +77,9 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       answer: json.one('BatchResult', 'Everything was written.'),
       honours: ['idempotency-key'],
-      errors: [409],
       description: 'All items or none; matched on the unique field of the table (`unique_field` of its info).',
       allow: 'write:reference_data',
-      isOffered: isReferenceData,
+      tables: 'ReferenceTable',
       body: {
         limit: 'batch',
         schema: batchOf(json.ref('BatchItem')),
@@ -118,12 +104,11 @@ export const synchronization: Resource = {
       summary: 'Delete the records that the last synchronisation did not carry',
       description: 'With `confirm`, only if it would delete exactly that many records.',
       allow: 'write:reference_data',
-      isOffered: isReferenceData,
+      tables: 'ReferenceTable',
       query: [DRY_RUN],
       body: json.bodyOf(cleanUpBody, { batch_id: EXAMPLE_BATCH_ID }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       honours: ['idempotency-key'],
-      errors: [409],
       async handle(api, call) {
         const { req, caller, assetType, query, body } = call;
         const dryRun = isDryRun(query);

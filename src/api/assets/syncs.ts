@@ -4,30 +4,34 @@
  */
 import { z } from 'zod';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/cleanUps.js';
-import { requireSync, undoSync } from '../../commands/referenceTables/undo.js';
+import { undoSync } from '../../commands/referenceTables/undo.js';
 import { refuseMasterData, tenantOf } from '../../commands/tables.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { endOf, expiryOf, statusOf, timesOf } from '../../domain/referenceTable/sync.js';
 import { during } from '../../queries/asking.js';
 import { type SyncSession, syncSessions } from '../../queries/syncs.js';
-import { actorsShown, type ShowActor } from '../actors.js';
+import { type ShownActor, shownActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { type Call, dataReply, isReferenceData, pathText, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { LIST_ANSWERS, revisionCursor } from './listQuery.js';
+import { revisionCursor } from './listQuery.js';
 import { UNDO_IN_PIECES, undoing } from './operations.js';
 import { linkedReply } from './pages.js';
 import { deletedMessage, synchronizedReply } from './synchronize.js';
 
-type ShownSync = SyncSession & { readonly now: string; readonly showActor: ShowActor; readonly tableUrl: string };
+type ShownSync = Omit<SyncSession, 'actor'> & {
+  readonly now: string;
+  readonly actor: ShownActor;
+  readonly tableUrl: string;
+};
 
 const UNCOUNTED = 'null if an earlier release made it: see its operations.';
 const counted = (description: string, name: 'batches' | 'created' | 'updated' | 'seen') =>
-  [{ ...json.orNull(json.count), description }, (sync: SyncSession) => sync[name] ?? null] as const;
+  [{ ...json.orNull(json.count), description }, (sync: ShownSync) => sync[name] ?? null] as const;
 
 const syncView = json.view<ShownSync>({
   id: { ...json.text, description: 'The `_batch_id` of its batches.' },
@@ -50,7 +54,7 @@ const syncView = json.view<ShownSync>({
     { ...json.orNull(json.timestamp), description: 'When it stopped taking batches; null while it is open.' },
     (sync) => endOf(sync, sync.now) ?? null,
   ],
-  actor: [json.ref('Actor'), ({ actor, showActor }) => showActor(actor)],
+  actor: json.ref('Actor'),
   batches: counted(UNCOUNTED, 'batches'),
   created: counted('null as `batches`.', 'created'),
   updated: counted('null as `batches`.', 'updated'),
@@ -73,13 +77,14 @@ const syncsQuery = z.strictObject({ cursor: revisionCursor });
 /** The first session of a table is the moment to offer it. */
 const NO_GUARD = `This tenant has no guard on clean-ups: the commit deletes every record that the batches did not carry. Recommended: PUT /api/v1/platform/tenant/clean-up-guard {"max_percent": ${RECOMMENDED_GUARD.maxPercent}, "min_records": ${RECOMMENDED_GUARD.minRecords}} by an admin.`;
 
-async function shown(api: Api, call: Call, found: readonly SyncSession[]): Promise<readonly unknown[]> {
+function shown(api: Api, call: Call, found: readonly SyncSession[]): readonly unknown[] {
   const tenant = tenantOf(api.commands, call.caller.tenant);
-  const actors = found.map(({ actor }) => actor);
-  const showActor = await actorsShown(api.commands, tenant, actors, call.req.context.deadline);
   const url = requestUrl(call.req, api.config);
   const [now, tableUrl] = [api.commands.now(), url.slice(0, url.lastIndexOf('/syncs'))];
-  return found.map((sync) => syncView.show({ ...sync, now, tableUrl, showActor }));
+  return found.map((sync) => {
+    const actor = shownActor(api.commands, tenant, sync.actor);
+    return syncView.show({ ...sync, actor, now, tableUrl });
+  });
 }
 
 export const syncs: Resource = {
@@ -110,50 +115,32 @@ export const syncs: Resource = {
         differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_ENTRIES },
       },
       required: ['message', 'deleted'],
-      examples: [{ message: 'Sync committed: 12 records were deleted.', deleted: 12, operation_id: '1042' }],
     },
   },
   operations: {
     'GET /:table/syncs': {
       id: 'listSyncs',
+      work: 'list',
       summary: 'Sync sessions, the newest first',
       description: `Time, actor, state and numbers of records. A page has at most ${MAX_SHORT_PAGE}.`,
       query: parametersIn(syncsQuery),
       answer: json.linkedPage('SyncSession', MAX_SHORT_PAGE),
-      answers: LIST_ANSWERS,
       allow: 'read',
-      isOffered: isReferenceData,
-      async handle(api, call) {
+      tables: 'ReferenceTable',
+      async handle(api, call, cancellation) {
         const { assetType, caller, query } = call;
         refuseMasterData(assetType, 'synchronized');
         const { cursor } = parseQuery(syncsQuery, query);
         const table = { tenant: caller.tenant, table: assetType.name };
         const before = cursor === undefined ? undefined : Number(cursor);
         const found: SyncSession[] = [];
-        for await (const session of syncSessions(during(api.rows, caller.deadline), table, before)) {
+        for await (const session of syncSessions(during(api.rows, cancellation), table, before)) {
           found.push(session);
           if (found.length > MAX_SHORT_PAGE) break;
         }
         const page = found.slice(0, MAX_SHORT_PAGE);
         const next = found.length > MAX_SHORT_PAGE ? page.at(-1)?.revision : undefined;
-        return linkedReply(api, call, await shown(api, call, page), next);
-      },
-    },
-    'GET /:table/syncs/:id': {
-      id: 'getSync',
-      summary: 'One sync session',
-      description: 'Its state and numbers of records.',
-      answer: json.one('SyncSession'),
-      answers: LIST_ANSWERS,
-      allow: 'read',
-      isOffered: isReferenceData,
-      async handle(api, call) {
-        const { assetType, caller, path } = call;
-        refuseMasterData(assetType, 'synchronized');
-        const table = { tenant: caller.tenant, table: assetType.name };
-        const session = await requireSync(during(api.rows, caller.deadline), table, path.id);
-        const [sync] = await shown(api, call, [session]);
-        return dataReply(sync);
+        return linkedReply(api, call, shown(api, call, page), next);
       },
     },
     'POST /:table/syncs/:id/undo': {
@@ -170,7 +157,7 @@ export const syncs: Resource = {
       status: 201,
       answer: json.one('Sync', 'It takes batches.'),
       allow: 'write:reference_data',
-      isOffered: isReferenceData,
+      tables: 'ReferenceTable',
       async handle({ commands }, { caller, assetType }) {
         const { id, startedAt, expiresAt, isFirst } = await startSync(commands, caller, assetType);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
@@ -187,9 +174,8 @@ export const syncs: Resource = {
       query: [DRY_RUN],
       body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
       answer: json.one('CommitResult', 'The records were deleted.'),
-      errors: [409],
       allow: 'write:reference_data',
-      isOffered: isReferenceData,
+      tables: 'ReferenceTable',
       async handle(api, call) {
         const { caller, assetType, path, query, body } = call;
         const dryRun = isDryRun(query);

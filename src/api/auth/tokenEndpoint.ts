@@ -29,7 +29,7 @@ import {
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
+const readJson = jsonBodyReader(CREDENTIALS_BODY_BYTES);
 const readForm = bytesReader(CREDENTIALS_BODY_BYTES);
 /** A form is ASCII, since it is escaped; some clients name another charset all the same. */
 const FORM_CHARSET = /^(?:utf-?8|us-ascii|iso-8859-1)$/i;
@@ -72,15 +72,8 @@ const tokenExample = {
   scope: 'read:order_data write:order_data',
 };
 
-/** RFC 6749 §5.2, with an additional `message`. */
-const oauthError = (description: string, error: string, message: string) =>
-  json.answer(description, json.ref('TokenError'), { error, error_description: message, message });
-
 export const tokenEndpoint: Resource = {
   tag: 'token',
-  schemas: {
-    TokenError: json.closedObject({ error: json.text, error_description: json.text, message: json.text }),
-  },
   operations: {
     'POST /token': {
       id: 'requestToken',
@@ -94,7 +87,6 @@ export const tokenEndpoint: Resource = {
         orForm: true,
         limit: 'credentials',
         read: readFormOrJson,
-        errors: [],
       },
       answer: json.answer(
         'The token.',
@@ -105,32 +97,6 @@ export const tokenEndpoint: Resource = {
           scope: json.text,
         }),
       ),
-      answers: {
-        400: oauthError('The request is malformed.', 'invalid_request', 'grant_type is missing.'),
-        401: {
-          ...oauthError(
-            'The credentials are wrong.',
-            'invalid_client',
-            'The client is unknown or its secret is wrong.',
-          ),
-          headers: {
-            'WWW-Authenticate': {
-              description: 'Basic, if the request had an Authorization header and no Origin.',
-              schema: json.text,
-            },
-          },
-        },
-        413: oauthError(
-          'The body is too large.',
-          'invalid_request',
-          `The body is over the limit of ${CREDENTIALS_BODY_BYTES} bytes.`,
-        ),
-        415: oauthError(
-          'The body is neither JSON nor a form.',
-          'invalid_request',
-          'Send the body as Content-Type: application/json, in UTF-8.',
-        ),
-      },
       async handle(api, { req, body }) {
         const tenant = req.context.tenant.name;
         const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
@@ -192,12 +158,10 @@ function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string
   });
 }
 
-const UNREADABLE: readonly unknown[] = [400, 413, 415];
-
-/** Converts the error of an unreadable body, ours or that of express' parser; undefined for any other error. */
+/** The error of an unreadable body, ours or that of express' parser, in that form; undefined for any other error. */
 function unreadable(error: unknown): OAuthError | undefined {
-  if (error instanceof OAuthError || !(error instanceof Error) || !('status' in error)) return undefined;
-  if (!UNREADABLE.includes(error.status)) return undefined;
+  if (!(error instanceof Error && 'status' in error) || ![400, 413, 415].includes(Number(error.status)))
+    return undefined;
   const { reason, headers } = error instanceof HttpError ? error : { reason: error.message, headers: {} };
   return new OAuthError('invalid_request', printable(reason), Number(error.status), headers);
 }
@@ -206,7 +170,7 @@ function unreadable(error: unknown): OAuthError | undefined {
  * Answers errors in the form of RFC 6749 §5.2, with an additional `message`; passes others to the API's error handler.
  */
 export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res, next) => {
-  const error = unreadable(given) ?? given;
+  const error = given instanceof OAuthError ? given : (unreadable(given) ?? given);
   if (!(error instanceof OAuthError)) return next(error);
   const { code, message, status, headers } = error;
   // Only for a client that used the header, and not for a page's script, whose POST always has an Origin (Fetch standard,

@@ -3,13 +3,12 @@
 import { NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
 import { recordId } from '../../commands/tables.js';
-import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
+import { MAX_EXPORT_BYTES } from '../../domain/limits.js';
 import { AnswerTooLargeError } from '../../queries/storedRecord.js';
 import { untilShown } from '../assets/moments.js';
 import { replaySource } from '../assets/replay.js';
 import type { Api } from '../deps.js';
 import { unavailable } from '../errors.js';
-import * as json from '../openapi/schema.js';
 import type { Call, Reply } from '../routes/operation.js';
 import { ArchiveTooLargeError, type ExportSource, orderExport } from './orderExport.js';
 
@@ -25,12 +24,6 @@ export const exportOfOrder = {
     description: 'The archive.',
     headers: { 'Content-Disposition': { description: 'Its name.', schema: { type: 'string' } } },
     content: { [ZIP_TYPE]: { schema: { type: 'string', format: 'binary' } } },
-  },
-  answers: {
-    413: json.answer('The export would be too large.', json.ref('Error'), {
-      message: 'The answer would be too large.',
-      error: `The order and its deliveries have more than ${MAX_EXPORT_EVENTS} events.`,
-    }),
   },
 } as const;
 

@@ -11,7 +11,8 @@ import { MAX_EXPORT_EVENTS } from '../../domain/limits.js';
 import { deliveryStream, orderStream } from '../../domain/streams.js';
 import type { Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { actorShower, stepText } from '../assets/replay.js';
+import { shownActor } from '../actors.js';
+import { stepText } from '../assets/replay.js';
 import { type ReplaySource, replaySteps } from '../replay/steps.js';
 import { howToCheck } from './howToCheck.js';
 import { PAGE_END, pageBegin, stepSection } from './page.js';
@@ -138,13 +139,12 @@ async function writeReplay(archive: Archive, source: ReplaySource, exported: Exp
   const { tenant, orderId, exportedAt, cancellation } = exported;
   const [asJson, asPage] = [archive.begin('replay.json'), archive.begin('replay.html')];
   const head = { tenant: tenant.name, order_id: orderId, exported_at: exportedAt };
-  const actorOf = actorShower(source, tenant, cancellation);
   const deliveries = new Set<string>();
   asJson(`${JSON.stringify(head).slice(0, -1)},"data":[\n`);
   asPage(pageBegin({ orderId, tenant: tenant.name, exportedAt }));
   let steps = 0;
   for await (const step of replaySteps(source, { tenant, orderId, from: 0, cancellation })) {
-    const actor = await actorOf(step);
+    const actor = shownActor(source, tenant, step.recorded.metadata.actor);
     for (const { id } of step.deliveries) deliveries.add(id);
     asJson(`${steps === 0 ? '' : ',\n'}${stepText(tenant, step, actor)}`);
     steps += 1;

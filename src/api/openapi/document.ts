@@ -15,9 +15,8 @@ import { badRequest, HttpError } from '../errors.js';
 import { limitNetwork } from '../rateLimit.js';
 import type { Area, Call, Resource } from '../routes/operation.js';
 import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
-import { errorResponses, errorSchemas } from './errorResponses.js';
-import { headerComponents, parameterComponents, pathsOf, tableSchemas } from './paths.js';
-import { createExample, recordExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
+import { ERROR_RESPONSE, errorSchema, headerComponents, pathsOf, tableSchemas } from './paths.js';
+import { createExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
 import { answer, type JsonSchema, named, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
 
 /** Bytes of cached descriptions of tables, of all tenants. */
@@ -71,14 +70,15 @@ const OPERATOR_SCHEME = {
 /** A finished document, and the tables that it describes: one with the same names may describe other fields. */
 type Document = { readonly body: Buffer; readonly tag: string; readonly tables: readonly AssetType[] };
 
-type TableSchemas = { readonly schemas: Schemas; readonly bytes: number };
-
 /** Makes the documents of these areas, each of which may name the schemas of all. */
 export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
   const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
-  const known: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
+  const known: Schemas = Object.assign(
+    {},
+    { Error: errorSchema },
+    ...resources.map((resource) => resource.schemas ?? {}),
+  );
   const shared: Schemas = Object.assign({}, ...Object.entries(known).map(([name, schema]) => named(name, schema)));
-  const ofTables = new WeakMap<AssetType, TableSchemas>();
   const made = new LRUCache<string, Document>({
     maxSize: OPENAPI_CACHE_BYTES,
     sizeCalculation: ({ body }) => body.length,
@@ -88,10 +88,9 @@ export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Are
     const all: Schemas[] = [];
     let size = 0;
     for (const table of tables) {
-      const found = ofTables.get(table) ?? schemasOfTable(table);
-      ofTables.set(table, found);
-      all.push(found.schemas);
-      size += found.bytes;
+      const schemas = schemasOfTable(table);
+      all.push(schemas);
+      size += JSON.stringify(schemas).length;
       if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
     }
     return Object.assign({}, ...all);
@@ -107,11 +106,7 @@ export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Are
     const areas = areasOf[audience];
     const { paths, schemas: ofPaths } = pathsOf(areas, subject);
     const components = {
-      responses: errorResponses,
-      parameters: parameterComponents(
-        areas.flatMap((area) => area.resources),
-        subject,
-      ),
+      responses: { Error: ERROR_RESPONSE },
       headers: headerComponents,
       securitySchemes: audience === 'operators' ? OPERATOR_SCHEME : securitySchemesAt(origin),
     };
@@ -148,13 +143,12 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
     `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
   );
 
-function schemasOfTable(assetType: AssetType): TableSchemas {
+function schemasOfTable(assetType: AssetType): Schemas {
   const { name, description, role, supportingData } = assetType;
-  const schemas: Schemas = {
+  return {
     ...named(tableSchemaName.record(name), {
       ...recordOutputSchema(assetType),
       description,
-      examples: [recordExample(assetType)],
     }),
     ...named(tableSchemaName.create(name), {
       ...recordInputSchema(assetType, 'create'),
@@ -167,7 +161,6 @@ function schemasOfTable(assetType: AssetType): TableSchemas {
     ...(role === 'order' ? named(tableSchemaName.whole(name), withPartsOutputSchema(assetType)) : {}),
     ...(supportingData ? named(tableSchemaName.batchItem(name), recordInputSchema(assetType, 'batchItem')) : {}),
   };
-  return { schemas, bytes: JSON.stringify(schemas).length };
 }
 
 /** Those schemas that a text refers to, or one of them. */
@@ -236,7 +229,6 @@ export const openApi: Resource = {
         },
       ],
       answer: answer('OpenAPI 3.1.', { type: 'object' }),
-      errors: [401, 404, 413],
       async handle(api, call) {
         await limitNetwork(api, call.req, call.res);
         const { body, tag } = await documentFor(api, call);

@@ -7,103 +7,88 @@ import {
   BODY_LIMITS,
   type BodyDescription,
   type HonouredHeader,
-  isReferenceData,
   isTableOperation,
-  type Method,
   type Operation,
-  type PathParameter,
   type PerTable,
   permissionOn,
   type QueryParameter,
-  type Resource,
   type Route,
   routesOf,
+  type TableKind,
 } from '../routes/operation.js';
-import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
 import {
+  answer,
+  closedObject,
   type Header,
   type JsonSchema,
   jsonContent,
+  listOf,
   type MediaTypes,
   named,
   oneOf,
   type Parameter,
-  type Ref,
   type ResponseObject,
-  type Responses,
   ref,
   type Schemas,
   tableRef,
+  text,
 } from './schema.js';
 
 /** Operations by method, and the parameters of the path. */
-type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly (Parameter | Ref)[] };
+type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly Parameter[] };
 export type Paths = { readonly [path: string]: PathItem };
-
-/** `schemas` are those that the operations have named. */
-type Documented = { readonly paths: Paths; readonly schemas: Schemas };
 
 /** The tables that a document describes, and the asset type of the tenant's orders. */
 export type Subject = { readonly tables: readonly AssetType[]; readonly orderType: AssetType };
 
-/** Operations on a table have it as a parameter: they are left out if no table offers them. */
-export function pathsOf(areas: readonly Area[], subject: Subject): Documented {
+/**
+ * Operations on a table have it as a parameter: they are left out if the document describes no such table.
+ * @returns `schemas`: those that the operations have named
+ */
+export function pathsOf(
+  areas: readonly Area[],
+  subject: Subject,
+): { readonly paths: Paths; readonly schemas: Schemas } {
   const paths: Record<string, PathItem> = {};
   const schemas: Record<string, JsonSchema> = {};
   for (const area of areas) {
-    const routes = routesOf(area).filter(({ operation }) => offering(operation, subject).length > 0);
-    // A path may have one operation for orders and another one for other tables.
-    for (const [at, route] of routes.entries()) {
-      const isSame = ({ method, path }: Route): boolean => method === route.method && path === route.path;
-      if (routes.findIndex(isSame) < at) continue;
-      const same = routes.slice(at + 1).filter(isSame);
+    for (const route of routesOf(area)) {
+      const offering = tablesOf(route.operation, subject);
+      if (offering.length === 0) continue;
       const { path, parameters } = documentedPath(route);
       const fullPath = `${area.prefix}${path}` || '/';
       const item = paths[fullPath] ?? (parameters.length === 0 ? {} : { parameters });
-      const operation = operationObject(area, [route, ...same], subject, schemas);
+      const operation = operationObject(route, offering, subject, schemas);
       paths[fullPath] = { ...item, [route.method.toLowerCase()]: operation };
     }
   }
   return { paths, schemas };
 }
 
-/** The tables that offer it; for other operations that of the orders. */
-const offering = (operation: Operation, { tables, orderType }: Subject): readonly AssetType[] =>
-  isTableOperation(operation) ? tables.filter((table) => operation.isOffered?.(table) ?? true) : [orderType];
-
-/** Kinds of tables that operations have in common. The first that fits names the parameter of an operation. */
-const TABLE_KINDS: { readonly [component: string]: (assetType: AssetType) => boolean } = {
+const TABLE_KINDS: { readonly [kind in TableKind]: (assetType: AssetType) => boolean } = {
   Table: () => true,
-  ReferenceTable: isReferenceData,
+  ReferenceTable: ({ supportingData }) => supportingData,
   OrderTable: ({ role }) => role === 'order',
   PartTable: ({ role }) => role === 'part',
 };
 
-const namesOf = (tables: readonly AssetType[]): string => JSON.stringify(tables.map(({ name }) => name).sort());
-
-function tableParameter(offered: readonly AssetType[], { tables }: Subject): Ref {
-  const kinds = Object.entries(TABLE_KINDS);
-  const [name] = kinds.find(([, isOfKind]) => namesOf(tables.filter(isOfKind)) === namesOf(offered)) ?? [];
-  if (name === undefined) throw new Error(`No kind of tables is ${namesOf(offered)}.`);
-  return { $ref: `#/components/parameters/${name}` };
-}
+/** The tables that it is for; for operations on no table that of the orders. */
+const tablesOf = (operation: Operation, { tables, orderType }: Subject): readonly AssetType[] =>
+  isTableOperation(operation) ? tables.filter(TABLE_KINDS[operation.tables ?? 'Table']) : [orderType];
 
 /** The names of the tables of each kind, and the bodies that one of them takes. */
 export function tableSchemas({ tables }: Subject): Schemas {
-  const ofKinds = Object.entries(TABLE_KINDS).map(
-    ([kind, isOfKind]) => [`${kind}Name`, tables.filter(isOfKind)] as const,
-  );
-  const names = ofKinds
-    .filter(([, of]) => of.length > 0)
-    .map(([kind, of]) => [kind, oneOf(of.map(({ name }) => name))]);
+  const names = Object.entries(TABLE_KINDS).map(([kind, isOfKind]) => {
+    const ofKind = tables.filter(isOfKind);
+    return [`${kind}Name`, oneOf(ofKind.map(({ name }) => name))] as const;
+  });
   const bodies = Object.entries({ CreateInput: 'create', UpdateInput: 'update', BatchItem: 'batchItem' } as const).map(
     ([name, kind]) => {
-      const of = kind === 'batchItem' ? tables.filter(isReferenceData) : tables;
-      const description = 'That of the table.';
-      return [name, { description, anyOf: of.map((table) => tableRef(kind, table)) }] as const;
+      const of = kind === 'batchItem' ? tables.filter(TABLE_KINDS.ReferenceTable) : tables;
+      return [name, { description: 'That of the table.', anyOf: of.map((table) => tableRef(kind, table)) }] as const;
     },
   );
-  return Object.fromEntries([...names, ...bodies.filter(([, { anyOf }]) => anyOf.length > 0)]);
+  return Object.fromEntries([...names, ...bodies]);
 }
 
 /** Names an operation's own schemas after it, so that generators of clients need not invent names. */
@@ -123,16 +108,39 @@ function withNames<T extends { readonly content?: MediaTypes }>(
 
 /** `:name` or `*name` becomes the parameter that the resource describes; that of a table operation's `:table` is its own. */
 function documentedPath({ path: ofRoute, operation, resource }: Route) {
-  const parameters: (Parameter | Ref)[] = [];
+  const parameters: Parameter[] = [];
   const path = ofRoute.replace(/[:*](\w+)/g, (_, name: string) => {
     if (name === 'table' && isTableOperation(operation)) return '{table}';
     const parameter = resource.pathParameters?.[name];
     if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
-    parameters.push(parameterObject(parameter));
+    parameters.push(parameter);
     return `{${parameter.name}}`;
   });
   return { path: path === '/' ? '' : path, parameters };
 }
+
+export const errorSchema: JsonSchema = {
+  ...closedObject({
+    message: { ...text, description: 'What is wrong; of a 422 the first of the messages.' },
+    error: { ...text, description: 'Why, or what to do about it; of a 500 the id of the request.' },
+    errors: {
+      type: 'object',
+      description: 'Of a 422: messages by field; of a batch by `items` or `items.<index>.<field>`.',
+      additionalProperties: { ...listOf(text), minItems: 1 },
+    },
+    error_description: { ...text, description: 'At the token endpoint (RFC 6749 §5.2), where `error` is a code.' },
+  }),
+  required: ['message'],
+};
+
+/** The answer to any request that is refused or fails (spec §7). */
+export const ERROR_RESPONSE: ResponseObject = {
+  ...answer(
+    '400 bad request, 401 no valid token, 403 a scope or role is missing, 404 no such table or record, 405 no such method, 409 its state does not allow this, 412 the record has changed since the ETag of If-Match, 413 too large, 415 not JSON, 422 invalid (nothing was stored), 429 too many requests, 500 the service failed, 503 no answer is possible now (the error of a change says whether it may have been written), 507 a quota is used up.',
+    ref('Error'),
+  ),
+  headers: { 'Retry-After': { description: 'Of 429 and 503: seconds to wait.', schema: { type: 'integer' } } },
+};
 
 /** For `components.headers`. */
 export const headerComponents: { readonly [name: string]: Header } = {
@@ -142,8 +150,7 @@ export const headerComponents: { readonly [name: string]: Header } = {
     schema: { type: 'integer', minimum: 1 },
   },
   'Projection-Pending': {
-    description:
-      'On a write: it stands, but reads do not show it yet. On a read: it may lack a write that was answered before. Otherwise absent.',
+    description: 'The write stands, but reads do not show it yet. Otherwise absent.',
     schema: { type: 'string', enum: ['true'] },
   },
   'Idempotency-Replayed': {
@@ -153,96 +160,63 @@ export const headerComponents: { readonly [name: string]: Header } = {
   },
 };
 
-const PENDING_HEADER: ResponseObject['headers'] = {
-  'Projection-Pending': { $ref: '#/components/headers/Projection-Pending' },
-};
+/** Headers of a successful answer. */
+function headersOf({ method, operation: { allow, honours = [] } }: Route): ResponseObject['headers'] {
+  if (allow === 'anyone') return {};
+  const names =
+    method === 'GET'
+      ? ['ETag', 'Projection-Staleness']
+      : [
+          'Projection-Pending',
+          ...(honours.includes('if-match') ? ['ETag'] : []),
+          ...(honours.includes('idempotency-key') ? ['Idempotency-Replayed'] : []),
+        ];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
 
-const REPLAYED_HEADER: ResponseObject['headers'] = {
-  'Idempotency-Replayed': { $ref: '#/components/headers/Idempotency-Replayed' },
-};
-
-const TAG_HEADER: ResponseObject['headers'] = { ETag: { $ref: '#/components/headers/ETag' } };
-
-const READ_HEADERS: ResponseObject['headers'] = {
-  ...TAG_HEADER,
-  ...PENDING_HEADER,
-  'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
-};
-
-/** @param routes of one method and path @param schemas receives the named schemas */
+/** @param offering the tables that it is for @param schemas receives the named schemas */
 function operationObject(
-  area: Area,
-  routes: readonly [Route, ...Route[]],
-  subject: Subject,
+  route: Route,
+  offering: readonly AssetType[],
+  { tables, orderType }: Subject,
   schemas: Record<string, JsonSchema>,
 ) {
-  const [{ method, operation, resource }] = routes;
-  const { id, summary, description, body, status = 200, answers, errors = [], honours = [] } = operation;
-  const offered = routes.flatMap((route) => offering(route.operation, subject));
-  const [example = subject.orderType] = offered;
-  const isRead = method === 'GET' && operation.allow !== 'anyone';
-  const ofOne = madeFor(example);
-  const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
-  const query = routes.flatMap((route) => describedQuery(route.operation));
+  const { method, operation, resource } = route;
+  const { id, summary, description, body, status = 200, answers, honours = [], query = [] } = operation;
+  const [example = orderType] = offering;
   const parameters = [
-    ...(isTableOperation(operation) ? [tableParameter(offered, subject)] : []),
-    ...[...new Set(query)].flatMap((parameter) => queryObjects(parameter, subject.tables)),
+    ...(isTableOperation(operation) ? [tableParameter(operation.tables)] : []),
+    ...(query === 'any' ? [] : query).flatMap((parameter) => queryObjects(parameter, tables)),
   ];
   const typeName = id.charAt(0).toUpperCase() + id.slice(1);
   const texts = [...(description === undefined ? [] : [description]), ...honours.map((name) => HEADER_TEXTS[name])];
-  const responses: Responses = {
-    [status]: withHeaders(
-      withNames(answerOf(routes, ofOne), `${typeName}Answer`, schemas),
-      headersOf(isRead, operation),
-    ),
-    ...(isRead ? { 304: NOT_MODIFIED } : {}),
-    ...errorsOf([
-      431,
-      ...area.errors,
-      ...(isTableOperation(operation) && operation.elsewhere === 405 && routes.length === 1 ? ([405] as const) : []),
-      ...refusals(method, operation),
-      ...bodyErrors,
-      ...errors,
-      ...(operation.grows ? ([507] as const) : []),
-    ]),
-    ...answers,
-  };
+  const succeeded = withNames(madeFor(example)(operation.answer), `${typeName}Answer`, schemas);
+  const headers = { ...succeeded.headers, ...headersOf(route) };
   return {
     operationId: id,
-    summary,
+    ...(summary === undefined ? {} : { summary }),
     ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
     tags: [resource.tag],
-    security: securityOf(operation, offered),
+    security: securityOf(operation, offering),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: withNames(requestBody(body, example), `${typeName}Input`, schemas) }),
-    responses,
-  };
-}
-
-/** Of several operations, the answer of one of them. */
-function answerOf([route, ...others]: readonly [Route, ...Route[]], ofOne: ReturnType<typeof madeFor>): ResponseObject {
-  const answer = ofOne(route.operation.answer);
-  if (others.length === 0) return answer;
-  const all = [answer, ...others.map(({ operation }) => ofOne(operation.answer))];
-  const anyOf = all.flatMap(({ content = {} }) => Object.values(content).map(({ schema }) => schema));
-  return { ...answer, content: jsonContent({ anyOf }) };
-}
-
-const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] = {}): ResponseObject =>
-  Object.keys(headers).length === 0 ? answer : { ...answer, headers: { ...answer.headers, ...headers } };
-
-/** Headers of a successful answer. */
-function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation']): ResponseObject['headers'] {
-  if (isRead) return READ_HEADERS;
-  if (allow === 'anyone') return {};
-  return {
-    ...PENDING_HEADER,
-    ...(honours.includes('if-match') ? TAG_HEADER : {}),
-    ...(honours.includes('idempotency-key') ? REPLAYED_HEADER : {}),
+    responses: {
+      [status]: Object.keys(headers).length === 0 ? succeeded : { ...succeeded, headers },
+      ...(method === 'GET' && operation.allow !== 'anyone' ? { 304: NOT_MODIFIED } : {}),
+      ...answers,
+      default: { $ref: '#/components/responses/Error' },
+    },
   };
 }
 
 const NOT_MODIFIED: ResponseObject = { description: 'Unchanged since it had the ETag of If-None-Match.' };
+
+const tableParameter = (kind: TableKind = 'Table'): Parameter => ({
+  name: 'table',
+  in: 'path',
+  required: true,
+  schema: ref(`${kind}Name`),
+});
 
 /**
  * No parameters, as tools would send them with values of their own: a key that is made once, so that a second record is
@@ -261,8 +235,8 @@ const madeFor =
   <T>(value: PerTable<T>): T =>
     isMade(value) ? value(assetType) : value;
 
-function securityOf(operation: Operation, offered: readonly AssetType[]) {
-  const needed = new Set(offered.map((assetType) => permissionOn(operation, () => assetType)));
+function securityOf(operation: Operation, offering: readonly AssetType[]) {
+  const needed = new Set(offering.map((assetType) => permissionOn(operation, () => assetType)));
   return [...needed].flatMap((permission): readonly { readonly [scheme: string]: readonly Scope[] }[] => {
     if (permission === undefined) return [];
     if (permission === 'operators') return [{ operator: [] }];
@@ -276,16 +250,6 @@ function securityOf(operation: Operation, offered: readonly AssetType[]) {
 /** Tools ask for all scopes of a scheme, so that of auditors, which most clients lack, has a scheme of its own. */
 const ofClient = (scope: Scope): { readonly [scheme: string]: readonly Scope[] } =>
   scope === AUDIT_SCOPE ? { audit: [scope] } : { oauth2: [scope] };
-
-/** Statuses with which the router may refuse a request before it reads the body. */
-function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {
-  const { allow } = operation;
-  if (allow === 'anyone') return [400];
-  if (allow === 'clients') return operation.scope === undefined ? [400, 401] : [400, 401, 403];
-  if (allow === 'operators') return [400, 401];
-  // 415: a change with the session cookie must be sent as JSON.
-  return isTableOperation(operation) || method === 'GET' ? [400, 401, 403] : [400, 401, 403, 415];
-}
 
 function requestBody({ schema, example, optional, orForm, limit = 'settings' }: BodyDescription, assetType: AssetType) {
   const ofOne = madeFor(assetType);
@@ -302,38 +266,7 @@ function requestBody({ schema, example, optional, orForm, limit = 'settings' }: 
   };
 }
 
-const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);
-
-const asParameter = ({ repeats: _, ...parameter }: QueryParameter): PathParameter => ({
-  schema: {},
-  ...parameter,
-  in: 'query',
-});
-
-const queryObjects = (parameter: QueryParameter, tables: readonly AssetType[]): readonly (Parameter | Ref)[] =>
-  parameter.ofTables?.(tables) ?? [parameterObject(asParameter(parameter))];
-
-/** Refers to a parameter that is a component. */
-const parameterObject = ({ component, ...parameter }: PathParameter): Parameter | Ref =>
-  component === undefined ? parameter : { $ref: `#/components/parameters/${component}` };
-
-const tableParameters = (subject: Subject): { readonly [name: string]: Parameter } =>
-  Object.fromEntries(
-    Object.entries(TABLE_KINDS)
-      .filter(([, isOfKind]) => subject.tables.some(isOfKind))
-      .map(([kind]) => [kind, { name: 'table', in: 'path', required: true, schema: ref(`${kind}Name`) }]),
-  );
-
-/** For `components.parameters`. */
-export function parameterComponents(
-  resources: readonly Resource[],
-  subject: Subject,
-): { readonly [name: string]: Parameter } {
-  const components: Record<string, Parameter> = {};
-  const ofResources = resources.flatMap(({ pathParameters = {}, operations }) => [
-    ...Object.values(pathParameters),
-    ...Object.values(operations).flatMap(describedQuery).map(asParameter),
-  ]);
-  for (const { component, ...parameter } of ofResources) if (component !== undefined) components[component] = parameter;
-  return { ...components, ...tableParameters(subject) };
-}
+const queryObjects = (
+  { repeats: _, ofTables, ...parameter }: QueryParameter,
+  tables: readonly AssetType[],
+): readonly Parameter[] => ofTables?.(tables) ?? [{ schema: {}, ...parameter, in: 'query' }];

@@ -1,12 +1,6 @@
 /** Records in a document: JSON Schema of bodies, derived from the zod schemas that check them; and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import {
-  EXAMPLE_TIME,
-  type Fields,
-  type FieldValue,
-  fieldRules,
-  ownValue,
-} from '../../domain/assetTypes/fieldTypes.js';
+import { type Fields, type FieldValue, fieldRules, ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
@@ -126,11 +120,4 @@ export function updateExample(assetType: AssetType): Fields {
     ({ name, readOnly }) => name !== assetType.uniqueField && name !== assetType.parent?.field && readOnly !== true,
   );
   return field === undefined ? createExample(assetType) : { [field.name]: exampleValue(field) };
-}
-
-/** A complete record as reads return it. */
-export function recordExample(assetType: AssetType): Fields {
-  const written = createExample(assetType);
-  const fields = assetType.fields.map(({ name }) => [name, ownValue(written, name) ?? null] as const);
-  return { id: EXAMPLE_ID, created_at: EXAMPLE_TIME, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
 }

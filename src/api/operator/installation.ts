@@ -24,9 +24,9 @@ const machineView = json.view<MachineView & { readonly api: Api }>({
   release: [json.text, ({ api }) => api.config.release],
   free_bytes: [json.count, ({ free }) => free],
   disk_bytes: [json.count, ({ size }) => size],
-  reserve_bytes: [{ ...json.count, description: 'DISK_RESERVE.' }, ({ api }) => api.disk.reserve],
-  log_bytes: [{ type: ['integer', 'null'], description: 'null: the log is on its own server.' }, ({ log }) => log],
-  last_backup_at: { type: ['string', 'null'], format: 'date-time', description: 'With this DATA_DIR; null: never.' },
+  reserve_bytes: [json.count, ({ api }) => api.disk.reserve],
+  log_bytes: [{ type: ['integer', 'null'] }, ({ log }) => log],
+  last_backup_at: { type: ['string', 'null'], format: 'date-time' },
   signing_keys: [json.listOf(json.ref('SigningKeyAge')), ({ api }) => api.operator.signingKeys().map(keyShown)],
 });
 
@@ -39,7 +39,7 @@ const keyShown = ({ kid, addedAt, retiredAt, revoked }: StoredSigningKey) => ({
 
 const settingView = json.view<SettingView>({
   name: json.text,
-  value: { ...json.text, description: 'Without keys and passwords.' },
+  value: json.text,
   source: json.oneOf(['default', 'environment']),
   default: [json.text, (setting) => setting.default],
   meaning: json.text,
@@ -107,20 +107,17 @@ export const installation: Resource = {
     Overview: json.closedObject({
       ready: json.truth,
       checks: json.listOf(readinessCheck),
-      needs: {
-        ...json.listOf(
-          json.closedObject({ kind: json.oneOf(NEEDS), count: json.count, names: json.listOf(json.text) }),
-        ),
-        description: `What needs an operator, the worst first, with at most ${MAX_OPERATOR_NAMED} names each.`,
-      },
+      needs: json.listOf(
+        json.closedObject({ kind: json.oneOf(NEEDS), count: json.count, names: json.listOf(json.text) }),
+      ),
       tenants: json.count,
-      open_deliveries: { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
+      open_deliveries: { type: ['integer', 'null'] },
     }),
     Machine: machineView.schema,
     SigningKeyAge: json.closedObject({
       kid: json.text,
       added_at: json.timestamp,
-      retired_at: { type: ['string', 'null'], format: 'date-time', description: 'null: it signs.' },
+      retired_at: { type: ['string', 'null'], format: 'date-time' },
       revoked: json.truth,
     }),
     Setting: settingView.schema,
@@ -129,7 +126,6 @@ export const installation: Resource = {
   operations: {
     'GET /overview': {
       id: 'operatorGetOverview',
-      summary: 'Whether all is well, and what needs an operator',
       allow: 'operators',
       work: 'costly',
       answer: json.one('Overview'),
@@ -137,21 +133,18 @@ export const installation: Resource = {
     },
     'GET /machine': {
       id: 'operatorGetMachine',
-      summary: 'Disk, backups, and the keys that sign tokens',
       allow: 'operators',
       answer: json.one('Machine'),
       handle: async (api) => dataReply(machineView.show({ ...(await api.operator.machine()), api })),
     },
     'GET /settings': {
       id: 'operatorListSettings',
-      summary: 'The settings in use, without keys and passwords',
       allow: 'operators',
       answer: json.all('Setting'),
       handle: ({ operator }) => dataReply(operator.settings().map(settingView.show)),
     },
     'GET /checks': {
       id: 'operatorListChecks',
-      summary: 'The checks of "dynamic-assets doctor" that are cheap',
       allow: 'operators',
       work: 'costly',
       answer: json.all('Check'),

@@ -7,45 +7,38 @@ import { charactersOf } from '../../domain/jsonSize.js';
 import { MAX_READ_CHARACTERS, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { isProvable, parseStream } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
+import { nextLink } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { type Call, dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
-import { nextLink } from './pages.js';
 import type { OperatorParts } from './parts.js';
 
 /** Events that one page of the log looks at. */
 const MAX_LOG_PAGE_EVENTS = 2_000;
 
-const text = (description: string) => z.string().max(MAX_STRING_LENGTH, 'is too long.').meta({ description });
-const moment = (description: string) =>
-  z.iso
-    .datetime({ offset: true, error: 'must be a time such as 2026-11-26T09:00:00Z.' })
-    .transform((time) => new Date(time).toISOString().replace('Z', '000Z'))
-    .meta({ description });
-const number = (description: string) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a whole number.')
-    .transform(Number)
-    .meta({ description });
+const text = z.string().max(MAX_STRING_LENGTH, 'is too long.');
+const moment = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-11-26T09:00:00Z.' })
+  .transform((time) => new Date(time).toISOString().replace('Z', '000Z'));
+const number = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number.')
+  .transform(Number);
 
 const logQuery = z.strictObject({
-  stream: text('Events of this stream.').optional(),
-  tenant: text('Events of this tenant.').optional(),
-  kind: z
-    .enum(Object.keys(eventTypes), 'must be the type of an event.')
-    .optional()
-    .meta({ description: 'Their type.' }),
-  since: moment('Not before this time.').optional(),
-  until: moment('Before this time.').optional(),
-  after: number('The cursor behind the previous page, as `links.next` has it.').optional(),
+  stream: text.optional(),
+  tenant: text.optional(),
+  kind: z.enum(Object.keys(eventTypes), 'must be the type of an event.').optional(),
+  since: moment.optional(),
+  until: moment.optional(),
+  after: number.optional(),
 });
 type LogQuery = z.output<typeof logQuery>;
 
 const placeQuery = z.strictObject({
-  stream: text('The stream of the event.'),
-  revision: number('Its place in the stream, from 0.'),
+  stream: text,
+  revision: number,
 });
 
 const eventFields = {
@@ -71,7 +64,8 @@ const eventView = json.view<RecordedEvent>({
   ...eventFields,
   metadata: { type: 'object', additionalProperties: true },
   data: [
-    { description: 'Without what was erased, and without hashes of passwords and sealed secrets.' },
+    {},
+    // Without what was erased, and without hashes of passwords and sealed secrets.
     ({ stream, data }) => (isProvable(stream) ? data : withoutSecrets(data)),
   ],
 });
@@ -144,7 +138,7 @@ async function logPage(api: Api, call: Call): Promise<Reply> {
   return reply(undefined);
 
   function reply(next: number | undefined): Reply {
-    const links = { next: nextLink(api, call, next === undefined ? undefined : String(next)) };
+    const links = { next: nextLink(api, call, next, 'after') };
     return {
       body: JSON.stringify({
         data: found.map(entryView.show),
@@ -161,8 +155,6 @@ export const operatorLog: Resource = {
   operations: {
     'GET /log': {
       id: 'operatorListLog',
-      summary: 'Events of the log, the latest first: of a stream, a tenant, a kind or a time',
-      description: `A page looks at ${MAX_LOG_PAGE_EVENTS} events at most, so it may have few or none that fit: \`is_complete\` false says that \`links.next\` goes on.`,
       allow: 'operators',
       work: 'costly',
       query: parametersIn(logQuery),
@@ -178,7 +170,6 @@ export const operatorLog: Resource = {
     },
     'GET /log/event': {
       id: 'operatorGetLogEvent',
-      summary: 'An event of the log with its data',
       allow: 'operators',
       work: 'costly',
       query: parametersIn(placeQuery).map((parameter) => ({ ...parameter, required: true })),

@@ -1,20 +1,15 @@
 /** Pages of lists that are in memory, by a cursor that names the last entry. */
 import { z } from 'zod';
 import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { nextLink } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import type { Call, Reply } from '../routes/operation.js';
-import { requestUrl } from '../tenantHost.js';
 
-const shortText = (description: string) =>
-  z
-    .string()
-    .max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`)
-    .optional()
-    .meta({ description });
+const shortText = z.string().max(MAX_STRING_LENGTH, `must be at most ${MAX_STRING_LENGTH} characters.`).optional();
 
 export const pageQuery = z.strictObject({
-  search: shortText('Part of the name.'),
-  after: shortText('The cursor behind the previous page, as `links.next` has it.'),
+  search: shortText,
+  after: shortText,
 });
 
 export type Page<Entry> = { readonly entries: readonly Entry[]; readonly next: string | undefined };
@@ -31,14 +26,6 @@ export function pageAfter<Entry>(
   return { entries, next: rest.length > entries.length && last !== undefined ? keyOf(last) : undefined };
 }
 
-/** The same page of the request's list, from another cursor; null without one. */
-export function nextLink(api: Api, { req, query }: Call, cursor: string | undefined): string | null {
-  if (cursor === undefined) return null;
-  const next = new URLSearchParams(query);
-  next.set('after', cursor);
-  return `${requestUrl(req, api.config)}?${next}`;
-}
-
 export const pageReply = (api: Api, call: Call, data: readonly unknown[], next: string | undefined): Reply => ({
-  body: JSON.stringify({ data, links: { next: nextLink(api, call, next) } }),
+  body: JSON.stringify({ data, links: { next: nextLink(api, call, next, 'after') } }),
 });

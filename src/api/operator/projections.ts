@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { ConflictError, ValidationError } from '../../commands/context.js';
-import { KEPT_OPERATOR_WORK, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
+import { MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import { JOB_KINDS, JOB_OUTCOMES, JOB_STATES, type JobRequest, type RowJob } from '../../ports/rowJobs.js';
 import type { Api } from '../deps.js';
 import { notFound, tooManyRequests } from '../errors.js';
@@ -14,31 +14,28 @@ import type { ParkedView, ProjectionView } from './parts.js';
 
 export const parkedView = json.view<ParkedView>({
   tenant: json.text,
-  what: { ...json.oneOf(['rows', 'directory']), description: 'directory: nothing of the tenant is served.' },
+  what: json.oneOf(['rows', 'directory']),
   since: json.timestamp,
-  position: { ...json.count, description: 'Of the event that could not be applied.' },
+  position: json.count,
   event_id: json.uuid,
   event_type: json.text,
   error: json.text,
 });
 
 const projectionView = json.view<ProjectionView>({
-  head: { ...json.count, description: 'Position of the last event in the log.' },
-  position: { ...json.count, description: 'The rows of all tenants are made up to here, but for those below.' },
-  behind: [{ ...json.count, description: 'Positions.' }, ({ head, position }) => Math.max(0, head - position)],
-  rate: { type: ['number', 'null'], description: 'Positions a second since an earlier request; null: none yet.' },
-  seconds: [
-    { ...json.count, description: 'Age of the oldest event that the rows of a tenant lack.' },
-    ({ tenantsBehind: [first] }) => first?.seconds ?? 0,
-  ],
+  head: json.count,
+  position: json.count,
+  behind: [json.count, ({ head, position }) => Math.max(0, head - position)],
+  rate: { type: ['number', 'null'] },
+  seconds: [json.count, ({ tenantsBehind: [first] }) => first?.seconds ?? 0],
   tenants_behind: json.listOf(json.closedObject({ tenant: json.text, seconds: json.count })),
-  filling: { ...json.count, description: 'Tenants whose rows are made from the beginning, and not shown.' },
+  filling: json.count,
 });
 
 const jobView = json.view<RowJob>({
   id: json.uuid,
   kind: json.oneOf(JOB_KINDS),
-  tenant: { ...json.nullableText, description: 'null: all.' },
+  tenant: json.nullableText,
   operator: json.text,
   state: json.oneOf(JOB_STATES),
   started_at: json.timestamp,
@@ -52,19 +49,16 @@ const jobView = json.view<RowJob>({
   ],
   tenants_done: json.count,
   rows: json.count,
-  reports: [
-    { ...json.listOf(json.ref('JobReport')), description: 'What is not good comes first; the others may be left out.' },
-    ({ reports }) => reports.map((each) => ({ error: null, ...each })),
-  ],
-  error: { ...json.nullableText, description: 'Why it failed.' },
+  reports: [json.listOf(json.ref('JobReport')), ({ reports }) => reports.map((each) => ({ error: null, ...each }))],
+  error: json.nullableText,
 });
 
 const jobSchemas: json.Schemas = {
   RowJob: jobView.schema,
   JobProgress: json.closedObject({
-    tenant: { ...json.text, description: 'The one at work.' },
+    tenant: json.text,
     tenants: json.count,
-    done: { ...json.count, description: 'A position of the log.' },
+    done: json.count,
     of: json.count,
   }),
   JobReport: json.closedObject({
@@ -74,7 +68,7 @@ const jobSchemas: json.Schemas = {
     rows: json.count,
     seconds: { type: 'number' },
     differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text, is: json.text })),
-    more: { ...json.count, description: 'Differences beside those listed.' },
+    more: json.count,
     error: json.nullableText,
   }),
 };
@@ -108,7 +102,6 @@ export const operatorProjections: Resource = {
   operations: {
     'GET /projections': {
       id: 'operatorGetProjection',
-      summary: 'How far the rows of tenants are, and which tenants are behind',
       allow: 'operators',
       work: 'costly',
       answer: json.one('Projection'),
@@ -116,7 +109,6 @@ export const operatorProjections: Resource = {
     },
     'GET /parked': {
       id: 'operatorListParked',
-      summary: 'Tenants that are parked, each with the event and the error',
       allow: 'operators',
       query: parametersIn(pageQuery),
       answer: json.linkedPage('Parked', MAX_SHORT_PAGE),
@@ -133,16 +125,12 @@ export const operatorProjections: Resource = {
     },
     'GET /jobs': {
       id: 'operatorListJobs',
-      summary: `Rebuilds, verifications and retries that this process was asked for: the one at work, and the last ${KEPT_OPERATOR_WORK} that ended`,
       allow: 'operators',
       answer: json.all('RowJob'),
       handle: (api) => dataReply(api.operator.jobs.all().map(jobView.show)),
     },
     'POST /jobs': {
       id: 'operatorStartJob',
-      summary: 'Rebuild or verify the rows of a tenant or of all, or retry a parked one',
-      description:
-        'A rebuild fills a copy from the log and swaps it in; a verification compares such a copy and changes nothing. No webhook is sent again. A job ends with its process.',
       allow: 'operators',
       body: json.bodyOf(jobBody, { kind: 'verify', tenant: 'acme' }),
       status: 202,
@@ -155,18 +143,15 @@ export const operatorProjections: Resource = {
     },
     'GET /jobs/:id': {
       id: 'operatorGetJob',
-      summary: 'A job with its progress and results',
       allow: 'operators',
       answer: json.one('RowJob'),
       handle: (api, { path }) => dataReply(jobView.show(jobOf(api, path.id))),
     },
     'DELETE /jobs/:id': {
       id: 'operatorCancelJob',
-      summary: 'Cancel a job: what its reports do not name stays as it was',
       allow: 'operators',
       status: 202,
       answer: json.one('RowJob', 'It ends soon.'),
-      errors: [409],
       handle(api, { path, operator, req }) {
         const { id } = jobOf(api, path.id);
         if (!api.operator.jobs.cancel(id)) throw new ConflictError('The job has ended already.');

@@ -1,6 +1,6 @@
 /** Webhook jobs that wait, and receivers with trouble: `/api/v1/operator/queues` and `/receivers`. */
 import type { Tenant } from '../../domain/identity/directory.js';
-import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../../domain/limits.js';
+import { MAX_ENTRIES } from '../../domain/limits.js';
 import type { DeliveryBacklog, WebhookHealth } from '../../queries/deliveries.js';
 import { endpointKey } from '../../webhooks/gate.js';
 import type { Api } from '../deps.js';
@@ -13,14 +13,11 @@ const queueView = json.view<QueueView>({
   name: json.text,
   ready: json.count,
   delayed: json.count,
-  in_flight: { ...json.count, description: 'With RabbitMQ, of this process alone.' },
+  in_flight: json.count,
   dead: json.count,
   oldest_ready_seconds: [{ type: 'number' }, ({ oldestReadyMs }) => oldestReadyMs / 1000],
   dead_letters: [
-    {
-      ...json.listOf(json.closedObject({ id: json.text, reason: json.text, at: json.timestamp })),
-      description: 'The first of them.',
-    },
+    json.listOf(json.closedObject({ id: json.text, reason: json.text, at: json.timestamp })),
     ({ deadLetters }) => deadLetters.map(({ id, reason, at }) => ({ id, reason, at })),
   ],
 });
@@ -38,13 +35,10 @@ const receiverView = json.view<Receiver>({
   tenant: json.text,
   webhook_id: [json.text, ({ webhook }) => webhook.id],
   name: [json.text, ({ webhook }) => webhook.name],
-  host: [{ ...json.text, description: 'Of its URL, whose path may have a secret.' }, ({ webhook }) => hostOf(webhook)],
-  disabled: [
-    { ...json.nullableText, description: 'Why nothing is sent to it; null: it is not disabled.' },
-    ({ webhook }) => webhook.disabled?.cause ?? null,
-  ],
-  circuit_open: { ...json.truth, description: 'Whether this process sends it nothing but a probe now and then.' },
-  open: [{ ...json.count, description: 'Deliveries neither made nor given up.' }, ({ backlog }) => backlog?.open ?? 0],
+  host: [json.text, ({ webhook }) => hostOf(webhook)],
+  disabled: [json.nullableText, ({ webhook }) => webhook.disabled?.cause ?? null],
+  circuit_open: json.truth,
+  open: [json.count, ({ backlog }) => backlog?.open ?? 0],
   oldest_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ backlog }) => backlog?.oldestRequestedAt ?? null],
   failing_since: [{ type: ['string', 'null'], format: 'date-time' }, ({ health }) => health.failingSince ?? null],
   last_success_at: [{ type: ['string', 'null'], format: 'date-time' }, ({ health }) => health.lastSuccessAt ?? null],
@@ -90,7 +84,6 @@ export const operatorQueues: Resource = {
   operations: {
     'GET /queues': {
       id: 'operatorListQueues',
-      summary: `Queues of webhook jobs, each with its first ${MAX_SHORT_PAGE} dead letters`,
       allow: 'operators',
       work: 'costly',
       answer: json.all('Queue'),
@@ -104,9 +97,6 @@ export const operatorQueues: Resource = {
     },
     'GET /receivers': {
       id: 'operatorListReceivers',
-      summary:
-        'Webhooks of all tenants whose circuit is open, whose last attempts failed, or that were disabled for it',
-      description: `Of the ${MAX_ENTRIES} with open circuits or whose deliveries wait longest.`,
       allow: 'operators',
       work: 'costly',
       answer: json.all('TroubledReceiver'),

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Caller, ConflictError } from '../../commands/context.js';
 import { useOperatorLink } from '../../commands/identity/access.js';
-import { OPERATOR_LINK_MINUTES, OPERATOR_SESSION_HOURS } from '../../domain/limits.js';
 import { EventStoreUnavailableError } from '../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
 import { bearerToken, unauthenticated } from '../auth/principal.js';
@@ -49,21 +48,18 @@ export const operatorSessions: Resource = {
   tag: 'operator: session',
   schemas: {
     OperatorSession: json.closedObject({
-      token: { type: 'string', description: 'To be sent as a bearer token.' },
-      expires_in: { type: 'integer', description: 'Seconds.' },
-      operator: { type: 'string', description: 'Who made the link, as the system of that machine names them.' },
+      token: { type: 'string' },
+      expires_in: { type: 'integer' },
+      operator: { type: 'string' },
     }),
   },
   operations: {
     'POST /sessions': {
       id: 'operatorSignIn',
-      summary: 'Open a session with the token of a link',
-      description: `A link opens one session, within ${OPERATOR_LINK_MINUTES} minutes; the session ends after ${OPERATOR_SESSION_HOURS} hours.`,
       allow: 'anyone',
       body: { ...json.bodyOf(body, { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }), limit: 'credentials' },
       status: 201,
       answer: json.one('OperatorSession'),
-      errors: [401],
       async handle(api, call) {
         const { token } = parseBody(body, call.body);
         const link = await accepted(api.tokens.verify('operatorLink', token));

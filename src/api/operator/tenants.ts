@@ -29,49 +29,25 @@ type QuotaUse = { readonly quota: string; readonly used: number | null; readonly
 
 const quotaUse = json.closedObject({
   quota: json.text,
-  used: { type: ['integer', 'null'], description: 'null: not known yet.' },
-  limit: { ...json.count, description: '0: no limit.' },
+  used: { type: ['integer', 'null'] },
+  limit: json.count,
 });
 
-const properties = {
-  name: [json.text, ({ tenant }: Seen) => tenant.name],
-  display_name: [json.text, ({ tenant }: Seen) => tenant.displayName],
-  order_model: [json.oneOf(ORDER_MODELS), ({ tenant }: Seen) => tenant.orderModel],
-  parked: [
-    {
-      ...json.listOf(json.ref('Parked')),
-      description: 'Stopped at an event that could not be applied.',
-    },
-    ({ parked }: Seen) => parked.map(parkedView.show),
-  ],
-  filling: [
-    { type: 'boolean', description: 'Its rows are made from the beginning, and not shown.' },
-    ({ isFilling }: Seen) => isFilling,
-  ],
-  behind_seconds: [
-    { ...json.count, description: 'Age of the oldest write that reads lack; 0: they lack none.' },
-    ({ behind }: Seen) => behind,
-  ],
-  log_bytes: [json.count, ({ used }: Seen) => used?.inLog.bytes ?? 0],
-  events: [json.count, ({ used }: Seen) => used?.inLog.events ?? 0],
-  records: [
-    { type: ['integer', 'null'], description: 'null while the rows cannot be read.' },
-    ({ used }: Seen) => used?.records ?? null,
-  ],
+const tenantView = json.view<Seen>({
+  name: [json.text, ({ tenant }) => tenant.name],
+  display_name: [json.text, ({ tenant }) => tenant.displayName],
+  order_model: [json.oneOf(ORDER_MODELS), ({ tenant }) => tenant.orderModel],
+  parked: [json.listOf(json.ref('Parked')), ({ parked }) => parked.map(parkedView.show)],
+  filling: [{ type: 'boolean' }, ({ isFilling }) => isFilling],
+  behind_seconds: [json.count, ({ behind }) => behind],
+  log_bytes: [json.count, ({ used }) => used?.inLog.bytes ?? 0],
+  events: [json.count, ({ used }) => used?.inLog.events ?? 0],
+  records: [{ type: ['integer', 'null'] }, ({ used }) => used?.records ?? null],
   requests: [
-    {
-      ...json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
-      description: 'Answers of this process in the last five to ten minutes; 4xx are refused, 5xx failed.',
-    },
-    ({ recent: { requests, refused, failed } }: Seen) => ({ all: requests, refused, failed }),
+    json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
+    ({ recent: { requests, refused, failed } }) => ({ all: requests, refused, failed }),
   ],
   quotas: json.listOf(json.ref('TenantQuota')),
-} as const;
-
-const tenantView = json.view<Seen>(properties);
-
-const wholeView = json.view<Seen>({
-  ...properties,
   tables: [json.listOf(json.text), ({ tenant }) => [...tenant.assetTypes.keys()]],
   users: [json.count, ({ tenant }) => tenant.users.size],
   clients: [json.count, ({ tenant }) => tenant.clients.size],
@@ -81,11 +57,10 @@ const wholeView = json.view<Seen>({
 export const operatorTenants: Resource = {
   tag: 'operator: tenants',
   pathParameters: { id: { name: 'tenant', in: 'path', required: true, schema: json.text } },
-  schemas: { OperatorTenant: tenantView.schema, WholeTenant: wholeView.schema, TenantQuota: quotaUse },
+  schemas: { OperatorTenant: tenantView.schema, TenantQuota: quotaUse },
   operations: {
     'GET /tenants': {
       id: 'operatorListTenants',
-      summary: 'Tenants by name, with lag, size, requests and failures',
       allow: 'operators',
       work: 'costly',
       query: parametersIn(pageQuery),
@@ -102,16 +77,15 @@ export const operatorTenants: Resource = {
     },
     'GET /tenants/:id': {
       id: 'operatorGetTenant',
-      summary: 'A tenant, with all its quotas',
       allow: 'operators',
       work: 'costly',
-      answer: json.one('WholeTenant'),
+      answer: json.one('OperatorTenant'),
       async handle(api, { path }) {
         const tenant = api.directory.tenant(path.id);
         if (tenant === undefined) throw notFound(`There is no tenant ${path.id}.`);
         const [found] = await seen(api, [tenant]);
         if (found === undefined) throw notFound(`There is no tenant ${path.id}.`);
-        return dataReply(wholeView.show(found));
+        return dataReply(tenantView.show(found));
       },
     },
   },

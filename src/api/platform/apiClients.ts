@@ -25,7 +25,6 @@ import {
 const lastUsedOn: json.JsonSchema = {
   type: ['string', 'null'],
   format: 'date',
-  description: 'The last day on which a token was given for the secret (UTC).',
 };
 
 const clientView = json.view<ApiClient>({
@@ -52,7 +51,7 @@ export const apiClients: Resource = {
     SecretRotation: json.closedObject({ since: json.timestamp, last_used_on: lastUsedOn }),
     ApiClientWithSecret: json.closedObject({
       ...clientView.properties,
-      client_secret: { ...json.text, description: 'Shown this once.' },
+      client_secret: json.text,
     }),
   },
   operations: {
@@ -68,7 +67,6 @@ export const apiClients: Resource = {
       summary: 'Create an API client',
       allow: 'admins',
       body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
-      errors: [409],
       status: 201,
       answer: json.one('ApiClientWithSecret'),
       async handle({ commands }, { caller, body }) {
@@ -96,7 +94,6 @@ export const apiClients: Resource = {
       allow: 'admins',
       status: 201,
       answer: json.one('ApiClientWithSecret'),
-      errors: [409],
       handle: async ({ commands }, { caller, path: { id } }) =>
         replyWithSecret(await renewClientSecret(commands, caller, id, 'ApiClientSecretStaged'), id),
     },
@@ -105,7 +102,6 @@ export const apiClients: Resource = {
       summary: 'End a rotation: the new secret is the only one; tokens given for the old one end at once',
       allow: 'admins',
       answer: json.one('ApiClient'),
-      errors: [409],
       async handle({ commands }, { caller, path: { id } }) {
         const { tenant } = await endClientRotation(commands, caller, id, 'ApiClientSecretPromoted');
         return dataReply(clientView.show(known(tenant?.clients, id, 'API client')));
@@ -115,7 +111,6 @@ export const apiClients: Resource = {
       id: 'platformUnstageApiClientSecret',
       summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
       allow: 'admins',
-      errors: [409],
       ...noContent(({ commands }, { caller, path }: Call) =>
         endClientRotation(commands, caller, path.id, 'ApiClientSecretUnstaged'),
       ),

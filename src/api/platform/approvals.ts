@@ -31,7 +31,7 @@ const outcome: json.JsonSchema = {
   type: 'object',
   properties: {
     id: json.uuid,
-    status: { type: 'integer', description: '200, or the status of a refusal of this order alone.' },
+    status: { type: 'integer' },
     message: json.text,
     error: json.text,
     errors: { type: 'object', additionalProperties: json.listOf(json.text) },
@@ -58,10 +58,6 @@ export const approvals: Resource = {
         json.dataOf(json.listOf(json.ref('OrderApproval'))),
       ),
       honours: ['idempotency-key'],
-      keysOf(key, body) {
-        const { data } = approveBody.safeParse(body);
-        return data?.ids.map((id) => keyOfOrder(key, id)) ?? [];
-      },
       async handle({ commands, log }, { req, caller, body, person: user }) {
         const { ids } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);

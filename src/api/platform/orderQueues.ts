@@ -1,5 +1,4 @@
 /** The queues of orders: `/api/v1/platform/orders`. */
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { assetTypeOf } from '../../commands/tables.js';
 import { type AssetType, findField } from '../../domain/assetTypes/assetType.js';
@@ -10,27 +9,16 @@ import { ARCHIVED, type OrderStatus, TO_VALIDATE } from '../../domain/order/stat
 import type { FieldFilter, Filter } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import {
-  LIST_ANSWERS,
-  LIST_PARAMETERS,
-  narrowing,
-  parseListQuery,
-  SEARCH,
-  searchIn,
-  textIn,
-} from '../assets/listQuery.js';
-import { collectionEnvelope, inListTurn, recordsIn } from '../assets/pages.js';
+import { LIST_PARAMETERS, parseListQuery, SEARCH, searchIn, textIn } from '../assets/listQuery.js';
+import { collectionEnvelope, recordsIn } from '../assets/pages.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { customerOf, orderSummary, type ShownOrder, withSummaries } from '../orderSummaries.js';
-import { warnings, withWarnings } from '../orderWarnings.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 
-/** Tenants whose numbers of orders in each state are kept until their orders change; the least recently used are counted again. */
-const MAX_KEPT_COUNTS = 1_000;
 /** Characters of a text from which on it is compared with the ids of orders as well: ids begin with the time. */
 const MIN_SEARCHED_ID = 8;
 
@@ -124,16 +112,10 @@ async function customerFilter(
   return anyOf.length === 0 ? [] : [{ kind: 'equals', field: customer.field, anyOf }];
 }
 
-/** A page of orders; `warnings` is absent if there are none, `summary` unless it was asked for. */
+/** A page of orders; `summary` is absent unless it was asked for. */
 function orderPageResponse(orderType: AssetType): json.ResponseObject {
-  const summary = {
-    ...json.orNull(json.ref('OrderSummary')),
-    description: 'With include=summary. null: the orders on the page have too many lines.',
-  };
-  return json.answer(
-    'A page of orders.',
-    json.pageOf(json.extended(recordOutputSchema(orderType), { warnings, summary })),
-  );
+  const summary = json.orNull(json.ref('OrderSummary'));
+  return json.answer('A page of orders.', json.pageOf(json.extended(recordOutputSchema(orderType), { summary })));
 }
 
 const ofQueues = <Of>(of: (status: OrderStatus) => Of) =>
@@ -147,26 +129,14 @@ const orderCounts = json.closedObject(
   ),
 );
 
-/** How many orders are in each state, by tenant: counted again only after the orders have changed. */
-type KeptCounts = { readonly state: string; readonly counts: readonly number[] };
-const keptCounts = new WeakMap<Api, LRUCache<string, KeptCounts>>();
-
+/** How many orders are in each state. The rows keep such totals until an order changes. */
 async function countsOf(api: Api, tenant: Tenant, cancellation: Cancellation): Promise<readonly number[]> {
-  const { records } = api.queries;
   const table = { tenant: tenant.name, table: tenant.orderModel };
-  const kept = keptCounts.get(api) ?? new LRUCache<string, KeptCounts>({ max: MAX_KEPT_COUNTS });
-  keptCounts.set(api, kept);
-  // A table without a state is empty.
-  const state = (await records.tableState(table)) ?? '';
-  const known = kept.get(tenant.name);
-  if (known?.state === state) return known.counts;
   const counted = ALL_STATUSES.map((status) => {
     const filters = [{ kind: 'equals', field: 'processing_status', anyOf: [status] }] as const;
-    return records.list(table, { filters, sort: [], offset: 0, limit: 0 }, cancellation);
+    return api.queries.records.list(table, { filters, sort: [], offset: 0, limit: 0 }, cancellation);
   });
-  const counts = (await Promise.all(counted)).map(({ total }) => total);
-  kept.set(tenant.name, { state, counts });
-  return counts;
+  return (await Promise.all(counted)).map(({ total }) => total);
 }
 
 export const orderQueues: Resource = {
@@ -175,12 +145,12 @@ export const orderQueues: Resource = {
   operations: {
     'GET /orders': {
       id: 'platformListOrders',
+      work: 'list',
       summary: 'Orders to validate, or the archive',
       allow: 'users',
       query: [...parametersIn(queueQuery), SEARCH, ...LIST_PARAMETERS],
       answer: orderPageResponse,
-      answers: LIST_ANSWERS,
-      async handle(api, { req, tenant, query: parameters }) {
+      async handle(api, { req, tenant, query: parameters }, cancellation) {
         const { queue, include, problems } = parseQuery(queueQuery, parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         if (include !== undefined && paging.perPage > MAX_ENTRIES)
@@ -189,8 +159,7 @@ export const orderQueues: Resource = {
         const text = searchIn(parameters);
         const inQueue: Filter = { kind: 'equals', field: 'processing_status', anyOf: QUEUES[queue] };
         const table = { tenant: tenant.name, table: tenant.orderModel };
-        const advice = () => narrowing(query, text !== undefined);
-        const { orders, total } = await inListTurn(api, req, advice, async (cancellation): Promise<OrderPage> => {
+        const pageOf = async (): Promise<OrderPage> => {
           const searched = text === undefined ? [] : [await searchFilter(api, tenant, text, cancellation)];
           const fullQuery = { ...query, filters: [inQueue, ...searched, ...query.filters] };
           if (problems !== undefined) return withProblems(api, tenant, fullQuery, cancellation);
@@ -198,14 +167,14 @@ export const orderQueues: Resource = {
           const found = recordsIn(page.records);
           if (include === undefined) return { orders: found, total: page.total };
           return { orders: await withSummaries(api, tenant, found, cancellation), total: page.total };
-        });
-        const shown = await withWarnings(api, tenant, orders);
+        };
+        const { orders, total } = await pageOf();
         const given = ['search', 'include', 'problems'].flatMap((name): [string, string][] => {
           const value = parameters.get(name);
           return value === null ? [] : [[name, value]];
         });
         const list = { ...paging, url: requestUrl(req, api.config), total };
-        const records = JSON.stringify(shown).slice(1, -1);
+        const records = JSON.stringify(orders).slice(1, -1);
         return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue], ...given, ...kept] }) };
       },
     },
@@ -214,11 +183,10 @@ export const orderQueues: Resource = {
       summary: 'How many orders are in each state',
       description: 'Cheap enough to be asked every few seconds: orders are counted again only after one has changed.',
       allow: 'users',
+      work: 'list',
       answer: json.one('OrderCounts'),
-      async handle(api, { req, tenant }) {
-        const counts = await inListTurn(api, req, 'Ask again in a moment.', (cancellation) =>
-          countsOf(api, tenant, cancellation),
-        );
+      async handle(api, { tenant }, cancellation) {
+        const counts = await countsOf(api, tenant, cancellation);
         return dataReply(ofQueues((status) => counts[ALL_STATUSES.indexOf(status)] ?? 0));
       },
     },

@@ -27,7 +27,7 @@ import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
 import { notFound } from '../errors.js';
 import { exportOfOrder, exportReply } from '../export/operation.js';
-import { recordExample, recordInputSchema } from '../openapi/records.js';
+import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderSummaries.js';
 import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
@@ -115,7 +115,7 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   ]);
   const more = {
     ...Object.fromEntries(relations),
-    approver: { ...json.orNull(json.ref('Approver')), description: 'The user who approved.' },
+    approver: json.orNull(json.ref('Approver')),
     problems: json.listOf(json.ref('OrderProblem')),
     warnings,
     actions: {
@@ -138,7 +138,7 @@ const approver = json.closedObject({
 const orderResponse =
   (kind: 'record' | 'whole') =>
   (orderType: AssetType): json.ResponseObject =>
-    json.answer('The order.', json.dataOf(json.tableRef(kind, orderType)), { data: recordExample(orderType) });
+    json.answer('The order.', json.dataOf(json.tableRef(kind, orderType)));
 
 const approvedResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', {
@@ -150,8 +150,7 @@ const approvedResponse = (orderType: AssetType): json.ResponseObject =>
 export const orders: Resource = {
   tag: 'platform: orders',
   schemas: { OrderProblem: problemView.schema, Approver: approver },
-  pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
-  instead: { DELETE: 'Orders are kept; one that need not be exported is rejected: POST …/orders/{id}/reject.' },
+  pathParameters: { id: { ...RECORD_ID, name: 'order_id' } },
   operations: {
     'GET /orders/:id': {
       work: 'costly',
@@ -186,7 +185,6 @@ export const orders: Resource = {
       },
       answer: orderResponse('whole'),
       honours: ['if-match'],
-      errors: [409, 412],
       async handle({ commands }, { req, caller, tenant, path, body }) {
         const precondition = preconditionOf(req);
         if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
@@ -203,9 +201,9 @@ export const orders: Resource = {
       id: 'platformListOrderHistory',
       ...historyList,
       allow: 'users',
-      async handle(api, call) {
+      handle(api, call, cancellation) {
         const id = recordId(call.tenant.orderModel, call.path.id);
-        return historyReply(api, call, id, unknownOrder(id));
+        return historyReply(api, call, { id, unknown: unknownOrder(id) }, cancellation);
       },
     },
     'GET /orders/:id/replay': {
@@ -236,7 +234,6 @@ export const orders: Resource = {
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
       honours: ['idempotency-key'],
-      errors: [409],
       async handle({ commands }, { req, caller, path, body, person: user }) {
         const { reason } = parseBody(approveBody, body);
         const keyed = { key: idempotencyKeyOf(req), body };
@@ -251,7 +248,6 @@ export const orders: Resource = {
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
       answer: orderResponse('record'),
-      errors: [409],
       async handle({ commands }, { caller, path, body }) {
         const { reasons } = parseBody(rejectBody, body);
         return writtenReply(await rejectOrder(commands, caller, path.id, reasons));

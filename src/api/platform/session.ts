@@ -35,8 +35,8 @@ export const session: Resource = {
   tag: 'platform: session',
   schemas: {
     Session: json.closedObject({
-      token: { type: 'string', description: 'To be sent as a bearer token.' },
-      expires_in: { type: 'integer', description: 'Seconds.' },
+      token: { type: 'string' },
+      expires_in: { type: 'integer' },
       user: json.ref('User'),
     }),
   },
@@ -50,7 +50,6 @@ export const session: Resource = {
         limit: 'credentials',
       },
       answer: json.one('Session'),
-      errors: [401],
       async handle(api, call) {
         const { req, res, body } = call;
         await limitNetwork(api, req, res);
@@ -73,7 +72,6 @@ export const session: Resource = {
         limit: 'credentials',
       },
       answer: json.one('Session'),
-      errors: [409],
       async handle(api, call) {
         const { req, caller, person: user } = call;
         const input = parseBody(ownPasswordBody, call.body);

@@ -82,16 +82,11 @@ export const settings: Resource = {
   schemas: {
     Tenant: tenantView.schema,
     QuotaUse: json.closedObject({
-      limit: { ...json.orNull(json.count), description: 'null: no limit.' },
-      used: { ...json.orNull(json.count), description: 'null: not known now.' },
+      limit: json.orNull(json.count),
+      used: json.orNull(json.count),
     }),
     Quotas: json.closedObject(
-      Object.fromEntries(
-        QUOTA_NAMES.map((quota) => [
-          QUOTAS[quota].name,
-          { ...json.ref('QuotaUse'), description: `A limit of ${QUOTAS[quota].counts}.` },
-        ]),
-      ),
+      Object.fromEntries(QUOTA_NAMES.map((quota) => [QUOTAS[quota].name, json.ref('QuotaUse')])),
     ),
     RateLimit: json.closedObject({ per_second: json.count, burst: json.count }),
     CleanUpGuard: json.closedObject({ max_percent: json.count, min_records: json.count }),

@@ -6,12 +6,12 @@ import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
+import { history } from '../assets/history.js';
 import { describeAsset } from '../assets/info.js';
-import { ANY_LIST_PARAMETERS, LIST_ANSWERS, narrowing, parseTableQuery, SEARCH } from '../assets/listQuery.js';
+import { ANY_LIST_PARAMETERS, parseTableQuery, SEARCH } from '../assets/listQuery.js';
 import { AT, readAt } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
-import { behindPage, CURSOR, csvAnswer, csvReply, inListTurn, parseCursor, recordsIn } from '../assets/pages.js';
-import { recordHistories } from '../assets/recordHistory.js';
+import { behindPage, CURSOR, csvAnswer, csvReply, parseCursor, recordsIn } from '../assets/pages.js';
 import { records } from '../assets/records.js';
 import { batchOf, synchronization } from '../assets/synchronize.js';
 import { syncs } from '../assets/syncs.js';
@@ -56,13 +56,13 @@ function forPeople(
   const shared = Object.entries(operations).flatMap(([route, operation]) => {
     const own = named[route];
     if (own === undefined || !isTableOperation(operation)) return [];
-    const { isOffered: _, elsewhere: __, handle, ...described } = operation;
+    const { tables: _, handle, ...described } = operation;
     const forUser: Operation = {
       ...described,
       ...own,
-      handle(api, call) {
-        check(call);
-        return handle(api, call);
+      handle(...asked) {
+        check(asked[1]);
+        return handle(...asked);
       },
     };
     return [[route.replace(' /', ' /tables/'), forUser]];
@@ -71,7 +71,7 @@ function forPeople(
   return { tag: TAG, pathParameters: parameters, operations: Object.fromEntries(shared) };
 }
 
-const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
+const anyFields: json.JsonSchema = { type: 'object' };
 
 /** `state` is undefined before the first write. */
 type Summarized = { readonly table: AssetType; readonly state: SpaceState | undefined };
@@ -81,14 +81,7 @@ const tableSummary = json.view<Summarized>({
   label: [json.text, ({ table }) => table.label],
   kind: [json.oneOf(['reference', 'master']), ({ table }) => (table.supportingData ? 'reference' : 'master')],
   records: [json.count, ({ state }) => state?.rows ?? 0],
-  last_written_at: [
-    {
-      ...json.orNull(json.timestamp),
-      description:
-        'Of the last batch, clean-up, undo or change of a record, also one that changed no value. null: none.',
-    },
-    ({ state }) => state?.lastEventAt || null,
-  ],
+  last_written_at: [json.orNull(json.timestamp), ({ state }) => state?.lastEventAt || null],
 });
 
 const TIMES = ['created_at', 'updated_at'].map((name) => ({ name, type: 'DateTime' }));
@@ -123,23 +116,19 @@ const ofPeople: Resource = {
     },
     'GET /tables/:table/assets.csv': {
       id: 'platformExportRecords',
-      work: 'costly',
+      work: 'list',
       summary: 'Records of a table as CSV',
       description:
         'RFC 4180, in the order of creation, `perPage` records; a Link (RFC 8288) leads to the next ones. The first line of each page names the fields, and the first page begins with a byte order mark (UTF-8). An empty cell is null. A text has an apostrophe in front that is not part of it if a spreadsheet would run it (`=1+1`, `-x`, `@x`) or change it (`00123`, `1-2`, `MAR1`, `true`, 12 digits or more), and if it is empty, with any apostrophes of its own behind it.',
       query: [SEARCH, ...ANY_LIST_PARAMETERS.filter(({ name }) => name !== 'page'), CURSOR],
       answer: csvAnswer('The records, one in each line.', 'The next records, with rel="next".'),
-      answers: LIST_ANSWERS,
       allow: 'users',
-      async handle(api, call) {
+      async handle(api, call, cancellation) {
         const { req, query, assetType } = call;
         const list = parseTableQuery(assetType, query);
         const table = { tenant: call.tenant.name, table: assetType.name };
         const { behind, mark } = parseCursor(table, list, query);
-        const advice = () => narrowing(list.query);
-        const found = await inListTurn(api, req, advice, (cancellation) =>
-          api.queries.records.listBehind(table, behind, cancellation),
-        );
+        const found = await api.queries.records.listBehind(table, behind, cancellation);
         const columns = [...assetType.fields, ...TIMES];
         const lines = recordsIn(found.records).map((record) =>
           csvLine(columns.map(({ name, type }) => cellOf(record[name], type))),
@@ -168,7 +157,6 @@ export const tables: readonly Resource[] = [
   }),
   forPeople(syncs, {
     'GET /:table/syncs': { id: 'platformListSyncs', allow: 'users' },
-    'GET /:table/syncs/:id': { id: 'platformGetSync', allow: 'users' },
     'POST /:table/syncs': { id: 'platformStartSync', allow: 'admins' },
     'POST /:table/syncs/:id/commit': { id: 'platformCommitSync', allow: 'admins' },
     'POST /:table/syncs/:id/undo': { id: 'platformUndoSync', allow: 'admins' },
@@ -178,8 +166,13 @@ export const tables: readonly Resource[] = [
     'POST /:table/operations/:id/undo': { id: 'platformUndoOperation', allow: 'admins' },
   }),
   forPeople(compare, { 'GET /:table/compare': { id: 'platformCompareMoments', allow: 'users' } }),
-  forPeople(recordHistories, {
-    'GET /:table/assets/:id/history': { id: 'platformListRecordHistory', allow: 'users' },
+  forPeople(history, {
+    'GET /:table/assets/:id/history': {
+      id: 'platformListRecordHistory',
+      allow: 'users',
+      description: 'By cursor and limit, the newest change first; of an order see /orders.',
+      answer: json.answer('One page.', json.ref('RecordHistory')),
+    },
   }),
   forPeople(records, {
     'GET /:table/assets': {
@@ -189,7 +182,6 @@ export const tables: readonly Resource[] = [
       description: 'As for API clients, by the fields of the table.',
       query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
       answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-      answers: LIST_ANSWERS,
     },
     'GET /:table/assets/:id': { id: 'platformGetRecord', summary: 'One record of a table', allow: 'users' },
   }),

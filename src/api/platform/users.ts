@@ -22,18 +22,12 @@ export const userView = json.view<User>({
   locale: json.text,
   email: json.text,
   roles: json.listOf(json.oneOf(ROLES)),
-  must_change_password: [
-    {
-      type: 'boolean',
-      description: 'The password is for the next sign-in only, and must be changed before anything else.',
-    },
-    ({ mustChangePassword }) => mustChangePassword === true,
-  ],
+  must_change_password: [json.truth, ({ mustChangePassword }) => mustChangePassword === true],
 });
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };
 
-const madePassword = { ...json.text, description: 'Made for the first sign-in. Shown only now.' };
+const madePassword = json.text;
 
 /** @throws HttpError 404 if it is not a positive integer */
 function userId(id: string): number {
@@ -49,7 +43,7 @@ export const users: Resource = {
   tag: 'platform: users',
   pathParameters: { id: { name: 'user_id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } } },
   schemas: {
-    User: { ...userView.schema, examples: [{ id: 1, ...EXAMPLE, must_change_password: false }] },
+    User: userView.schema,
     UserWithPassword: {
       type: 'object',
       properties: { ...userView.properties, password: madePassword },
@@ -69,7 +63,6 @@ export const users: Resource = {
       summary: 'Add a user; without a password one is made for the first sign-in',
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
-      errors: [409],
       status: 201,
       answer: json.one('UserWithPassword'),
       async handle({ commands }, { caller, body }) {
@@ -90,7 +83,6 @@ export const users: Resource = {
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
       answer: json.one('User'),
-      errors: [409],
       async handle({ commands }, { caller, path, body }) {
         const id = userId(path.id);
         const { tenant } = await changeUser(commands, caller, id, body);
@@ -112,7 +104,6 @@ export const users: Resource = {
       id: 'platformRemoveUser',
       summary: 'Remove a user, with all sessions',
       allow: 'admins',
-      errors: [409],
       ...noContent(({ commands }, { caller, path }: Call) => removeUser(commands, caller, userId(path.id))),
     },
   },

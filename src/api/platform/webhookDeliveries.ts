@@ -18,9 +18,9 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
 import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
-import { LIST_ANSWERS, limitOf } from '../assets/listQuery.js';
+import { limitOf } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
-import { inListTurn, linkedReply } from '../assets/pages.js';
+import { linkedReply } from '../assets/pages.js';
 import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
@@ -36,15 +36,9 @@ const bodyView = json.view<SentBody & { readonly attempt: number }>({
   attempt: json.count,
   url: json.text,
   started_at: json.timestamp,
-  sent_sha256: {
-    ...json.nullableText,
-    description: 'Of what was sent; null if nothing was, or by an earlier release.',
-  },
-  made_sha256: { ...json.text, description: 'Of `body`, in UTF-8.' },
-  is_proved: [
-    { type: 'boolean', description: 'Whether `body` is byte for byte what was sent.' },
-    ({ sentSha256, madeSha256 }) => sentSha256 === madeSha256,
-  ],
+  sent_sha256: json.nullableText,
+  made_sha256: json.text,
+  is_proved: [json.truth, ({ sentSha256, madeSha256 }) => sentSha256 === madeSha256],
   body: [json.text, ({ body }) => body.toString()],
 });
 
@@ -90,19 +84,17 @@ export const webhookDeliveries: Resource = {
   operations: {
     'GET /webhooks/:id/deliveries': {
       id: 'platformListDeliveries',
+      work: 'list',
       summary: 'The delivery log, the newest first',
       allow: 'adminsAndAuditors',
       query: parametersIn(deliveryQuery),
       answer: json.linkedPage('Delivery'),
-      answers: LIST_ANSWERS,
-      async handle(api, call) {
-        const { req, tenant, path } = call;
+      async handle(api, call, cancellation) {
+        const { tenant, path } = call;
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, call.query);
         await checkKnown(api, tenant, path.id);
         const asked = { ...query, webhookId: path.id, orderId, after, limit: limit + 1 };
-        const found = await inListTurn(api, req, 'Narrow the time with since and until.', (cancellation) =>
-          api.queries.deliveries.page(tenant.name, asked, cancellation),
-        );
+        const found = await api.queries.deliveries.page(tenant.name, asked, cancellation);
         const page = found.slice(0, limit);
         const shown = page.map((entry) => shownDelivery(tenant, entry));
         return linkedReply(api, call, shown, found.length > limit ? page.at(-1)?.position : undefined);
@@ -114,13 +106,9 @@ export const webhookDeliveries: Resource = {
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
       async handle(api, { tenant, path: { id, deliveryId } }) {
-        const find = () => api.queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
-        let entry = await find();
-        if (entry === undefined) {
-          // It may have been asked for a moment ago, by a resend or a test.
-          await untilShown(api, tenant.name);
-          entry = await find();
-        }
+        // It may have been asked for a moment ago, by a resend or a test.
+        await untilShown(api, tenant.name);
+        const entry = await api.queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
         return dataReply(shownDelivery(tenant, entry));
       },
@@ -209,9 +197,6 @@ export const webhookDeliveries: Resource = {
 /** A removed webhook still has its log. @throws NotFoundError for an id that no webhook ever had */
 async function checkKnown(api: Api, tenant: Tenant, webhookId: string): Promise<void> {
   if (tenant.webhooks.has(webhookId)) return;
-  const isLogged = async () => (await api.queries.deliveries.page(tenant.name, { webhookId, limit: 1 })).length > 0;
-  if (await isLogged()) return;
-  // Its first delivery may have been requested a moment ago.
-  await untilShown(api, tenant.name);
-  if (!(await isLogged())) throw new NotFoundError(`There is no webhook ${webhookId}.`);
+  const [latest] = await api.queries.deliveries.page(tenant.name, { webhookId, limit: 1 });
+  if (latest === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
 }

@@ -23,7 +23,6 @@ import type { WebhookHealth } from '../../queries/deliveries.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
-import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import {
   type Call,
@@ -45,15 +44,9 @@ const properties = {
   url: json.link,
   events: json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)),
   custom_data: { type: 'object' },
-  enabled: [
-    { type: 'boolean', description: 'If false, its deliveries wait.' },
-    ({ disabled }: Webhook) => disabled === undefined,
-  ],
+  enabled: [json.truth, ({ disabled }: Webhook) => disabled === undefined],
   disabled: json.orNull(json.ref('WebhookDisabled')),
-  rotating: [
-    { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
-    ({ stagedSecret }: Webhook) => stagedSecret !== undefined,
-  ],
+  rotating: [json.truth, ({ stagedSecret }: Webhook) => stagedSecret !== undefined],
   created_at: json.timestamp,
 } as const;
 
@@ -63,10 +56,7 @@ const webhookView = json.view<Webhook>(properties);
 const withHealthView = json.view<Webhook & { readonly health: WebhookHealth | undefined }>({
   ...properties,
   health: [
-    {
-      ...json.orNull(json.ref('WebhookHealth')),
-      description: 'From its delivery log; null while that does not answer.',
-    },
+    json.orNull(json.ref('WebhookHealth')),
     ({ health }) =>
       health === undefined ? null : { failing_since: health.failingSince, last_success_at: health.lastSuccessAt },
   ],
@@ -76,35 +66,16 @@ const withHealthView = json.view<Webhook & { readonly health: WebhookHealth | un
 const HEALTH_WITHIN_MS = 1_000;
 
 const schemas: json.Schemas = {
-  Webhook: {
-    ...webhookView.schema,
-    examples: [
-      {
-        id: EXAMPLE_ID,
-        name: 'erp.example.com',
-        url: 'https://erp.example.com/orders',
-        events: ['order.approved'],
-        custom_data: {},
-        enabled: true,
-        disabled: null,
-        rotating: false,
-        created_at: '2026-11-21T03:11:47.123456Z',
-      },
-    ],
-  },
+  Webhook: webhookView.schema,
   WebhookDisabled: json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp }),
   WebhookWithHealth: withHealthView.schema,
   WebhookHealth: json.closedObject({
-    failing_since: {
-      ...json.orNull(json.timestamp),
-      description:
-        'First of the failed attempts since the last success; null: the last one succeeded, or there was none. From half a minute and ten failures on, an attempt is made now and then only, until one succeeds.',
-    },
+    failing_since: json.orNull(json.timestamp),
     last_success_at: json.orNull(json.timestamp),
   }),
   WebhookWithSecret: json.closedObject({
     ...webhookView.properties,
-    secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
+    secret: { type: 'string' },
   }),
 };
 
@@ -149,9 +120,7 @@ export const webhooks: Resource = {
           events: ['order.approved'],
           custom_data: { company: 7 },
         }),
-        longNumbers: 'refused',
       },
-      errors: [409],
       status: 201,
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
@@ -177,7 +146,6 @@ export const webhooks: Resource = {
       allow: 'admins',
       body: {
         ...json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
-        longNumbers: 'refused',
       },
       answer: json.one('Webhook'),
       handle: async ({ commands, checkWebhookTarget }, { caller, path: { id }, body }) =>
@@ -217,21 +185,18 @@ export const webhooks: Resource = {
       summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
       status: 201,
       answer: json.one('WebhookWithSecret'),
-      errors: [409],
       ...changedBy((...asked) => renewWebhookSecret(...asked, 'WebhookSecretStaged')),
     },
     'POST /webhooks/:id/secret/promote': {
       id: 'platformPromoteWebhookSecret',
       summary: 'End a rotation: the new secret is the only one',
       answer: json.one('Webhook'),
-      errors: [409],
       ...changedBy((...asked) => endWebhookRotation(...asked, 'WebhookSecretPromoted')),
     },
     'DELETE /webhooks/:id/secret/staged': {
       id: 'platformUnstageWebhookSecret',
       summary: 'End a rotation: the old secret is the only one',
       allow: 'admins',
-      errors: [409],
       ...noContent(({ commands }, { caller, path }: Call) =>
         endWebhookRotation(commands, caller, path.id, 'WebhookSecretUnstaged'),
       ),
@@ -245,10 +210,10 @@ export const webhookEvents: Resource = {
   schemas: {
     WebhookEvent: json.closedObject({
       kind: json.oneOf(WEBHOOK_EVENT_KINDS),
-      version: { type: 'string', description: 'Of the body; sent as webhook-event-version.' },
+      version: { type: 'string' },
       description: json.text,
-      schema: { type: 'object', description: 'JSON Schema 2020-12 of the body, for the tables of the organisation.' },
-      example: { type: 'object', description: 'A body, the one that a test sends.' },
+      schema: { type: 'object' },
+      example: { type: 'object' },
     }),
   },
   operations: {

@@ -11,7 +11,7 @@ import { type ToldOfOrder, toldOfOrder } from '../../domain/order/differences.js
 import type { OrderEvent } from '../../domain/order/events.js';
 import { type Problem, problemsOf } from '../../domain/order/problems.js';
 import { orderStream } from '../../domain/streams.js';
-import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { DeliveryLogEntry, DeliveryQueries } from '../../queries/deliveries.js';
 import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -34,7 +34,7 @@ export type ReplayStep = ToldOfOrder & {
 };
 
 export type ReplaySource = {
-  readonly eventStore: StreamReads;
+  readonly eventStore: StreamReads & Pick<EventStore, 'erasures'>;
   readonly orders: OrderReader;
   /** Reference records of the tenant, as they are now. */
   readonly find: SnapshotSource['find'];

@@ -8,17 +8,16 @@ import { assetTypeOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
-import { isScope, type Permission, type Scope, scopeFor } from '../../domain/identity/scopes.js';
+import { isScope, type Permission, scopeFor } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Quota } from '../../domain/quotas.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import type { WorkKind } from '../admission.js';
 import type { Api } from '../deps.js';
 import { forbidden, notFound } from '../errors.js';
 import type { AnswerBody, Encoding } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
-import type { LongNumbers } from '../jsonText.js';
-import type { ErrorStatus } from '../openapi/errorResponses.js';
 import {
   type JsonSchema,
   NO_CONTENT,
@@ -46,8 +45,6 @@ export type QueryParameter = {
   readonly required?: true;
   /** May occur more than once. */
   readonly repeats?: true;
-  /** Name of the shared component in the document. */
-  readonly component?: string;
   /** Documents the parameters for the tenant's tables, instead of `schema`. */
   readonly ofTables?: (tables: readonly AssetType[]) => readonly Parameter[];
 };
@@ -70,15 +67,13 @@ export type BodyDescription = {
   readonly orForm?: true;
   /** Size limit; `settings` by default. */
   readonly limit?: BodyLimit;
-  /** `asObject` by default. */
-  readonly longNumbers?: LongNumbers;
   /** Replaces the reader of JSON bodies. */
   readonly read?: BodyReader;
-  /** Statuses of refused bodies; those of JSON bodies by default. */
-  readonly errors?: readonly ErrorStatus[];
 };
 
 export type HonouredHeader = 'if-match' | 'idempotency-key';
+
+export type TableKind = 'Table' | 'ReferenceTable' | 'OrderTable' | 'PartTable';
 
 /** Quotas that a change of data uses up. */
 export const CHANGES: readonly Quota[] = ['logBytes'];
@@ -93,60 +88,49 @@ type Allowed = 'anyone' | 'read' | 'write' | Permission;
 export type Operation = {
   /** What the caller needs. */
   readonly allow: Allowed;
-  /** Narrows `clients` to those with the scope. */
-  readonly scope?: Scope;
-  /** Of an operation of clients on a table: whether the document says that the table has it; true by default. */
-  readonly isOffered?: (assetType: AssetType) => boolean;
-  /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
-  readonly elsewhere?: 405;
+  /** False: a client needs the scope, and the path has no table. */
+  readonly isOnTable?: false;
+  /** Of an operation of clients on a table: the tables for which the document has it; all by default. */
+  readonly tables?: TableKind;
   /** Also for a user who must change their password first. */
   readonly withFirstPassword?: true;
   /** Operation id. */
   readonly id: string;
-  readonly summary: string;
+  /** What programs and people outside read; the operator's console needs none. */
+  readonly summary?: string;
   readonly description?: string;
   /** Any other parameter is refused, and one that occurs twice; 'any' allows all. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
   /** Header fields that the operation honours; one that it does not is refused. None by default. */
   readonly honours?: readonly HonouredHeader[];
-  /** Costly work waits for its turn, as a write with a large body does in any case. 'none': is answered at once, always. */
-  readonly work?: WorkKind | 'none';
+  /** Such work waits for its turn, as a write with a large body does in any case. */
+  readonly work?: WorkKind;
   /** Quotas that it uses up: beyond one of them it is refused with 507. What frees or only reports something has none. */
   readonly grows?: readonly Quota[];
-  /** Keys that its parts have under its Idempotency-Key. */
-  readonly keysOf?: (key: string, body: unknown) => readonly string[];
   readonly body?: BodyDescription;
   /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;
   readonly answer: PerTable<ResponseObject>;
-  /** Error answers besides those of the area, of authorization, and of the body. */
-  readonly errors?: readonly ErrorStatus[];
-  /** Answers of this operation alone. They override the common ones of the same status. */
+  /** Its answers besides that and errors. */
   readonly answers?: Responses;
   readonly handle: Handler;
 };
 
-export type Handler = (api: Api, call: Call) => Reply | Promise<Reply>;
+/** @param cancellation of work that has a time limit of its own, or else the request's */
+export type Handler = (api: Api, call: Call, cancellation: Cancellation) => Reply | Promise<Reply>;
 
 /** The asset type of `:table`. @throws NotFoundError if the tenant has none of this name */
 export const knownAsset = ({ params, context }: Request): AssetType =>
   assetTypeOf(context.tenant, String(params.table));
 
 /** Whether API clients call it on the table `:table`. */
-export const isTableOperation = ({ allow }: Operation): boolean =>
-  allow === 'read' || allow === 'write' || isScope(allow);
-
-/** Whether the path of the request's table has the operation's method. */
-export const isHere = (req: Request, { elsewhere, isOffered }: Operation): boolean =>
-  elsewhere !== 405 || isOffered?.(knownAsset(req)) === true;
-
-/** `isOffered` of operations on Reference Data. */
-export const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
+export const isTableOperation = ({ allow, isOnTable }: Operation): boolean =>
+  isOnTable !== false && (allow === 'read' || allow === 'write' || isScope(allow));
 
 /** What the caller needs for the operation, on this table; undefined if nothing. */
-export const permissionOn = ({ allow, scope }: Operation, assetType: () => AssetType): Permission | undefined => {
+export const permissionOn = ({ allow }: Operation, assetType: () => AssetType): Permission | undefined => {
   if (allow === 'read' || allow === 'write') return scopeFor(allow, assetType().supportingData);
-  return allow === 'anyone' ? undefined : (scope ?? allow);
+  return allow === 'anyone' ? undefined : allow;
 };
 
 /** What a handler gets: the request, its input, and who sent it. */
@@ -251,18 +235,13 @@ export const noContent = (act: (api: Api, call: Call) => unknown) => ({
 export type Resource = {
   readonly tag: string;
   /** Path parameters by their names in the routes. */
-  readonly pathParameters?: { readonly [name: string]: PathParameter };
+  readonly pathParameters?: { readonly [name: string]: Parameter };
   readonly schemas?: Schemas;
-  /** What to do in place of a method that it lacks. */
-  readonly instead?: { readonly [method: string]: PerTable<string | undefined> };
   /** By method and path below the area's prefix; `:name` is a parameter. */
   readonly operations: { readonly [route: `${Method} /${string}`]: Operation };
 };
 
-/** `component` as in `QueryParameter`. */
-export type PathParameter = Parameter & { readonly component?: string };
-
-export const pathText = (name: string): PathParameter => ({
+export const pathText = (name: string): Parameter => ({
   name,
   in: 'path',
   required: true,
@@ -270,8 +249,7 @@ export const pathText = (name: string): PathParameter => ({
 });
 
 /** `:id` of a record. */
-export const RECORD_ID: PathParameter = {
-  component: 'AssetId',
+export const RECORD_ID: Parameter = {
   name: 'asset_id',
   in: 'path',
   required: true,
@@ -286,8 +264,6 @@ export type Area = {
   readonly prefix: string;
   /** Run in this order. */
   readonly checks: readonly Check[];
-  /** Error answers of all its operations. */
-  readonly errors: readonly ErrorStatus[];
   readonly resources: readonly Resource[];
   readonly onError?: ErrorRequestHandler;
 };

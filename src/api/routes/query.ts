@@ -47,7 +47,7 @@ export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] 
   Object.entries(shape).map(([name, property]) => {
     const meta = z.globalRegistry.get(property) ?? {};
     const { description, ...schema } = { ...inputSchema(property), ...meta };
-    return { name, description: String(description), schema };
+    return { name, ...(description === undefined ? {} : { description: String(description) }), schema };
   });
 
 /** Parses a query by a schema. @throws HttpError 400 naming an invalid parameter */
@@ -79,38 +79,33 @@ function unknownParameter(name: string, known: readonly string[]): string {
   return `Unknown parameter ${shown}; ${namesInstead(shown, known)}`;
 }
 
-/** Advice for the client, by field name in lower case. */
-const INSTEAD = {
-  'if-match': 'It works with PUT of a record or an order.',
-  'if-none-match': 'GET honours it.',
-  'if-unmodified-since': 'Send If-Match with the ETag of the record.',
-  'content-range': 'Send the whole body; PUT changes the fields that it names.',
-  prefer: 'Use the parameters of the operation.',
-  'idempotency-key': 'It works with POST of a record, a batch, a clean-up, an undo or an approval; send this without.',
-  'x-idempotency-key': 'The name of the field is Idempotency-Key.',
-  'x-http-method-override': 'Send the method itself.',
-  'x-http-method': 'Send the method itself.',
-  'x-method-override': 'Send the method itself.',
-};
+/** Fields that demand something of how the request is carried out. */
+const DEMANDS = [
+  'if-match',
+  'if-none-match',
+  'if-unmodified-since',
+  'content-range',
+  'prefer',
+  'idempotency-key',
+  'x-idempotency-key',
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+];
 
 /** Harmless on any GET: the answer is the same, or shows whether they were honoured. */
 const FOR_READS = ['if-none-match', 'prefer'];
 
 /**
- * Makes a check that throws HttpError 400 for a field that the operation does not honour, if the field demands something of
- * how the request is carried out: the client relies on that. Wishes about the answer (Accept, Accept-Encoding,
- * If-Modified-Since, Range) may be ignored, since the answer shows it.
+ * Makes a check that throws HttpError 400 for a field that the operation does not honour, if the client relies on it. Wishes
+ * about the answer (Accept, Accept-Encoding, If-Modified-Since, Range) may be ignored, since the answer shows it.
  */
 export function refusedHeadersCheck(method: string, honoured: readonly HonouredHeader[]): (req: Request) => void {
   const accepted: readonly string[] = method === 'GET' ? [...honoured, ...FOR_READS] : honoured;
-  const keyAdvice =
-    method === 'POST'
-      ? {}
-      : { 'idempotency-key': `Idempotency-Key is not needed on ${method}: a ${method} can be repeated.` };
-  const refused = Object.entries({ ...INSTEAD, ...keyAdvice }).filter(([name]) => !accepted.includes(name));
+  const refused = DEMANDS.filter((name) => !accepted.includes(name));
   return ({ headers }) => {
-    for (const [name, advice] of refused) {
-      if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here. ${advice}`);
+    for (const name of refused) {
+      if (headers[name] !== undefined) throw badRequest(`${method} does not honour ${name} here; send it without.`);
     }
   };
 }

@@ -7,12 +7,14 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { tagOf } from '../../commands/preconditions.js';
 import { LARGE_WRITE_BYTES } from '../../domain/limits.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
-import { hasLargeBody } from '../admission.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { nextTurn } from '../../supervision/waiting.js';
+import { hasLargeBody, type WorkKind } from '../admission.js';
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag } from '../entityTags.js';
-import { clientHasLeft, HttpError, tooManyRequests } from '../errors.js';
-import { encodingFor, sendBody } from '../jsonAnswer.js';
+import { clientHasLeft, methodNotAllowed, tooManyRequests } from '../errors.js';
+import { compress, encodingFor, sendBody } from '../jsonAnswer.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { growthCheck } from '../quotas.js';
 import { ANSWER_MS } from '../requestContext.js';
@@ -22,14 +24,12 @@ import {
   type BodyDescription,
   Call,
   type Check,
-  isHere,
   isTableOperation,
   knownAsset,
   METHODS,
   type Method,
   type Operation,
   type Reply,
-  type Route,
   routesOf,
 } from './operation.js';
 import { parametersCheck, parametersOf, refusedHeadersCheck } from './query.js';
@@ -54,18 +54,15 @@ export function areaRouter(api: Api, area: Area): Router {
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
-    for (const { method, operation } of here) {
-      const handle = handlerOf(api, method, operation);
-      route[VERBS[method]]((req, res, next) => (isHere(req, operation) ? handle(req, res, next) : next()));
-    }
-    // An unknown table is 404 for every method.
-    if (here.some(({ operation }) => isTableOperation(operation))) {
-      route.all((req, _res, next) => {
-        knownAsset(req);
-        next();
-      });
-    }
-    route.all(methodNotAllowed(here, routes));
+    for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
+    const isOfTable = here.some(({ operation }) => isTableOperation(operation));
+    const allow = allowOf(METHODS.filter((method) => here.some((each) => each.method === method)));
+    // OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). An unknown table is 404 for every method.
+    route.all((req, res) => {
+      if (isOfTable) knownAsset(req);
+      if (req.method !== 'OPTIONS') throw methodNotAllowed(req, allow);
+      tellMethods(res, allow);
+    });
   }
   if (area.onError !== undefined) router.use(area.onError);
   return router;
@@ -104,11 +101,8 @@ function passChecks(checks: readonly Check[], api: Api, req: Request, res: Respo
   }
 }
 
-/** `isShown`: whether reads show what was written, if that is known already. */
-type Made = Reply & { readonly isShown?: boolean };
-
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
-  const { query: parameters = [], body: described, status = 200, honours = [], work: kind } = operation;
+  const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
   const checkHeaders = refusedHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
@@ -120,38 +114,37 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     checkHeaders(req);
     const call = new Call(api, req, res, query, await readBody?.(req, res));
     await checkGrowth?.(call);
-    const untilStart = kind === 'none' ? undefined : api.starts.wait(req.context);
-    if (untilStart !== undefined) await untilStart;
     return call;
   };
 
-  /**
-   * Waits for a turn if the work is costly. A large write keeps its turn until reads show it, so that few are ever pending;
-   * if its work is costly as well, it waits for both, and keeps the other one only while it works.
-   */
-  const act = (call: Call): Made | Promise<Made> => {
-    const { req } = call;
-    const isCostly = kind !== undefined && kind !== 'none' && kind !== 'largeWrite';
-    const work = () =>
-      isCostly ? api.work[kind].run(req.context, async () => operation.handle(api, call)) : operation.handle(api, call);
-    const isLargeWrite = operation.allow !== 'anyone' && readBody !== undefined && hasLargeBody(req);
-    if (kind !== 'largeWrite' && !isLargeWrite) return work();
-    return api.work.largeWrite.run(req.context, async () => {
-      const made = await work();
-      return { ...made, isShown: await shownByReads(api, req, made) };
-    });
+  /** What the call waits for its turn for. A moment of the past is found among the tenant's events. */
+  const workOf = ({ req, query }: Call): WorkKind | undefined =>
+    operation.work ??
+    (query.has('at') ? 'list' : readBody !== undefined && hasLargeBody(req) ? 'largeWrite' : undefined);
+
+  /** The reply, and whether reads show what it wrote. A large write keeps its turn until they do, so that few are ever pending. */
+  const act = async (call: Call): Promise<{ readonly reply: Reply; readonly isShown: boolean }> => {
+    const { context } = call.req;
+    const handle = async (cancellation: Cancellation) => operation.handle(api, call, cancellation);
+    const shown = async (reply: Reply) => ({ reply, isShown: await shownByReads(api, call.req, reply) });
+    // Nobody is known yet who could take turns.
+    const kind = operation.allow === 'anyone' ? undefined : workOf(call);
+    if (kind === undefined) return shown(await handle(context.deadline));
+    if (kind !== 'largeWrite') return shown(await api.work[kind].run(context, handle));
+    return api.work.largeWrite.run(context, async (cancellation) => shown(await handle(cancellation)));
   };
 
   /** Continues after the deadline's answer, but then without further calls to the log. */
   return async (req, res) => {
     try {
       await authorize(api, req, res, operation);
-      const made = await act(await callOf(req, res));
-      const shown = made.isShown ?? shownByReads(api, req, made);
-      const isPending = shown !== true && !(await shown);
+      const call = await callOf(req, res);
+      // Hundreds that arrive together would hold the event loop for a few milliseconds each.
+      if (operation.allow !== 'anyone') await nextTurn();
+      const { reply, isShown } = await act(call);
       if (isAnswered(res)) return;
-      if (isPending) res.setHeader('Projection-Pending', 'true');
-      await sendReply(api, req, res, { status, ...made });
+      if (!isShown) res.setHeader('Projection-Pending', 'true');
+      await sendReply(api, req, res, { status, ...reply });
     } catch (error) {
       if (!isAnswered(res)) throw error;
     } finally {
@@ -160,14 +153,14 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   };
 }
 
-function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read }: BodyDescription): BodyReader {
+function bodyReader(api: Api, { optional, limit = 'settings', read }: BodyDescription): BodyReader {
   const limitBytes = Math.min(BODY_LIMITS[limit], api.config.bodyLimitBytes);
-  const reader = read ?? jsonBodyReader({ limitBytes, ...(longNumbers === undefined ? {} : { longNumbers }) });
+  const reader = read ?? jsonBodyReader(limitBytes);
   return async (req, res) => {
     if (optional === true && !hasBody(req)) return {};
     const { context } = req;
     if (hasLargeBody(req) && limitBytes > LARGE_WRITE_BYTES)
-      context.releaseBody = await api.bodies.enter(context, context.deadline);
+      context.releaseBody = await api.work.body.enter(context, context.deadline);
     return reader(req, res);
   };
 }
@@ -176,7 +169,7 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
  * Whether the rows show the write in time. If they do not, or cannot be reached, the write stands and the answer has
  * the header `Projection-Pending: true`.
  */
-function shownByReads(api: Api, { context }: Request, reply: Reply): true | Promise<boolean> {
+async function shownByReads(api: Api, { context }: Request, reply: Reply): Promise<boolean> {
   const written = Math.max(reply.written ?? 0, context.deadline.written);
   if (written === 0 || context.tenantName === undefined) return true;
   const { tenantName } = context;
@@ -236,43 +229,10 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
     sendBody(res, status, body, described);
     return countInFlight(res.writableLength);
   }
-  // Counted before compression, which may wait for its turn.
+  // Counted before compression, which may take a while.
   countInFlight(Buffer.byteLength(body));
-  const compressed =
-    reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName ?? '')));
+  const compressed = reply.compressed?.[encoding] ?? (await deadline.within(compress(body, encoding)));
   if (!isAnswered(res)) sendBody(res, status, compressed, { ...described, 'Content-Encoding': encoding });
-}
-
-/** For methods without an operation. OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). */
-function methodNotAllowed(here: readonly Route[], all: readonly Route[]): RequestHandler {
-  return (req, res) => {
-    const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
-    const allow = allowOf(METHODS.filter((method) => offered.includes(method)));
-    if (req.method === 'OPTIONS') return tellMethods(res, allow);
-    const texts = [`${req.method} is not allowed here, which takes ${allow}.`, ...insteadOf(req, here, all)];
-    throw new HttpError(405, 'Method not allowed.', texts.join(' '), { Allow: allow });
-  };
-}
-
-/** The path of the list that a path is an entry of. */
-const listOf = (path: string): string | undefined => /^(.*)\/:\w+$/.exec(path)?.[1];
-
-/** What the resource says, or where the path below or above it takes the method. */
-function insteadOf(req: Request, here: readonly Route[], all: readonly Route[]): readonly string[] {
-  const { method, params, context } = req;
-  for (const { resource } of here) {
-    const own = resource.instead?.[method];
-    const text = typeof own === 'function' ? own(knownAsset(req)) : own;
-    if (text !== undefined) return [text];
-  }
-  const [path = ''] = here.map((route) => route.path);
-  const isNear = (other: string): boolean => listOf(other) === path || listOf(path) === other;
-  const near = all.find((route) => route.method === method && isNear(route.path) && isHere(req, route.operation));
-  if (near === undefined) return [];
-  const shown = near.path.replace(/:(\w+)/g, (_, name: string) =>
-    name === 'table' ? String(params[name]) : `{${name}}`,
-  );
-  return [`${method} goes to ${context.mount}${shown}.`];
 }
 
 const allowOf = (methods: readonly Method[]): string =>

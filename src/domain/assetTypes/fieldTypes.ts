@@ -86,15 +86,6 @@ export function significantDigits(number: string): string {
 export const isHeldByDouble = (number: string): boolean =>
   significantDigits(number) === significantDigits(String(Number(number)));
 
-/** Replaces, in a parsed body, a number that a double would round. Every field refuses it, with a message of its own. */
-export type LongNumber = { readonly number: string };
-
-/** The text of such a number; undefined for any other value. */
-export const longNumberText = (value: unknown): string | undefined =>
-  typeof value === 'object' && value !== null && 'number' in value && typeof value.number === 'string'
-    ? value.number
-    : undefined;
-
 export const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 export type JsonSchema = { readonly [keyword: string]: unknown };
 

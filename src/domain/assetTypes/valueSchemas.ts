@@ -13,7 +13,6 @@ import {
   fieldRules,
   isHeldByDouble,
   isStorableText,
-  longNumberText,
   namesZone,
   normalizeDateTime,
   significantDigits,
@@ -43,25 +42,21 @@ function whyNoDecimal(text: string): string | undefined {
 }
 
 /** A number, as a number or a string, of at most 15 significant digits: more would be rounded silently. */
-const decimal = z
-  .union([z.number(), z.string()], {
-    error: ({ input }) => whyNoDecimal(longNumberText(input) ?? '') ?? NO_NUMBER,
-  })
-  .transform((value, context) => {
-    const source = typeof value === 'number' ? String(value) : value.trim();
-    // A number has no more digits than characters.
-    const isShort = typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS;
-    const refused = isShort ? undefined : whyNoDecimal(source);
-    if (refused !== undefined) return refuse(context, refused);
-    const number = Number(source);
-    return number === 0 ? 0 : number;
-  });
+const decimal = z.union([z.number(), z.string()], NO_NUMBER).transform((value, context) => {
+  const source = typeof value === 'number' ? String(value) : value.trim();
+  // A number has no more digits than characters.
+  const isShort = typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS;
+  const refused = isShort ? undefined : whyNoDecimal(source);
+  if (refused !== undefined) return refuse(context, refused);
+  const number = Number(source);
+  return number === 0 ? 0 : number;
+});
 
 const NO_INTEGER = 'must be an integer.';
 const NO_SAFE_INTEGER = 'must be an integer between -(2^53 - 1) and 2^53 - 1.';
 
 const integer = z
-  .number({ error: ({ input }) => (longNumberText(input) === undefined ? NO_INTEGER : NO_SAFE_INTEGER) })
+  .number(NO_INTEGER)
   .refine(Number.isInteger, { error: NO_INTEGER, abort: true })
   .refine(Number.isSafeInteger, NO_SAFE_INTEGER)
   .transform((value) => (value === 0 ? 0 : value));

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { answersIn } from '../../fuzz/rawConnection.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -49,7 +48,6 @@ describe('a body', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['Br', brotliCompressSync],
-    [', gzip ,', gzipSync],
   ])('in the coding %s is read (RFC 9110 §8.4.1)', async (coding, encoded) => {
     const answer = await acme().send('POST', ITEMS, { raw: encoded(item()), headers: { 'content-encoding': coding } });
     expect(answer.status).toBe(201);
@@ -163,25 +161,5 @@ describe('Expect: 100-continue (RFC 9110 §10.1.1)', () => {
     socket.write(`GET /health/live HTTP/1.1\r\nHost: ${acme().host}\r\nConnection: close\r\n\r\n`);
     await once(socket, 'close');
     expect(received()).toContain('{"status":"live"}');
-  });
-
-  it.each<[number, string, string, { readonly [name: string]: string }]>([
-    [413, 'over the limit', `${ITEMS}/batch`, { 'Content-Length': '8388609' }],
-    [401, 'without a good token', ITEMS, { 'Content-Length': '20', Authorization: 'Bearer nonsense' }],
-    [415, 'of another type', ITEMS, { 'Content-Length': '20', 'Content-Type': 'text/plain' }],
-    [417, 'with another expectation', ITEMS, { 'Content-Length': '20', Expect: 'the-moon' }],
-  ])('%i for a body %s, before it is sent; the connection ends', async (status, _what, path, fields) => {
-    const { socket, received } = await ask(path, fields);
-    if (!socket.closed) await once(socket, 'close');
-    const [answer, ...others] = answersIn(Buffer.from(received(), 'latin1'), false);
-    expect(others).toEqual([]);
-    expect(answer?.status).toBe(status);
-    expect(answer?.headers.get('connection')).toBe('close');
-  });
-
-  it('a request without a body is answered as any other', async () => {
-    const { socket, received } = await ask(ITEMS, {}, 'GET');
-    expect(received()).toMatch(/^HTTP\/1\.1 200 /);
-    socket.destroy();
   });
 });

@@ -61,17 +61,9 @@ describe('filters', () => {
     return data.map(({ code }) => code);
   };
 
-  it('each finds the instant, with its plus sign encoded or not', async () => {
-    for (const [who, written] of SAME_INSTANT) {
-      const escaped = encodeURIComponent(written);
-      for (const each of new Set([escaped, escaped.replaceAll('%2B', '+')])) {
-        expect([who, await found('[eq]', each)]).toEqual([who, ['~f1']]);
-        const inList = each.replaceAll('%2C', '\\,');
-        // Without a zone and a fraction it is a part of the text, as 2026-01 is.
-        const isPart = SHOWN.startsWith(written);
-        expect([who, await found('', inList)]).toEqual([who, isPart && written !== SHOWN ? ['~f1', '~f2'] : ['~f1']]);
-      }
-    }
+  it('each finds the instant', async () => {
+    for (const [who, written] of SAME_INSTANT)
+      expect([who, await found('[eq]', encodeURIComponent(written))]).toEqual([who, ['~f1']]);
   });
 
   it.each(['2026-01-02T24:00:00Z', '2026-12-31T23:59:60Z', '2026-02-30T00:00Z', '2026-01-02T03:04:05.1234567Z'])(

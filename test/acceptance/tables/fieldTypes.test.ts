@@ -64,7 +64,6 @@ const refused: readonly (readonly [field: string, why: string, json: string])[] 
   ['amount', 'a word', '"twelve"'],
   ['amount', 'a comma', '"12,5"'],
   ['amount', 'hexadecimal', '"0x10"'],
-  ['amount', 'infinity', '1e400'],
   ['amount', '16 digits as a number', '1234567890123456'],
   ['amount', 'a million digits', `"${'1'.repeat(1_000_000)}"`],
   ['amount', 'a text that a double rounds to 0', '"1e-400"'],

@@ -20,7 +20,7 @@ function processWith(readSlice: () => Promise<unknown>) {
   return async (token: string): Promise<unknown> => {
     const context = new RequestContext({ headers: {}, method: 'POST', originalUrl: '/' }, 60_000);
     const call = { req: { context, ip: '192.0.2.1' }, body: { token } };
-    return operation?.handle(api as never, call as never);
+    return operation?.handle(api as never, call as never, context.deadline);
   };
 }
 

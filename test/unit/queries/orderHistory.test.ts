@@ -1,6 +1,5 @@
 import { MAX_HISTORY_PAGE_BYTES } from '#app/domain/limits.js';
 import { orderStream } from '#app/domain/streams.js';
-import { approvalsOf } from '#app/queries/activity.js';
 import { orderHistoryPage } from '#app/queries/orderHistory.js';
 import { LoggedTenant, minute } from '../../support/loggedTenant.js';
 
@@ -20,12 +19,6 @@ describe('the history of an order', () => {
   const create = (n: number) => happen(n, 'OrderCreated', { table: ORDERS, fields: { note: 'a' }, status: 'draft' });
   const change = (n: number, to: string) =>
     happen(n, 'OrderChanged', { status: { from: 'draft', to: 'draft' }, changes: { note: { from: 'a', to } } });
-  const approve = (n: number) =>
-    happen(n, 'OrderApproved', {
-      status: { from: 'draft', to: 'submitted' },
-      approver: { id: 7, first_name: 'Ada', last_name: 'L', email: 'a@x.example' },
-      snapshot: { table: ORDERS, order: { id: id(n) }, parts: [], related: {} },
-    });
   const history = (n: number, page = 1, perPage = 10) =>
     orderHistoryPage(acme.log, acmeTenant, id(n), { page, perPage });
 
@@ -78,19 +71,5 @@ describe('the history of an order', () => {
     expect(await revisionsOn(2, 1)).toEqual([[1], { pages: 5, total: 5, before: 1 }]);
     await change(1, 'c');
     expect(await revisionsOn(4, 10)).toEqual([[4, 5], { pages: 4, total: 6, before: 4 }]);
-  });
-
-  test('the latest approval of each of some orders is told', async () => {
-    await create(1);
-    await approve(1);
-    await change(1, 'b');
-    await approve(1);
-    await change(1, 'c');
-    await create(2);
-    await create(3);
-    await approve(3);
-    const approvals = await approvalsOf(acme.rows.reads, 'acme', [id(1), id(2), id(9)]);
-    expect([...approvals].map(([order, { revision }]) => [order, revision])).toEqual([[id(1), 3]]);
-    expect(await approvalsOf(acme.rows.reads, 'acme', [])).toEqual(new Map());
   });
 });
