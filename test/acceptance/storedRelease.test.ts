@@ -104,21 +104,13 @@ test('texts that no engine keeps as they are: a client of such a name gets token
   expect((await acme.requestToken(body)).status).toBe(200);
 });
 
-test('what was done before is shown with the names of clients, which its events lack, also when they are removed', async () => {
+test('what was done before is shown with the names of clients who are there, which its events lack', async () => {
   const first = (body: unknown) =>
     z.object({ data: z.tuple([z.looseObject({ actor: z.unknown() })], z.unknown()) }).parse(body).data[0];
   const [order] = (await acme.list('dyn_stock_order')).data;
   const client = acme.client.client_id;
   const shown = { actor: { kind: 'client', id: client, name: 'First API client' } };
-  const told = async () => {
-    const actor = encodeURIComponent('first api client');
-    for (const path of [`/tables/dyn_item/operations?actor=${actor}`, `/orders/${order?.id}/history`]) {
-      expect(first((await acme.platform('GET', path)).body)).toMatchObject(shown);
-    }
-  };
-  await told();
-  expect((await acme.platform('POST', '/api-clients', { body: { name: 'Next' } })).status).toBe(201);
-  // That of all other requests here.
-  expect((await acme.platform('DELETE', `/api-clients/${client}`)).status).toBe(204);
-  await told();
+  const actor = encodeURIComponent('first api client');
+  for (const path of [`/tables/dyn_item/operations?actor=${actor}`, `/orders/${order?.id}/history`])
+    expect(first((await acme.platform('GET', path)).body)).toMatchObject(shown);
 });
