@@ -3,7 +3,6 @@ import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
@@ -75,10 +74,9 @@ export function orderAfter(
   before: Order | undefined,
   events: readonly (EventToAppend & Partial<Pick<RecordedEvent, 'position'>>)[],
 ): Order | undefined {
-  const writable = copiedOnce();
   return events.reduce<Order | undefined>(
     (order, { id, type, data, metadata, position }) =>
-      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt, position }, writable),
+      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt, position }),
     before,
   );
 }

@@ -19,18 +19,18 @@ export type Webhook = WebhookSettings & {
   readonly id: string;
   readonly sealedSecret: string;
   /** Signs beside the primary one during a rotation. */
-  readonly stagedSecret?: string;
+  readonly stagedSecret?: string | undefined;
   /** Set while nothing is sent to it. */
-  readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
+  readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string } | undefined;
   /** Set while it is disabled: events after this position of the log have no deliveries until it is enabled. */
-  readonly heldAfter?: number;
+  readonly heldAfter?: number | undefined;
   /** Position of the event that enabled it last. */
-  readonly enabledAt?: number;
+  readonly enabledAt?: number | undefined;
   readonly createdAt: string;
   /** Position of the event that created it. */
-  readonly createdPosition?: number;
+  readonly createdPosition?: number | undefined;
   /** Kinds of events that it has wanted only since after its creation: the position of the change. */
-  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly position: number }[];
+  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly position: number }[] | undefined;
   /** When it was last created, changed or enabled. */
   readonly startedAt: string;
 };
@@ -47,8 +47,8 @@ export type Tenant = {
   readonly webhooks: ReadonlyMap<string, Webhook>;
   /** Signed-out sessions by user and session, and when each would have expired (ISO 8601). */
   readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
-  readonly rateLimit?: RateLimit;
-  readonly cleanUpGuard?: CleanUpGuard;
+  readonly rateLimit?: RateLimit | undefined;
+  readonly cleanUpGuard?: CleanUpGuard | undefined;
   readonly quotas?: OwnQuotas;
   /** Only the name of a deleted tenant is kept: it is not given again. */
   readonly deleted?: true;
@@ -99,14 +99,11 @@ export function evolveTenant(
     }
     case 'RateLimitChanged':
       return { ...tenant, rateLimit: event.data };
-    case 'RateLimitRemoved': {
-      const { rateLimit: _, ...rest } = tenant;
-      return rest;
-    }
+    case 'RateLimitRemoved':
+      return { ...tenant, rateLimit: undefined };
     case 'CleanUpGuardChanged': {
-      const { cleanUpGuard: _, ...unguarded } = tenant;
       const { maxPercent, ...least } = event.data;
-      return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent, ...least } };
+      return { ...tenant, cleanUpGuard: maxPercent === null ? undefined : { maxPercent, ...least } };
     }
     case 'DataErased':
       return tenant;
@@ -144,14 +141,14 @@ export function evolveTenant(
         clients: withChanged(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at)),
       };
     case 'WebhookCreated': {
-      const placed = position === undefined ? {} : { createdPosition: position };
-      const webhook = { ...event.data, createdAt: at, startedAt: at, ...placed };
-      return { ...tenant, webhooks: withEntry<string, Webhook>(tenant.webhooks, webhook.id, webhook) };
+      const webhook: Webhook = { ...event.data, createdAt: at, startedAt: at, createdPosition: position };
+      return { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, webhook) };
     }
-    default: {
-      const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at, position);
-      return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
-    }
+    default:
+      return {
+        ...tenant,
+        webhooks: withChanged(tenant.webhooks, event.data.id, (webhook) => evolveWebhook(webhook, event, at, position)),
+      };
   }
 }
 
@@ -179,30 +176,26 @@ function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
 
 /** undefined when it was removed. */
 function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): ApiClient | undefined {
-  const { staged, ...primary } = client;
+  const { staged } = client;
   switch (event.type) {
     case 'ApiClientSecretRegenerated':
-      return { ...withoutUse(primary), secretHash: event.data.secretHash };
+      return { ...client, secretHash: event.data.secretHash, lastUsed: undefined, staged: undefined };
     case 'ApiClientSecretStaged':
-      return { ...primary, staged: { secretHash: event.data.secretHash, since: at } };
-    case 'ApiClientSecretPromoted': {
+      return { ...client, staged: { secretHash: event.data.secretHash, since: at } };
+    case 'ApiClientSecretPromoted':
       if (staged === undefined) return client;
-      const { secretHash, lastUsed } = staged;
-      return { ...withoutUse(primary), secretHash, ...(lastUsed === undefined ? {} : { lastUsed }) };
-    }
+      return { ...client, secretHash: staged.secretHash, lastUsed: staged.lastUsed, staged: undefined };
     case 'ApiClientSecretUnstaged':
-      return primary;
+      return { ...client, staged: undefined };
     case 'ApiClientUsed': {
       const lastUsed = dayOf(at);
       if (event.data.secret === 'primary') return { ...client, lastUsed };
-      return staged === undefined ? client : { ...client, staged: { ...staged, lastUsed } };
+      return { ...client, staged: staged && { ...staged, lastUsed } };
     }
     case 'ApiClientRemoved':
       return undefined;
   }
 }
-
-const withoutUse = ({ lastUsed: _, ...client }: ApiClient): ApiClient => client;
 
 /** undefined when it was removed. */
 function evolveWebhook(
@@ -212,31 +205,31 @@ function evolveWebhook(
   position: number | undefined,
 ): Webhook | undefined {
   switch (event.type) {
-    case 'WebhookChanged': {
-      const { addedKinds: _, ...rest } = webhook;
-      return { ...rest, ...event.data, ...addedKinds(webhook, event.data.events, position), startedAt: at };
-    }
+    case 'WebhookChanged':
+      return {
+        ...webhook,
+        ...event.data,
+        addedKinds: addedKinds(webhook, event.data.events, position),
+        startedAt: at,
+      };
     case 'WebhookSecretRegenerated':
-      return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
+      return { ...webhook, sealedSecret: event.data.sealedSecret, stagedSecret: undefined };
     case 'WebhookSecretStaged':
       return { ...webhook, stagedSecret: event.data.sealedSecret };
     case 'WebhookSecretPromoted':
-      return { ...withoutStaged(webhook), sealedSecret: webhook.stagedSecret ?? webhook.sealedSecret };
+      return { ...webhook, sealedSecret: webhook.stagedSecret ?? webhook.sealedSecret, stagedSecret: undefined };
     case 'WebhookSecretUnstaged':
-      return withoutStaged(webhook);
+      return { ...webhook, stagedSecret: undefined };
     case 'WebhookSecretsResealed': {
-      const { sealedSecret = webhook.sealedSecret, sealedStagedSecret: stagedSecret } = event.data;
-      return { ...webhook, sealedSecret, ...(stagedSecret === undefined ? {} : { stagedSecret }) };
+      const { sealedSecret = webhook.sealedSecret, sealedStagedSecret = webhook.stagedSecret } = event.data;
+      return { ...webhook, sealedSecret, stagedSecret: sealedStagedSecret };
     }
     case 'WebhookDisabled': {
       const { cause, reason } = event.data;
-      const held = position === undefined ? {} : { heldAfter: position };
-      return { ...webhook, disabled: { cause, reason, since: at }, ...held };
+      return { ...webhook, disabled: { cause, reason, since: at }, heldAfter: position };
     }
-    case 'WebhookEnabled': {
-      const { disabled: _, heldAfter: __, ...enabled } = webhook;
-      return { ...enabled, startedAt: at, ...(position === undefined ? {} : { enabledAt: position }) };
-    }
+    case 'WebhookEnabled':
+      return { ...webhook, disabled: undefined, heldAfter: undefined, startedAt: at, enabledAt: position };
     case 'WebhookBackfillRequested':
       return webhook;
     case 'WebhookRemoved':
@@ -245,11 +238,10 @@ function evolveWebhook(
 }
 
 /** @param kinds that it wants from now on. A kind that it did not want for a while counts from its return. */
-function addedKinds(webhook: Webhook, kinds = webhook.events, position = 0): Pick<Webhook, 'addedKinds'> {
+function addedKinds(webhook: Webhook, kinds = webhook.events, position = 0): Webhook['addedKinds'] {
   const { events: before, addedKinds: addedBefore = [] } = webhook;
   const kept = addedBefore.filter(({ kind }) => before.includes(kind) && kinds.includes(kind));
-  const added = kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, position }));
-  return kept.length + added.length === 0 ? {} : { addedKinds: [...kept, ...added] };
+  return [...kept, ...kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, position }))];
 }
 
 /**
@@ -258,5 +250,3 @@ function addedKinds(webhook: Webhook, kinds = webhook.events, position = 0): Pic
  */
 export const wantedAfter = ({ addedKinds: added, createdPosition }: Webhook, kind: WebhookEventKind): number =>
   added?.find((each) => each.kind === kind)?.position ?? createdPosition ?? 0;
-
-const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;

@@ -81,9 +81,11 @@ export type ApiClient = {
   /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
   readonly secretHash: string;
   /** The last day on which a token was issued for the secret, UTC, `YYYY-MM-DD`. */
-  readonly lastUsed?: string;
+  readonly lastUsed?: string | undefined;
   /** Valid beside the primary one during a rotation. */
-  readonly staged?: { readonly secretHash: string; readonly since: string; readonly lastUsed?: string };
+  readonly staged?:
+    | { readonly secretHash: string; readonly since: string; readonly lastUsed?: string | undefined }
+    | undefined;
   readonly createdAt: string;
 };
 

@@ -2,7 +2,6 @@
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import { orderEffects, type RecordEffect } from '../effects.js';
-import { copied, type Writable } from '../writable.js';
 import type { ExportWarning, OrderEvent, Repeat, StatusChange } from './events.js';
 import type { OrderStatus } from './status.js';
 
@@ -17,13 +16,13 @@ export type Order = Times & {
   readonly fields: Fields;
   readonly parts: ReadonlyMap<string, OrderPart>;
   /** Event id of the approval in force; undefined once anything else has changed the status. */
-  readonly approval?: string;
+  readonly approval?: string | undefined;
   /** The latest approval, in force or not. */
   readonly lastApproval?: {
     readonly id: string;
     readonly at: string;
     /** In the log; absent for an approval that is not in it yet. */
-    readonly position?: number;
+    readonly position?: number | undefined;
     readonly repeats: readonly Repeat[];
     /** Warnings at the time of the approval. */
     readonly warnings: readonly ExportWarning[];
@@ -31,7 +30,7 @@ export type Order = Times & {
     readonly held: readonly { readonly webhookId: string; readonly since: string }[];
   };
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
-  readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
+  readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] } | undefined;
 };
 
 /**
@@ -44,22 +43,20 @@ export function evolve(
   order: Order | undefined,
   event: OrderEvent,
   { id, at, position }: { readonly id: string; readonly at: string; readonly position?: number | undefined },
-  writable: Writable = copied,
 ): Order {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, status } = event.data;
     const empty = { table, status, fields: {}, parts: new Map(), createdAt: at, updatedAt: at };
-    return withRows(empty, orderEffects(event, '', table), at, writable);
+    return withRows(empty, orderEffects(event, '', table), at);
   }
   if (order === undefined) throw new Error(`${event.type} before OrderCreated.`);
   const { from, to } = event.data.status;
-  const moved = from === to ? order : withoutApproval({ ...order, status: to });
-  const next = withRows(moved, orderEffects(event, '', order.table), at, writable);
+  const moved = from === to ? order : { ...order, status: to, approval: undefined, failed: undefined };
+  const next = withRows(moved, orderEffects(event, '', order.table), at);
   switch (event.type) {
     case 'OrderApproved': {
       const { repeats = [], warnings = [] } = event.data;
-      const placed = position === undefined ? {} : { position };
-      return { ...next, approval: id, lastApproval: { id, at, ...placed, repeats, warnings, held: [] } };
+      return { ...next, approval: id, lastApproval: { id, at, position, repeats, warnings, held: [] } };
     }
     case 'OrderExportFailed': {
       const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
@@ -75,28 +72,27 @@ export function evolve(
     case 'OrderExportDelivered': {
       const { approvalEventId, webhookId } = event.data;
       const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];
-      return {
-        ...next,
-        ...(to === 'submitted' ? { approval: approvalEventId } : { failed: { approvalEventId, webhookIds } }),
-      };
+      return to === 'submitted'
+        ? { ...next, approval: approvalEventId }
+        : { ...next, failed: { approvalEventId, webhookIds } };
     }
     default:
       return next;
   }
 }
 
-function withRows(order: Order, rows: readonly RecordEffect[], at: string, writable: Writable): Order {
+function withRows(order: Order, rows: readonly RecordEffect[], at: string): Order {
   const ofParts = rows.filter(({ space }) => space !== order.table);
-  const parts = ofParts.length === 0 ? undefined : writable(order.parts);
+  const parts = new Map(order.parts);
   for (const row of ofParts) {
-    if (row.kind === 'delete') parts?.delete(row.id);
-    else parts?.set(row.id, partAfter(parts.get(row.id), row, at));
+    if (row.kind === 'delete') parts.delete(row.id);
+    else parts.set(row.id, partAfter(parts.get(row.id), row, at));
   }
   // An event has one effect on the order itself, at most.
   const own = rows.find(({ space }) => space === order.table);
-  if (own === undefined) return parts === undefined ? order : { ...order, parts };
+  if (own === undefined) return { ...order, parts };
   const { processing_status: _, ...fields } = { ...order.fields, ...setBy(own) };
-  return { ...order, fields, parts: parts ?? order.parts, updatedAt: at };
+  return { ...order, fields, parts, updatedAt: at };
 }
 
 const setBy = (row: RecordEffect): Fields => (row.kind === 'create' ? row.fields : row.kind === 'patch' ? row.set : {});
@@ -107,8 +103,6 @@ function partAfter(part: OrderPart | undefined, row: RecordEffect, at: string): 
   if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
   return { ...part, fields: { ...part.fields, ...setBy(row) }, updatedAt: at };
 }
-
-const withoutApproval = ({ approval: _, failed: __, ...order }: Order): Order => order;
 
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
 export type OrderDecision =

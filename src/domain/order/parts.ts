@@ -39,7 +39,7 @@ export const namedId = (body: unknown): string | undefined =>
   isObject(body) && typeof body.id === 'string' && isUuid(body.id) ? body.id.toLowerCase() : undefined;
 
 export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
-export const UNKNOWN_PART = 'No part of the order has this id. The service chooses the ids of new parts: leave it out.';
+export const UNKNOWN_PART = 'No part has this id here. The service chooses the ids of new parts: leave it out.';
 
 /**
  * Afterwards each record whose body has a list has exactly the parts of that list.
@@ -89,13 +89,17 @@ export function decideParts(
   };
 
   const takePart = (assetType: AssetType, parentId: string, item: Body, path: string): void => {
+    const table = assetType.name;
+    const field = assetType.parent?.field ?? '';
     const name = namedId(item);
     const known = name === undefined ? undefined : parts.get(name);
-    if (name !== undefined && named.has(name)) errors.add(`${path}.id`, 'The id is given twice.');
-    if (name !== undefined) named.add(name);
-    if (name !== undefined && known === undefined) errors.add(`${path}.id`, UNKNOWN_PART);
-    const [id, table] = [known?.id ?? newId(), assetType.name];
-    const field = assetType.parent?.field ?? '';
+    if (name !== undefined) {
+      const isHere = known?.table === table && ownValue(known.fields, field) === parentId;
+      if (!isHere) errors.add(`${path}.id`, UNKNOWN_PART);
+      else if (named.has(name)) errors.add(`${path}.id`, 'The id is given twice.');
+      named.add(name);
+    }
+    const id = known?.id ?? newId();
     const own = withoutParts(assetType, item) as Body;
     const parent = (Object.hasOwn(own, field) ? own[field] : undefined) ?? parentId;
     const checked = checkRecord(assetType, known === undefined ? 'create' : 'update', { ...own, [field]: parent });
@@ -106,14 +110,10 @@ export function decideParts(
       const { fields } = checked.input;
       if (ownValue(fields, field) !== parentId)
         errors.add(`${path}.${field}`, `The ${field} field differs from the id of the record that the part stands in.`);
-      else if (known !== undefined && known.table !== table) errors.add(`${path}.id`, `The id ${id} is taken.`);
-      else if (known !== undefined && ownValue(known.fields, field) !== parentId)
-        errors.add(`${path}.id`, 'A part stays with the record that it was added to.');
+      const before = known?.fields ?? {};
+      const changes = changesOf(before, changedFields(before, fields));
       if (known === undefined) added.push({ table, id, fields: withoutNulls(fields) });
-      else {
-        const set = changedFields(known.fields, fields);
-        if (Object.keys(set).length > 0) changed.push({ table, id, changes: changesOf(known.fields, set) });
-      }
+      else if (Object.keys(changes).length > 0) changed.push({ table, id, changes });
     }
     takeLists(assetType, id, item, `${path}.`);
   };

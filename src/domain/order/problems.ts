@@ -1,17 +1,11 @@
-/** Problems of an order that would spoil its export: what it lacks, references to missing records, impossible values. Pure. */
+/** Problems of an order that would spoil its export: what it lacks, references to missing records, quantities of nothing. Pure. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_ERRORS } from '../limits.js';
-import { childrenIn, type ExportSnapshot, isUnresolved, type SnapshotPart } from './snapshot.js';
+import { childrenIn, type ExportSnapshot, isUnresolved, nameIn, type SnapshotPart } from './snapshot.js';
 
-export const PROBLEM_CODES = [
-  'missing',
-  'unknown_reference',
-  'not_positive',
-  'impossible_time',
-  'impossible_date',
-] as const;
+export const PROBLEM_CODES = ['missing', 'unknown_reference', 'not_positive'] as const;
 
 export type Problem = {
   /** Path of the field in the order as the API shows it, such as `lines.0.item_id`. */
@@ -32,19 +26,6 @@ const NEEDED: {
   dyn_transport_order: { fields: ['buyer_customer_party_id'], parts: ['consignments', 'consignment'] },
 };
 
-const QUANTITY = 'quantity';
-/** May be zero, for unknown. */
-const MEASURES = ['gross_weight', 'net_weight', 'length', 'width', 'height', 'volume', 'loading_meters'];
-const TIMES = ['issue_time', 'loading_time_from', 'loading_time_until', 'unloading_time_from', 'unloading_time_until'];
-const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
-/** The second of each pair must not be before the first. Times of a pair belong to the same day. */
-const IN_ORDER = [
-  ['issue_date', 'delivery_date', 'impossible_date'],
-  ['loading_date', 'unloading_date', 'impossible_date'],
-  ['loading_time_from', 'loading_time_until', 'impossible_time'],
-  ['unloading_time_from', 'unloading_time_until', 'impossible_time'],
-] as const;
-
 /** The first MAX_ERRORS problems of an order and its parts. */
 export const problemsOf = (snapshot: ExportSnapshot, assetTypes: ReadonlyMap<string, AssetType>): readonly Problem[] =>
   problemsIn(snapshot, assetTypes, true);
@@ -60,64 +41,32 @@ function problemsIn(
 ): readonly Problem[] {
   const problems: Problem[] = [];
   const children = childrenIn(snapshot.parts);
-  const look = ({ table, record }: SnapshotPart, prefix: string): void => {
-    for (const field of NEEDED[table]?.fields ?? []) {
-      if (isEmpty(ownValue(record, field) ?? null))
-        problems.push({ field: `${prefix}${field}`, code: 'missing', message: `The ${field} field is needed.` });
-    }
-    for (const relation of assetTypes.get(table)?.relationships ?? []) {
-      if (problems.length >= MAX_ERRORS) return;
-      if (isComplete && isUnresolved(snapshot, assetTypes, relation, record)) {
-        problems.push({
-          field: `${prefix}${relation.field}`,
-          code: 'unknown_reference',
-          message: unknown(relation, record),
-        });
-      }
-    }
-    for (const { field, ...problem } of isComplete ? wrongValues(record) : [])
-      problems.push({ field: `${prefix}${field}`, ...problem });
-    for (const relation of assetTypes.get(table)?.relationships ?? []) {
+  const check = ({ table, record }: SnapshotPart, prefix: string): void => {
+    if (problems.length >= MAX_ERRORS) return;
+    const add = (field: string, code: Problem['code'], message: string) =>
+      problems.push({ field: `${prefix}${field}`, code, message });
+    const { fields = [], parts: [list, one] = [] } = NEEDED[table] ?? {};
+    const relations = assetTypes.get(table)?.relationships ?? [];
+    for (const field of fields)
+      if (nameIn(record, field) === '') add(field, 'missing', `The ${field} field is needed.`);
+    for (const relation of isComplete ? relations : [])
+      if (isUnresolved(snapshot, assetTypes, relation, record))
+        add(relation.field, 'unknown_reference', unknown(relation, record));
+    if (isComplete && Number(ownValue(record, 'quantity') ?? 1) <= 0)
+      add('quantity', 'not_positive', 'The quantity must be more than 0.');
+    for (const relation of relations) {
       if (relation.kind !== 'has_many') continue;
       const parts = children(relation, record.id);
-      const [list, one] = NEEDED[table]?.parts ?? [];
-      if (relation.name === list && parts.length === 0)
-        problems.push({ field: list, code: 'missing', message: `The order needs at least one ${one}.` });
-      for (const [index, part] of parts.entries()) {
-        if (problems.length >= MAX_ERRORS) return;
-        look(part, `${prefix}${relation.name}.${index}.`);
-      }
+      if (relation.name === list && parts.length === 0) add(list, 'missing', `The order needs at least one ${one}.`);
+      for (const [index, part] of parts.entries()) check(part, `${prefix}${relation.name}.${index}.`);
     }
   };
-  look({ table: snapshot.table, record: snapshot.order }, '');
+  check({ table: snapshot.table, record: snapshot.order }, '');
   return problems.slice(0, MAX_ERRORS);
 }
 
 const unknown = ({ table, field, key }: Relationship, record: RecordView): string =>
-  `There is no record of ${table} with the ${key} ${String(ownValue(record, field))}.`;
-
-function wrongValues(record: RecordView): readonly Problem[] {
-  const wrong: Problem[] = [];
-  const value = (name: string): FieldValue => ownValue(record, name) ?? null;
-  const add = (field: string, code: Problem['code'], message: string) => wrong.push({ field, code, message });
-  if (Number(value(QUANTITY) ?? 1) <= 0) add(QUANTITY, 'not_positive', `The ${QUANTITY} must be more than 0.`);
-  for (const name of MEASURES)
-    if (Number(value(name)) < 0) add(name, 'not_positive', `The ${name} must not be less than 0.`);
-  const isTime = (name: string): boolean => TIME.test(String(value(name)));
-  for (const name of TIMES) {
-    if (!isEmpty(value(name)) && !isTime(name))
-      add(name, 'impossible_time', `The ${name} must be a time, HH:MM or HH:MM:SS.`);
-  }
-  for (const [first, second, code] of IN_ORDER) {
-    if (isEmpty(value(first)) || isEmpty(value(second))) continue;
-    if (code === 'impossible_time' && !(isTime(first) && isTime(second))) continue;
-    if (String(value(second)) < String(value(first)))
-      add(second, code, `The ${second} must not be before the ${first}.`);
-  }
-  return wrong;
-}
-
-const isEmpty = (value: FieldValue): boolean => value === null || value === '';
+  `There is no record of ${table} with the ${key} ${nameIn(record, field)}.`;
 
 /** The problems as errors by field (spec §7). */
 export function errorsOf(problems: readonly Problem[]): FieldErrors {
