@@ -16,8 +16,8 @@ export type Caller = Pick<
   EventMetadata,
   'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent' | 'request'
 > & {
-  /** Of a request with an Idempotency-Key. `goesOn`: an earlier append of the same request has it already. */
-  readonly key?: EventKey & { readonly goesOn?: true };
+  /** Of a request with an Idempotency-Key. */
+  readonly key?: EventKey;
   /** Unset for background work: nobody waits for it. */
   readonly deadline?: RequestDeadline;
 };

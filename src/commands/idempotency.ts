@@ -83,7 +83,7 @@ function unlessShown(error: unknown): undefined {
 
 /** To be called by a decision, on rows that show what its append expects. @throws KeyUsedError; ValidationError */
 export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
-  if (caller.key === undefined || caller.key.goesOn === true) return;
+  if (caller.key === undefined) return;
   const use = await useOf(commands, caller);
   if (use?.position !== undefined) throw new KeyUsedError(use);
 }

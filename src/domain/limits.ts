@@ -65,8 +65,6 @@ export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of entries or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
-/** Percent of a request's time within which an undo begins another piece. */
-export const UNDO_TIME_PERCENT = 80;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;
 

@@ -9,7 +9,6 @@ import {
   MAX_RECORDS,
   MAX_SHORT_PAGE,
   MAX_STRING_LENGTH,
-  UNDO_TIME_PERCENT,
 } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
@@ -116,7 +115,7 @@ const undoSchemas: json.Schemas = {
   },
 };
 
-export const UNDO_IN_PIECES = `${MAX_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time have passed: then \`next\` is the \`after\` of another request. Finished pieces stand, whatever the outcome of the request, and a repetition does nothing twice.`;
+export const UNDO_IN_PIECES = `A request undoes one batch, or ${MAX_RECORDS} records of a clean-up: where there is more, \`next\` is the \`after\` of another request. A repetition does nothing twice.`;
 
 function undoReply(undone: Once<UndoResult>, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;

@@ -106,7 +106,7 @@ export function counted<Event extends DomainEvent>(
   { key }: Caller,
   nothing: Event,
 ): readonly Event[] {
-  const written = events.length === 0 && key !== undefined && key.goesOn !== true ? [nothing] : events;
+  const written = events.length === 0 && key !== undefined ? [nothing] : events;
   return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
 }
 

@@ -1,11 +1,11 @@
 /**
- * Undoes a clean-up, a batch, or all of a sync session; records that changed since are left alone and reported. It works in
- * pieces, each with an append of its own, until all is done or most of the request's time is used; the answer says where the
- * next request continues. Repeating it is safe: records that are as they were before are only counted (decision 0012).
+ * Undoes a clean-up, a batch, or all of a sync session; records that changed since are left alone and reported. A request
+ * undoes one batch, or MAX_RECORDS records of a clean-up, and its answer says where the next one continues. Repeating
+ * it is safe: records that are as they were before are only counted (decision 0012).
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_ACTIVITY_ROWS, MAX_BATCH_ITEMS, MAX_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import { MAX_ACTIVITY_ROWS, MAX_BATCH_ITEMS, MAX_RECORDS } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { statusOf, timesOf } from '../../domain/referenceTable/sync.js';
@@ -106,7 +106,7 @@ export async function undoOperation(
     );
   const { deleted: records = 0 } = event.data as Partial<TableCleanedUp['data']>;
   const undone: Undone = { commands, caller, assetType, dryRun: options.dryRun === true };
-  return undoAll(undone, [{ kind: event.type === 'BatchUpserted' ? 'batch' : 'clean_up', revision, records }], after);
+  return undoNext(undone, [{ kind: event.type === 'BatchUpserted' ? 'batch' : 'clean_up', revision, records }], after);
 }
 
 /** @throws NotFoundError */
@@ -154,7 +154,7 @@ export async function undoSync(
     const kind = entry.kind === 'table.batch' ? 'batch' : 'clean_up';
     return { kind, revision: entry.revision, records: created + updated + seen + deleted };
   });
-  return undoAll({ commands, caller, assetType, dryRun: options.dryRun === true }, operations, after);
+  return undoNext({ commands, caller, assetType, dryRun: options.dryRun === true }, operations, after);
 }
 
 /** Of what, and for whom. */
@@ -176,56 +176,41 @@ type Piece = {
   readonly nothing: ReferenceTableEvent;
   /** The last record of it, where the operation has more. */
   readonly last?: string | undefined;
-  /** Records of the operation that come behind it, if all are left alone or undone. */
+  /** Records of the operation that come behind it. */
   readonly behind: number;
   readonly unavailable: number;
 };
 
-/**
- * Carries out one piece after the other, each when the rows show the one before.
- * @param operations newest first @param after `next` of the answer before
- */
-async function undoAll(
+/** @param operations newest first @param after `next` of the answer before */
+async function undoNext(
   undone: Undone,
   operations: readonly Operation[],
   after: string | undefined,
 ): Promise<UndoResult> {
   const { commands, caller, assetType, dryRun } = undone;
   const [from = Number.MAX_SAFE_INTEGER, record] = after?.split('.') ?? [];
-  const until = performance.now() + ((caller.deadline?.leftMs ?? Number.POSITIVE_INFINITY) * UNDO_TIME_PERCENT) / 100;
-  let result: UndoResult = {
-    ...NOTHING,
-    position: 0,
-    left: [],
-    remaining: 0,
-    ...(after === undefined && { unavailable: 0 }),
+  const [operation, ...later] = operations.filter(({ revision }) => revision <= Number(from));
+  const isFirst = after === undefined;
+  if (operation === undefined)
+    return { ...NOTHING, position: 0, left: [], remaining: 0, unavailable: isFirst ? 0 : undefined };
+  const piece =
+    operation.kind === 'batch' ? pieceOfBatch(undone, operation) : pieceOfCleanUp(undone, operation, record);
+  const { wanted, decide, nothing, last, behind, unavailable } = await piece;
+  const rest: Rest = {
+    next: last === undefined ? later[0]?.revision.toString() : `${operation.revision}.${last}`,
+    remaining: later.reduce((sum, { records }) => sum + records, behind),
+    unavailable: isFirst ? unavailable : undefined,
   };
-  const rest = operations.filter(({ revision }) => revision <= Number(from));
-  for (const [index, operation] of rest.entries()) {
-    const later = rest.slice(index + 1);
-    const behind = index === 0 ? record : undefined;
-    const pieces =
-      operation.kind === 'batch' ? piecesOfBatch(undone, operation) : piecesOfCleanUp(undone, operation, behind);
-    for await (const { wanted, decide, nothing, last, behind: left, unavailable } of pieces) {
-      const before = after === undefined ? { ...result, unavailable: (result.unavailable ?? 0) + unavailable } : result;
-      const next = last === undefined ? later[0]?.revision.toString() : `${operation.revision}.${last}`;
-      const remaining = later.reduce((sum, { records }) => sum + records, left);
-      const { key } = caller;
-      const own =
-        key === undefined || before.position === 0 ? caller : { ...caller, key: { ...key, goesOn: true as const } };
-      const load = () => loadTable(commands, own, assetType, wanted);
-      const { position } = await writeTable(commands, own, assetType, load, (known) => {
-        const { events, ...done } = decide(known);
-        result = { ...added(before, done), next, remaining };
-        const { position: _, left: __, ...counts } = result;
-        return dryRun ? [] : counted(events, counts, own, nothing);
-      });
-      result = { ...result, position: Math.max(before.position, position) };
-      // One piece is carried out in any case, so that each request makes progress.
-      if (next === undefined || performance.now() >= until) return result;
-    }
-  }
-  return result;
+  let counts: Counts = NOTHING;
+  let left: readonly LeftAlone[] = [];
+  const load = () => loadTable(commands, caller, assetType, wanted);
+  const { position } = await writeTable(commands, caller, assetType, load, (known) => {
+    const { events, deleted = 0, left: alone, ...done } = decide(known);
+    counts = { ...done, deleted, leftInAll: alone.length };
+    left = alone;
+    return dryRun ? [] : counted(events, { ...counts, ...rest }, caller, nothing);
+  });
+  return { ...counts, ...rest, position, left };
 }
 
 function added(before: UndoResult, done: Omit<ReturnType<Piece['decide']>, 'events'>): UndoResult {
@@ -244,8 +229,8 @@ function added(before: UndoResult, done: Omit<ReturnType<Piece['decide']>, 'even
 async function* piecesOfCleanUp(
   undone: Undone,
   { revision, records: ofCleanUp }: Operation,
-  behind: string | undefined,
-): AsyncGenerator<Piece> {
+  after: string | undefined,
+): Promise<Piece> {
   const { commands, caller, assetType } = undone;
   const { position } = await eventOf(undone, revision);
   await untilShown(commands, caller, position, `${assetType.name} is still being cleaned up.`);
@@ -280,9 +265,9 @@ async function eventOf({ commands, caller, assetType }: Undone, revision: Revisi
 }
 
 /** The records of a batch, which are few enough for one. */
-async function* piecesOfBatch(undone: Undone, { revision }: Operation): AsyncGenerator<Piece> {
+async function pieceOfBatch(undone: Undone, { revision }: Operation): Promise<Piece> {
   const events = await eventsOfBatch(undone, revision);
-  yield {
+  return {
     wanted: { keys: [], ids: events.flatMap(idsOf) },
     decide: (known) => decideUndoOfBatch(undone.assetType, revision, events, known),
     nothing: { type: 'BatchUndone', data: { undoes: revision, changed: [], seen: '', deleted: '' } },
