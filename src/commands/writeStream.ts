@@ -93,25 +93,12 @@ export async function streamEnd(eventStore: Commands['eventStore'], stream: stri
   return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
 }
 
-/** A change of a stream, from its request until it is written or refused. */
+/** What one caller wants to write. */
 export type Change<State, Event extends DomainEvent> = {
   readonly caller: Caller;
   /** Pure or read-only; may run several times; throws to refuse; returns no events when nothing changes. */
   readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
-  readonly succeed: (written: Written<State, Event>) => void;
-  readonly refuse: (reason: unknown) => void;
 };
-
-/** Begins a change. @returns what becomes of it, or the caller's deadline */
-export function begin<State, Event extends DomainEvent>(
-  { caller, decide }: Pick<Change<State, Event>, 'caller' | 'decide'>,
-  work: (change: Change<State, Event>) => Promise<void>,
-): Promise<Written<State, Event>> {
-  const outcome = new Promise<Written<State, Event>>((succeed, refuse) => {
-    work({ caller, decide, succeed, refuse }).catch(refuse);
-  });
-  return caller.deadline?.within(outcome) ?? outcome;
-}
 
 /** A stream, and how its state is loaded. */
 export type Target<State, Event extends DomainEvent> = {
@@ -130,35 +117,46 @@ export type Target<State, Event extends DomainEvent> = {
  * @returns position 0 and no events when nothing changed
  * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
  */
-export function writeStream<State, Event extends DomainEvent>(
+export async function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
   write: Target<State, Event> & { readonly decide: Change<State, Event>['decide'] },
 ): Promise<Written<State, Event>> {
-  const run = () => begin({ caller, decide: write.decide }, (change) => writeTogether(log, write, [change]));
-  return log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run();
+  const change = { caller, decide: write.decide };
+  const run = async () => outcomeOf(change, await writeTogether(log, write, [change]));
+  return withDeadline(caller, log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run());
+}
+
+/** By change: what it wrote, or throws why it is refused. A change whose caller's time has ended has none. */
+type Outcomes<State, Event extends DomainEvent> = ReadonlyMap<Change<State, Event>, () => Written<State, Event>>;
+
+export function outcomeOf<State, Event extends DomainEvent>(
+  change: Change<State, Event>,
+  outcomes: Outcomes<State, Event>,
+): Written<State, Event> {
+  const outcome = outcomes.get(change);
+  if (outcome === undefined) throw change.caller.deadline?.reason ?? new Error('The change was not decided.');
+  return outcome();
 }
 
 /**
- * Each change is decided on the state after the ones before it, and all share one append. Each is written or refused by
- * itself, unless this throws.
+ * Each change is decided on the state after the ones before it, and all share one append.
  * @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw
  */
 export async function writeTogether<State, Event extends DomainEvent>(
   log: LogAccess,
   target: Target<State, Event>,
   changes: readonly Change<State, Event>[],
-): Promise<void> {
+): Promise<Outcomes<State, Event>> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
     const [first, ...others] = changes.filter((change) => !isOver(change));
-    if (first === undefined) return;
+    if (first === undefined) return new Map();
     // The group waits as long as the caller with the most time.
     const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
     const loaded = await withDeadline(caller, target.load(attempt, caller));
     const at = notBefore(log.now(), loaded.lastEventAt);
     const parts: Part[] = [];
-    // Called after the append: a refusal, too, may depend on changes that were decided before it.
-    const outcomes: ((position: Position) => void)[] = [];
+    const outcomes = new Map<Change<State, Event>, (position: Position) => Written<State, Event>>();
     let { state, revision } = loaded;
     for (const change of [first, ...others]) {
       try {
@@ -169,11 +167,14 @@ export async function writeTogether<State, Event extends DomainEvent>(
         if (events.length > 0) parts.push({ caller: change.caller, events });
         const end = revision + events.length;
         revision = end;
-        outcomes.push((position) =>
-          change.succeed({ revision: end, position: events.length > 0 ? position : 0, at, events, state: before }),
-        );
+        outcomes.set(change, (appended) => {
+          const position = events.length > 0 ? appended : 0;
+          return { revision: end, position, at, events, state: before };
+        });
       } catch (reason) {
-        outcomes.push(() => change.refuse(reason));
+        outcomes.set(change, () => {
+          throw reason;
+        });
       }
     }
     // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
@@ -182,10 +183,8 @@ export async function writeTogether<State, Event extends DomainEvent>(
       parts.length === 0
         ? { position: 0 }
         : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
-    if (appended !== undefined) {
-      for (const tell of outcomes) tell(appended.position);
-      return;
-    }
+    if (appended !== undefined)
+      return new Map([...outcomes].map(([change, outcome]) => [change, () => outcome(appended.position)]));
     attempt += 1;
   }
   throw new TryAgainError(`${target.name} is being written by many at once.`);
@@ -197,8 +196,7 @@ const isOver = ({ caller }: { readonly caller: Caller }): boolean => caller.dead
 const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
 
 /** @throws DeadlineError when the caller's time is over before the work is done */
-export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
-  deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
+export const withDeadline = <T>({ deadline }: Caller, work: Promise<T>): Promise<T> => deadline?.within(work) ?? work;
 
 /**
  * Begins a stream; returns undefined when it has begun already.

@@ -4,12 +4,7 @@ import { type Caller, NotSupportedError } from '../../commands/context.js';
 import { type Once, once } from '../../commands/idempotency.js';
 import { type UndoResult, undoBody, undoneBefore, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
-import {
-  MAX_ACTIVITY_ROWS,
-  MAX_RECORDS,
-  MAX_SHORT_PAGE,
-  MAX_STRING_LENGTH,
-} from '../../domain/limits.js';
+import { MAX_ACTIVITY_ROWS, MAX_RECORDS, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
 import { during, where } from '../../queries/asking.js';

@@ -14,11 +14,12 @@ import type { FairQueue } from '../../supervision/fairQueue.js';
 import { untilTableIsShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
 import {
-  begin,
   type Change,
   type Loaded,
   type LogAccess,
+  outcomeOf,
   type Written,
+  withDeadline,
   writeStream,
   writeTogether,
 } from '../writeStream.js';
@@ -104,8 +105,14 @@ export function writeTable<State>(
   return writeStream(ports, caller, { stream: tableStream(caller.tenant, name), name, load, decide });
 }
 
+type WrittenRecords = Written<DecisionRecords, ReferenceTableEvent>;
+
 /** A change of one record that waits for its turn. */
-type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & { readonly wanted: Wanted };
+type RecordChange = Change<DecisionRecords, ReferenceTableEvent> & {
+  readonly wanted: Wanted;
+  /** Called once it is written or refused. */
+  readonly tell: (outcome: () => WrittenRecords) => void;
+};
 
 /** Changes that share one append. */
 const MAX_TOGETHER = 64;
@@ -124,18 +131,12 @@ export class RecordWriter {
    * the other and share one append; a refused one does not affect the others.
    * @throws as `writeStream`
    */
-  write(
-    caller: Caller,
-    assetType: AssetType,
-    wanted: Wanted,
-    decide: RecordChange['decide'],
-  ): Promise<Written<DecisionRecords, ReferenceTableEvent>> {
+  write(caller: Caller, assetType: AssetType, wanted: Wanted, decide: RecordChange['decide']): Promise<WrittenRecords> {
     const stream = tableStream(caller.tenant, assetType.name);
-    return begin<DecisionRecords, ReferenceTableEvent>({ caller, decide }, async (begun) => {
-      const waiting = this.#waiting.get(stream) ?? new Set();
-      this.#waiting.set(stream, waiting);
-      const change = { ...begun, wanted };
-      waiting.add(change);
+    const waiting = this.#waiting.get(stream) ?? new Set();
+    const outcome = new Promise<() => WrittenRecords>((tell) => {
+      const change: RecordChange = { caller, decide, wanted, tell };
+      this.#waiting.set(stream, waiting.add(change));
       const turn = async (): Promise<void> => {
         // It may have been written together with an earlier one.
         if (!waiting.has(change)) return;
@@ -143,16 +144,23 @@ export class RecordWriter {
         for (const each of taken) waiting.delete(each);
         await this.#writeAll(stream, assetType, taken);
       };
-      try {
-        await this.#ports.streamChanges.run(stream, turn, caller.deadline, caller.actor.id);
-      } finally {
+      const leave = (): void => {
         waiting.delete(change);
         if (waiting.size === 0 && this.#waiting.get(stream) === waiting) this.#waiting.delete(stream);
-      }
+      };
+      const queue = this.#ports.streamChanges;
+      queue
+        .run(stream, turn, caller.deadline, caller.actor.id)
+        .catch(refuse([change]))
+        .finally(leave);
     });
+    return withDeadline(
+      caller,
+      outcome.then((written) => written()),
+    );
   }
 
-  /** Never rejects: each change is written, or refused with the error. */
+  /** Tells each change its outcome. */
   async #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
     const { name } = assetType;
     const wanted = {
@@ -166,17 +174,22 @@ export class RecordWriter {
     const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
       state.after(events, at);
     try {
-      await writeTogether(this.#ports, { stream, name, load, after }, changes);
+      const outcomes = await writeTogether(this.#ports, { stream, name, load, after }, changes);
+      for (const change of changes) change.tell(() => outcomeOf(change, outcomes));
     } catch (error) {
-      if (changes.length > 1 && TOO_LARGE.some((each) => error instanceof each)) {
-        // Nothing was stored. One by one, only those that are too large themselves fail.
-        for (const change of changes) await this.#writeAll(stream, assetType, [change]);
-      } else {
-        for (const change of changes) change.refuse(error);
-      }
+      if (changes.length === 1 || !TOO_LARGE.some((each) => error instanceof each)) return refuse(changes)(error);
+      // Nothing was stored. One by one, only those that are too large themselves fail.
+      for (const change of changes) await this.#writeAll(stream, assetType, [change]);
     }
   }
 }
+
+const refuse = (changes: readonly RecordChange[]) => (reason: unknown) => {
+  const outcome = (): never => {
+    throw reason;
+  };
+  for (const { tell } of changes) tell(outcome);
+};
 
 /** A group of changes may be too large where none of them is. */
 const TOO_LARGE = [EventTooLargeError, AppendTooLargeError, AnswerTooLargeError];

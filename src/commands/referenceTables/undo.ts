@@ -67,7 +67,7 @@ type Rest = {
 export type UndoResult = Counts &
   Rest & {
     readonly position: Position;
-    /** The first MAX_RECORDS records that were left alone. */
+    /** Records that were left alone. */
     readonly left: readonly LeftAlone[];
   };
 
@@ -213,20 +213,8 @@ async function undoNext(
   return { ...counts, ...rest, position, left };
 }
 
-function added(before: UndoResult, done: Omit<ReturnType<Piece['decide']>, 'events'>): UndoResult {
-  const { restored, deleted = 0, unchanged, left } = done;
-  return {
-    ...before,
-    restored: before.restored + restored,
-    deleted: before.deleted + deleted,
-    unchanged: before.unchanged + unchanged,
-    leftInAll: before.leftInAll + left.length,
-    left: [...before.left, ...left].slice(0, MAX_RECORDS),
-  };
-}
-
-/** The records that a clean-up deleted, MAX_RECORDS at a time. @param behind the last record of the piece before */
-async function* piecesOfCleanUp(
+/** MAX_RECORDS records that a clean-up deleted. @param after the last record of the piece before */
+async function pieceOfCleanUp(
   undone: Undone,
   { revision, records: ofCleanUp }: Operation,
   after: string | undefined,
@@ -234,28 +222,16 @@ async function* piecesOfCleanUp(
   const { commands, caller, assetType } = undone;
   const { position } = await eventOf(undone, revision);
   await untilShown(commands, caller, position, `${assetType.name} is still being cleaned up.`);
-  const nothing = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '', undoes: revision } } as const;
-  let total: number | undefined;
-  let looked = 0;
-  let last = behind;
-  do {
-    const asked = { after: last, limit: MAX_RECORDS, isCounted: total === undefined };
-    const { records, next, ...page } = await deletedRecords(commands.rows, caller.tenant, assetType, position, asked);
-    total ??= page.total ?? 0;
-    looked += records.length;
-    last = next;
-    yield {
-      wanted: {
-        keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
-        ids: records.map(({ id }) => id),
-      },
-      decide: (known) => decideUndoOfCleanUp(assetType, revision, records, known),
-      nothing,
-      last,
-      behind: next === undefined ? 0 : total - looked,
-      unavailable: asked.isCounted ? ofCleanUp - total : 0,
-    };
-  } while (last !== undefined);
+  const asked = { after, limit: MAX_RECORDS, isCounted: true };
+  const { records, next, total = 0 } = await deletedRecords(commands.rows, caller.tenant, assetType, position, asked);
+  return {
+    wanted: { keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)), ids: records.map(({ id }) => id) },
+    decide: (known) => decideUndoOfCleanUp(assetType, revision, records, known),
+    nothing: { type: 'BatchUpserted', data: { created: [], changed: [], seen: '', undoes: revision } },
+    last: next,
+    behind: next === undefined ? 0 : total - records.length,
+    unavailable: ofCleanUp - total,
+  };
 }
 
 async function eventOf({ commands, caller, assetType }: Undone, revision: Revision): Promise<RecordedEvent> {
