@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Config } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { tenantOf } from '../domain/tenantOf.js';
+import { tenantOf } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { isGood, type JobReport, type JobRequest, type RowJob } from '../ports/rowJobs.js';
 import type { RowReads, TenantProgress } from '../ports/rowStore.js';

@@ -1,6 +1,5 @@
 /** Waits until the rows show what a decision depends on. */
-import { tableStream } from '../domain/streams.js';
-import { tenantOf } from '../domain/tenantOf.js';
+import { tableStream, tenantOf } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { type Caller, type Commands, patience, TryAgainError } from './context.js';

@@ -336,7 +336,7 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
       return [{ kind: 'patch', space: SYNCS.name, id, set: {}, merge }];
     }
     case 'SyncClosed':
-      return [patch({ closed_after: data.after })];
+      return [];
     case 'SyncCommitted':
       return [patch({ deleted: data.deleted, operation_id: data.operationId ?? null })];
   }

@@ -3,7 +3,6 @@
  * one tenant, described by an asset type, so that one list, one filter and one sort serve them all.
  */
 import type { AssetField, AssetType } from './assetTypes/assetType.js';
-import { foldCase } from './assetTypes/caseFolding.js';
 import { type Fields, type FieldValue, ownValue } from './assetTypes/fieldTypes.js';
 
 /** An event's place in the order of all events. */
@@ -55,4 +54,16 @@ export function compareSortValues(a: string | number | null, b: string | number 
   if (b === null) return 1;
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
   return a < b ? -1 : 1;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
+const ASCII = /^[\x00-\x7f]*$/;
+
+/**
+ * The form in which values, filters and sort keys are compared without regard to case: Unicode lower case in normalization
+ * form NFC, with final sigma as sigma (`toLowerCase` chooses by position, which differs between a value and a part of it).
+ */
+export function foldCase(text: string): string {
+  const lower = text.toLowerCase();
+  return ASCII.test(lower) ? lower : lower.replaceAll('ς', 'σ').normalize('NFC');
 }

@@ -78,8 +78,6 @@ export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.',
   longText('failure'),
   /** JSON text: `{ reason, keys }` of each refused batch, by the revision of its event. The last one's reason counts. */
   longText('refused'),
-  /** Its clean-up stands behind this revision of the table's stream. */
-  integer('closed_after'),
   /** Set once it is committed. */
   integer('deleted'),
   /** Revision of its clean-up, as text; unset if it was committed without one. */

@@ -1,6 +1,5 @@
 /** The tenants that a follower has: those with rows, and those that the log tells of. */
-import { tenantStream } from '../domain/streams.js';
-import { tenantOf } from '../domain/tenantOf.js';
+import { tenantOf, tenantStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Parked, RowWriter } from '../ports/rowStore.js';
 import { FollowedTenant } from './followedTenant.js';

@@ -6,7 +6,7 @@
  * tenant slows itself.
  */
 
-import { concerns, tenantOf } from '../domain/tenantOf.js';
+import { concerns, tenantOf } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';

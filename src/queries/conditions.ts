@@ -1,8 +1,7 @@
 /** The meaning of a list's filters and sort, once for all engines: folding, types, ids, and values that a field cannot have. */
 import { type AssetType, findField } from '../domain/assetTypes/assetType.js';
-import { foldCase } from '../domain/assetTypes/caseFolding.js';
 import { type FieldValue, isStorableText } from '../domain/assetTypes/fieldTypes.js';
-import { sortValue } from '../domain/row.js';
+import { foldCase, sortValue } from '../domain/row.js';
 import type { Condition, FieldCondition, Sort } from '../ports/rowStore.js';
 import { storedId } from './storedRecord.js';
 

@@ -1,9 +1,8 @@
 /** Changes of a tenant's directory streams: few events each, so that a decision reads them whole. */
-import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
+import { copiedOnce, evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
-import { copiedOnce } from '../../domain/writable.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { TimeLimitError, withTimeout } from '../../supervision/waiting.js';
 import {

@@ -3,7 +3,6 @@ import { changedQuotas, type OwnQuotas } from '../quotas.js';
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { WebhookEventKind } from '../webhook/catalogue.js';
 import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
-import { copied, type Writable } from '../writable.js';
 import {
   type ApiClient,
   type ChangeOfClient,
@@ -56,6 +55,26 @@ export type Tenant = {
 
 /** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
+
+/** How `evolveTenant` changes the maps of a state: in a copy, since the state before is used elsewhere. */
+export type Writable = <Key, Value>(map: ReadonlyMap<Key, Value>) => Map<Key, Value>;
+
+/** For one event. */
+export const copied: Writable = (map) => new Map(map);
+
+/**
+ * For many events in a row: a map is copied for the first event that changes it, and written to by the others, since nobody
+ * sees the states in between. Without this, thousands of events that fill a map would take quadratic time.
+ */
+export function copiedOnce(): Writable {
+  const copies = new Set<unknown>();
+  return (map) => {
+    if (copies.has(map) && map instanceof Map) return map;
+    const copy = new Map(map);
+    copies.add(copy);
+    return copy;
+  };
+}
 
 /**
  * The tenant after one more event; undefined before TenantCreated.

@@ -71,9 +71,6 @@ export const shownOrder = (snapshot: ExportSnapshot, assetTypes: AssetTypes): ob
 
 type LeftOut = { readonly field: string; readonly reason: string };
 
-/** `characters`: roughly, of its JSON, with the records that it refers to in turn. */
-type Reference = { readonly shown: object; readonly characters: number };
-
 /** @param leftOut collects related records that do not exist; undefined: they are null */
 function withRelations(
   snapshot: ExportSnapshot,
@@ -83,7 +80,7 @@ function withRelations(
   leftOut?: LeftOut[],
 ): object {
   const children = childrenIn(snapshot.parts);
-  const references = new Map<RecordView, Reference>();
+  const references = new Map<RecordView, object>();
   let characters = 0;
   const count = (added: number): void => {
     characters += added;
@@ -94,22 +91,19 @@ function withRelations(
     kind === 'belongs_to' && assetTypes.get(table)?.role === 'reference';
 
   /** With the reference records that it refers to in turn. Each is made once: thousands of lines may refer to it. */
-  function reference(table: string, record: RecordView): Reference {
+  function reference(table: string, record: RecordView): object {
     const known = references.get(record);
     if (known !== undefined) return known;
     const relations = relationsOf(table);
     const isItem = table === 'dyn_item';
     const related = relations.filter(isReference).map((relation) => {
       const found = relatedRecord(snapshot, relation, record);
-      return [relation.name, found && reference(relation.table, found)] as const;
+      return [relation.name, found === undefined ? null : reference(relation.table, found)] as const;
     });
     const made = {
-      shown: {
-        ...withoutNames(record, isItem ? [...relations, CATEGORY] : relations),
-        ...Object.fromEntries(related.map(([name, found]) => [name, found?.shown ?? null])),
-        ...(isItem && { [CATEGORY.name]: categoryOf(record) }),
-      },
-      characters: related.reduce((sum, [, found]) => sum + (found?.characters ?? 0), charactersOf(record)),
+      ...withoutNames(record, isItem ? [...relations, CATEGORY] : relations),
+      ...Object.fromEntries(related),
+      ...(isItem && { [CATEGORY.name]: categoryOf(record) }),
     };
     references.set(record, made);
     return made;
@@ -127,10 +121,10 @@ function withRelations(
       } else if (isReference(relation)) {
         const found = relatedRecord(snapshot, relation, record);
         const reason = found === undefined ? whyMissing(table, relation, nameIn(record, field)) : undefined;
-        const { shown, characters: added } = found ? reference(relation.table, found) : { shown: null, characters: 0 };
+        const shown = found === undefined ? null : reference(relation.table, found);
         if (reason !== undefined && leftOut !== undefined) leftOut.push({ field: `${path}${name}`, reason });
         else related.push([name, shown]);
-        count(added);
+        count(charactersOf(shown));
       }
     }
     return { ...withoutNames(record, relations), ...Object.fromEntries(related) };

@@ -6,8 +6,9 @@
 import { EXAMPLE_TIME, type Fields } from '../assetTypes/fieldTypes.js';
 import { closedObject, type JsonSchema, type Properties } from '../assetTypes/outputSchema.js';
 import type { EventOf } from '../eventTypes.js';
+import type { StatusChange } from '../order/events.js';
 import { type Approval, orderDocument } from '../order/exportDocument.js';
-import { FAILED, ORDER_STATUSES } from '../order/status.js';
+import { FAILED, ORDER_STATUSES, type OrderStatus } from '../order/status.js';
 import { CREATED_AT, exampleSnapshot } from './exampleOrder.js';
 import { count, nothing, orderSchema, orNull, type TenantTables, text, timestamp } from './orderSchema.js';
 
@@ -170,19 +171,12 @@ export const WEBHOOK_EVENT_KINDS: readonly WebhookEventKind[] = Object.keys(KIND
  * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none.
  */
 export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
-  const moves = type.startsWith('Order') && statusMoved(data);
+  // A new order has no status before.
+  const { status } = (data ?? {}) as { readonly status?: StatusChange | OrderStatus };
+  const isMoved = type.startsWith('Order') && typeof status === 'object' && status.from !== status.to;
   const isCaused = (kind: WebhookEventKind) =>
-    KINDS[kind].causes.includes(type) || (moves && kind === 'order.status_changed');
+    KINDS[kind].causes.includes(type) || (isMoved && kind === 'order.status_changed');
   return WEBHOOK_EVENT_KINDS.filter(isCaused);
-}
-
-/** Whether the status changed. A new order has no status before. */
-function statusMoved(data: unknown): boolean {
-  if (typeof data !== 'object' || data === null || !('status' in data)) return false;
-  const { status } = data;
-  return (
-    typeof status === 'object' && status !== null && 'from' in status && 'to' in status && status.from !== status.to
-  );
 }
 
 export const payloadVersion = (kind: WebhookEventKind): string => KINDS[kind].version;

@@ -3,10 +3,9 @@
  * commands decided without a read model. A start continues from the stored directory; the keys are few, and read again.
  */
 
-import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../../domain/identity/directory.js';
+import { copiedOnce, DIRECTORY_STREAM_PREFIXES, type Tenant } from '../../domain/identity/directory.js';
 import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '../../domain/identity/signingKeys.js';
 import { parseStream, SIGNING_KEYS_STREAM } from '../../domain/streams.js';
-import { copiedOnce } from '../../domain/writable.js';
 import type { DirectoryStore } from '../../ports/directoryStore.js';
 import {
   EventLogDamagedError,

@@ -1,7 +1,6 @@
-import { evolveTenant, type Tenant } from '../../domain/identity/directory.js';
+import { evolveTenant, type Tenant, type Writable } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { parseStream } from '../../domain/streams.js';
-import type { Writable } from '../../domain/writable.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /**

@@ -27,12 +27,4 @@ describe('kinds of events (spec §6.5)', () => {
   ])('%s with status %j is %j', (type, status, kinds) => {
     expect(kindsOf({ type, data: { status } })).toEqual(kinds);
   });
-
-  test.each([undefined, null, 'status', 7, {}, { status: null }, { status: 'saved' }, { status: { from: 'a' } }])(
-    'OrderChanged that says %j is an update and no change of the status',
-    (data) => expect(kindsOf({ type: 'OrderChanged', data })).toEqual(['order.updated']),
-  );
-  test('a status without what it was is none that has changed', () => {
-    expect(kindsOf({ type: 'OrderChanged', data: { status: { to: 'saved' } } })).toEqual(['order.updated']);
-  });
 });
