@@ -122,13 +122,13 @@ function useOwnDirectory(config: Config, roles: ReadonlySet<Role>, log: Logger) 
   const names = ROLES.filter((role) => roles.has(role));
   const isWhole = names.length === ROLES.length;
   const shown = isWhole ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
-  const alone = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
-  return useDirectory(DATA_DIR, { what: `a service with ${shown}`, alone }, (user, seconds) =>
+  const isExclusive = isWhole && EVENTSTORE_URL === undefined && MONGODB_URL === undefined;
+  return useDirectory(DATA_DIR, { what: `a service with ${shown}`, isExclusive }, (user, seconds) =>
     log.warn({ user, seconds }, 'the data directory is in use; this start waits for it'),
   );
 }
 
-type Given = {
+type StartOptions = {
   readonly log: Logger;
   readonly roles: ReadonlySet<Role>;
   readonly acceptLog: boolean;
@@ -136,7 +136,7 @@ type Given = {
   readonly parts: OpenParts;
 };
 
-async function openParts(config: Config, { log, roles, acceptLog, parts }: Given) {
+async function openParts(config: Config, { log, roles, acceptLog, parts }: StartOptions) {
   const tracer = parts.add(await startTracing(config, log), (each) => each?.stop())?.tracer;
   const says = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const { mended, open: stillOpen } = await prepareDataDirectory(config);

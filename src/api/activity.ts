@@ -10,7 +10,7 @@ import { MAX_ACTIVITY_CSV, MAX_ENTRIES } from '../domain/limits.js';
 import { tableStream } from '../domain/streams.js';
 import type { Condition } from '../ports/rowStore.js';
 import { type ActivityEntry, type ActivityPage, activityPage, isOperation } from '../queries/activity.js';
-import { during, where } from '../queries/asking.js';
+import { cancellable, where } from '../queries/asking.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import {
   activityDifferences,
@@ -108,7 +108,7 @@ const filters = {
 
 const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ENTRIES) });
 const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, MAX_ACTIVITY_CSV) });
-type Asked = z.output<typeof activityQuery>;
+type ActivityQuery = z.output<typeof activityQuery>;
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
 /** The operations of an area's principals. */
@@ -171,7 +171,7 @@ async function activityCsvReply(api: Api, call: Call, cancellation: Cancellation
   return csvReply('activity', csvPage(asked.cursor, names, lines), next);
 }
 
-async function entriesFor(api: Api, call: Call, asked: Asked, cancellation: Cancellation) {
+async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellation: Cancellation) {
   const { tenant } = call;
   const { eventStore } = api.commands;
   await untilShown(api, tenant.name);
@@ -179,7 +179,9 @@ async function entriesFor(api: Api, call: Call, asked: Asked, cancellation: Canc
   const before = asked.cursor === undefined ? undefined : placeIn(asked.cursor);
   const query = { conditions: conditions ?? [], before, limit: asked.limit };
   const page: ActivityPage =
-    conditions === undefined ? { entries: [] } : await activityPage(during(api.rows, cancellation), tenant.name, query);
+    conditions === undefined
+      ? { entries: [] }
+      : await activityPage(cancellable(api.rows, cancellation), tenant.name, query);
   const entries = page.entries.map((entry): ShownEntry => {
     const isErased =
       entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');
@@ -194,7 +196,11 @@ const inAnyCase = (id: string | undefined): readonly string[] | undefined =>
   id === undefined ? undefined : [...new Set([id, id.toLowerCase(), id.toUpperCase()])];
 
 /** Undefined if nothing can pass the filters. @throws HttpError 400 */
-async function conditionsFor(api: Api, tenant: Tenant, asked: Asked): Promise<readonly Condition[] | undefined> {
+async function conditionsFor(
+  api: Api,
+  tenant: Tenant,
+  asked: ActivityQuery,
+): Promise<readonly Condition[] | undefined> {
   const { kind, table, order_id, operation_id: operation, from, to } = asked;
   const subjects = SUBJECT_KINDS.filter((each) => asked[`${each}_id`] !== undefined);
   if (subjects.length > 1) throw badRequest('record_id, webhook_id, client_id and user_id exclude each other.');

@@ -10,7 +10,7 @@ import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import { orderStream } from '../domain/streams.js';
 import type { Revision } from '../ports/eventStore.js';
 import { type ActivityEntry, isOperation, newestEntry } from '../queries/activity.js';
-import { during, type Rows, roomFor, where } from '../queries/asking.js';
+import { cancellable, type Rows, roomFor, where } from '../queries/asking.js';
 import { tableDifferences } from '../queries/recordHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { cursorLike } from './assets/listQuery.js';
@@ -76,7 +76,7 @@ export async function differencesReply(
   cancellation: Cancellation,
 ): Promise<Reply> {
   const { cursor } = parseQuery(query, parameters);
-  const entry = await entryOf(during(api.rows, cancellation), tenant.name, path.id);
+  const entry = await entryOf(cancellable(api.rows, cancellation), tenant.name, path.id);
   const page = await differencesOf(api, tenant, entry, cursor, cancellation);
   const data = page.differences.map(({ change, id, fields }) => ({ change, id, fields }));
   return linkedReply(api, { req, query: parameters }, data, page.next);
@@ -108,7 +108,7 @@ async function differencesOf(
   if (table === undefined || !(entry.kind.startsWith('record.') || isOperation(entry))) return { differences: [] };
   const behind = first === undefined ? undefined : ([Number(first), Number(second)] as const);
   const ofTable = { ...entry, table };
-  const { differences, next } = await tableDifferences(during(rows, cancellation), tenant.name, ofTable, behind);
+  const { differences, next } = await tableDifferences(cancellable(rows, cancellation), tenant.name, ofTable, behind);
   return { differences, next: next?.join('.') };
 }
 

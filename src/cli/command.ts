@@ -16,7 +16,7 @@ export type Option<Value> = {
 };
 
 type Options = { readonly [name: string]: Option<unknown> };
-type Given<Of extends Options> = {
+type OptionValues<Of extends Options> = {
   readonly [name in keyof Of]: Of[name] extends { parse(text: string, before: never): infer Value } ? Value : never;
 };
 
@@ -31,9 +31,9 @@ export type Spec<Of extends Options, Result> = {
   /** More help. */
   readonly notes?: string;
   /** @returns what `--json` prints */
-  run(given: Given<Of>, argument: string): Promise<Result> | Result;
+  run(given: OptionValues<Of>, argument: string): Promise<Result> | Result;
   /** The result for people; if unset, nothing is printed. */
-  lines?(result: Result, given: Given<Of>, argument: string): readonly string[];
+  lines?(result: Result, given: OptionValues<Of>, argument: string): readonly string[];
   /** Why the command ends with 1 all the same; empty if the result says it. */
   failure?(result: Result): string | undefined;
 };
@@ -48,8 +48,8 @@ export function command<Result, Of extends Options = object & Options>(spec: Spe
   if (lines !== undefined) definition.option('--json', 'print one line of JSON');
   definition.addHelpText('after', `${notes}\nExample:\n  $ ${example}`);
   definition.action(async () => {
-    const { json, ...given } = definition.opts<Given<Of> & { readonly json?: true }>();
-    const values: Given<Of> = Object.assign(given);
+    const { json, ...given } = definition.opts<OptionValues<Of> & { readonly json?: true }>();
+    const values: OptionValues<Of> = Object.assign(given);
     const first = definition.args[0] ?? '';
     const result = await run(values, first);
     if (lines !== undefined) printLines(...(json ? [JSON.stringify(result)] : lines(result, values, first)));

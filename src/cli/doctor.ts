@@ -65,12 +65,12 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   const jobs = await checked('broker', AWAY, () => broker(config));
   const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
-  const look = (check: string, of: (tools: Tools) => Promise<Looked>) => checked(check, AWAY, () => withLog(of));
-  const types = await look('event types and secrets', directory);
+  const check = (name: string, of: (tools: Tools) => Promise<Looked>) => checked(name, AWAY, () => withLog(of));
+  const types = await check('event types and secrets', directory);
   // A log that could not be opened is reported once.
   if (types.detail === '') return [log, types, jobs];
-  const ofServer = config.EVENTSTORE_URL === undefined ? [] : [await look('append size', appendSize)];
-  return [log, types, ...ofServer, await look('quotas', quotas), await look('rows', rows), jobs];
+  const ofServer = config.EVENTSTORE_URL === undefined ? [] : [await check('append size', appendSize)];
+  return [log, types, ...ofServer, await check('quotas', quotas), await check('rows', rows), jobs];
 }
 
 async function files(config: Config): Promise<Looked> {
@@ -187,10 +187,10 @@ const NEEDS_RELEASE =
 
 /** Rows are behind only if they make no progress. */
 async function rows(tools: Tools): Promise<Looked> {
-  const look = () => withTimeout(ANSWER_WITHIN_MS, 'The rows do not answer.', rowsNow(tools));
-  const first = await look();
+  const check = () => withTimeout(ANSWER_WITHIN_MS, 'The rows do not answer.', rowsNow(tools));
+  const first = await check();
   if (first.behind > 0) await wait(MOVES_WITHIN_MS);
-  const now = first.behind > 0 ? await look() : first;
+  const now = first.behind > 0 ? await check() : first;
   const standing = now.behind > 0 && now.position === first.position ? [standsStill(now)] : [];
   const parked = now.tenants.flatMap(({ tenant, parked: why }) =>
     why === undefined ? [] : [isParked({ tenant, ...why })],

@@ -44,11 +44,11 @@ export const start = command({
     printLines(`Listening on ${address}`);
     if (demo !== undefined) printLines(...welcome(address, demo));
     else if (service.directory.isEmpty && roles.has('api')) printLines(NO_TENANT);
-    const again = { ...settings, PORT: Number(new URL(service.address).port || config.PORT) };
+    const samePort = { ...settings, PORT: Number(new URL(service.address).port || config.PORT) };
     // Nothing of the former log is left in memory.
     while ((await Promise.race([signal, service.replaced])) === undefined) {
       await service.stop().catch((err: unknown) => log.warn({ err }, 'not all of the service could be closed'));
-      const next = await untilStarted(() => startService(again, log, roles), log, signal);
+      const next = await untilStarted(() => startService(samePort, log, roles), log, signal);
       // A signal came, and nothing is open.
       if (next === undefined) return;
       service = next;
@@ -114,11 +114,11 @@ async function nextSignal(): Promise<NodeJS.Signals> {
 
 /** A second signal exits at once. The log is durable, so no acknowledged write is lost. */
 async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void> {
-  const again = nextSignal().then(() => {
+  const secondSignal = nextSignal().then(() => {
     log.info('stopped at once');
     process.exit(1);
   });
-  await Promise.race([service.stop(), again]);
+  await Promise.race([service.stop(), secondSignal]);
   process.exit(0);
 }
 

@@ -7,7 +7,7 @@ import type { Cancellation } from '../supervision/cancellation.js';
 export type Rows = Pick<RowReads, 'rows' | 'page' | 'versions'>;
 
 /** The rows for one request: once it is cancelled, each read ends soon and rejects with the reason. */
-export function during(rows: Rows, cancellation: Cancellation | undefined): Rows {
+export function cancellable(rows: Rows, cancellation: Cancellation | undefined): Rows {
   const within =
     <Query, Answer>(read: (space: SpaceRef, query: Query, cancellation?: Cancellation) => Promise<Answer>) =>
     async (space: SpaceRef, query: Query): Promise<Answer> => {

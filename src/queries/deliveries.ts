@@ -4,7 +4,7 @@ import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { PageQuery, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, during, NEWEST_FIRST, type Rows, told, where } from './asking.js';
+import { ALL_ROWS, cancellable, NEWEST_FIRST, type Rows, told, where } from './asking.js';
 import type { Tenants } from './records.js';
 import { storedId } from './storedRecord.js';
 
@@ -147,6 +147,6 @@ export class DeliveryQueries {
   }
 
   #page(tenant: string, asked: Partial<PageQuery>, cancellation?: Cancellation) {
-    return during(this.#rows, cancellation).page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked });
+    return cancellable(this.#rows, cancellation).page({ tenant, space: DELIVERIES.name }, { ...ALL_ROWS, ...asked });
   }
 }

@@ -25,10 +25,10 @@ export type Transition = {
   readonly after: StoredRow | undefined;
 };
 
-type Asked = Omit<VersionQuery, 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
+type StateQuery = Omit<VersionQuery, 'withTotal' | 'direction'> & Partial<Pick<VersionQuery, 'direction'>>;
 
 /** All states that are asked for. @param asked `limit`: states that are read at once */
-async function* statesOf(rows: Rows, space: SpaceRef, asked: Asked): AsyncGenerator<StoredVersion, undefined> {
+async function* statesOf(rows: Rows, space: SpaceRef, asked: StateQuery): AsyncGenerator<StoredVersion, undefined> {
   for (let { behind } = asked; ; ) {
     const { versions } = await rows.versions(space, { direction: 'asc', ...asked, behind, withTotal: false });
     yield* versions;
@@ -157,8 +157,8 @@ export async function changesAfter(
   }
   // Some that were deleted are there again, and come at the place of that.
   const ids = [...found].flatMap(([id, row]) => (row === undefined ? [id] : []));
-  const again = ids.length === 0 ? [] : (await rows.rows(space, { ids, keys: [] })).rows;
-  for (const { id } of again) found.delete(id);
+  const recreated = ids.length === 0 ? [] : (await rows.rows(space, { ids, keys: [] })).rows;
+  for (const { id } of recreated) found.delete(id);
   return { changed: [...found], next: hasMore ? next : [Math.max(position, until), null], hasMore };
 }
 

@@ -31,17 +31,17 @@ export function shownRows(rows: RowReads, progress: Pick<RowProgress, 'refusal' 
     return answer;
   };
   const shownIn =
-    <Asked extends readonly unknown[], Answer extends { readonly state: SpaceState }>(
-      read: (space: SpaceRef, ...asked: Asked) => Promise<Answer>,
+    <Arguments extends readonly unknown[], Answer extends { readonly state: SpaceState }>(
+      read: (space: SpaceRef, ...asked: Arguments) => Promise<Answer>,
     ) =>
-    async (space: SpaceRef, ...asked: Asked): Promise<Answer> => {
+    async (space: SpaceRef, ...asked: Arguments): Promise<Answer> => {
       const ask = () => shown(space.tenant, () => read.call(rows, space, ...asked));
       const answer = await ask();
       if (answer.state.progress > 0) return answer;
       // A tenant begins with rows: it has just been created, or they are lost, and that is not told of yet.
-      const again = (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS)) ? await ask() : answer;
-      if (again.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
-      return again;
+      const answered = (await progress.waitFor(space.tenant, 1, FIRST_ROWS_MS)) ? await ask() : answer;
+      if (answered.state.progress === 0) throw new RowsUnavailableError('The rows of this tenant are being made.');
+      return answered;
     };
   return {
     rows: shownIn(rows.rows),

@@ -6,7 +6,7 @@ import { keepsPast } from '../domain/spaces.js';
 import type { Position } from '../ports/eventStore.js';
 import type { PageQuery, RowReads, RowsQuery, SpaceRef, SpaceState, Spaces, StoredRow } from '../ports/rowStore.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import { ALL_ROWS, during, fitting } from './asking.js';
+import { ALL_ROWS, cancellable, fitting } from './asking.js';
 import { conditionsOf, type Filter, type SortTerm, sortOf } from './conditions.js';
 import {
   AnswerTooLargeError,
@@ -176,7 +176,7 @@ export class RecordQueries {
   }
 
   #page(table: TableRef, query: Partial<PageQuery>, cancellation?: Cancellation) {
-    return during(this.#rows, cancellation).page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.#at });
+    return cancellable(this.#rows, cancellation).page(spaceOf(table), { ...ALL_ROWS, ...query, at: this.#at });
   }
 
   /** @throws AnswerTooLargeError */

@@ -8,7 +8,7 @@ import { registerGauges } from './figures.js';
 import { keepThread } from './thread.js';
 
 /** What the thread is asked, and what it answers. */
-type Asked = {
+type Questions = {
   proof: [question: { readonly eventId: string; readonly tenant: string }, answer: EventProof | Unproved];
   checkpoint: [question: object, answer: SignedCheckpoint | 'none'];
   /** Proofs that the checkpoint of this note covers the events; without one, none has a proof. */
@@ -17,15 +17,15 @@ type Asked = {
     answer: ProvedEvents,
   ];
 };
-type Kind = keyof Asked;
+type Kind = keyof Questions;
 
-export type TreeQuestion = { [K in Kind]: { readonly kind: K } & Asked[K][0] }[Kind];
+export type TreeQuestion = { [K in Kind]: { readonly kind: K } & Questions[K][0] }[Kind];
 
 export type TreeMessages = {
   readonly request: TreeQuestion;
   readonly progress: never;
   /** Undefined: the tree is being made, or must be made again, which has begun. */
-  readonly answer: Asked[Kind][1] | undefined;
+  readonly answer: Questions[Kind][1] | undefined;
   readonly news:
     | { readonly kind: 'moved'; readonly position: number; readonly size: number }
     | { readonly kind: 'checkpoint'; readonly note: string }
@@ -84,10 +84,10 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry, 
 
   return {
     /** Undefined if the tree is not ready: ask again later. */
-    async ask<K extends Kind>(question: { readonly kind: K } & TreeQuestion): Promise<Asked[K][1] | undefined> {
+    async ask<K extends Kind>(question: { readonly kind: K } & TreeQuestion): Promise<Questions[K][1] | undefined> {
       if (moved === undefined) return undefined;
       // The thread answers each question with an answer of its kind.
-      return thread.ask(question).catch(() => undefined) as Promise<Asked[K][1] | undefined>;
+      return thread.ask(question).catch(() => undefined) as Promise<Questions[K][1] | undefined>;
     },
     stop: thread.stop,
   };

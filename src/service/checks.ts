@@ -24,9 +24,9 @@ export type Looked = {
 export type Checked = Looked & { readonly check: string };
 
 /** A check that fails to run is a problem as well. */
-export async function checked(check: string, remedy: string, look: () => Promise<Looked>): Promise<Checked> {
+export async function checked(check: string, remedy: string, find: () => Promise<Looked>): Promise<Checked> {
   try {
-    return { check, ...(await look()) };
+    return { check, ...(await find()) };
   } catch (error) {
     return {
       check,

@@ -50,18 +50,18 @@ export type DirectoryUse = {
 
 /**
  * Begins to use the directory, creating it if needed.
- * @param wanted `alone`: no other process may use the directory meanwhile
+ * @param wanted `isExclusive`: no other process may use the directory meanwhile
  * @param onWait for a process that may be about to end, as in a restart: called once before waiting with who is waited for; if
  *   unset, it does not wait
  * @throws DirectoryInUseError; what the file system throws
  */
 export async function useDirectory(
   directory: string,
-  { what, alone }: { readonly what: string; readonly alone: boolean },
+  { what, isExclusive }: { readonly what: string; readonly isExclusive: boolean },
   onWait?: (user: string, seconds: number) => void,
 ): Promise<DirectoryUse> {
   mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
-  const take = (milliseconds: number) => held(directory, 'directory', alone ? 'alone' : 'shared', milliseconds);
+  const take = (milliseconds: number) => held(directory, 'directory', isExclusive ? 'alone' : 'shared', milliseconds);
   let release = await take(LOOK_IS_OVER_MS);
   if (release === undefined && onWait !== undefined) {
     onWait(described(directory).shown, DATA_DIRECTORY_WAIT_SECONDS);

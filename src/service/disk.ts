@@ -35,7 +35,7 @@ export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: DiskConfig)
   const isUsed = [urls.EVENTSTORE_URL, urls.MONGODB_URL, urls.RABBITMQ_URL].includes(undefined);
   // A disk that cannot be asked is no reason to refuse.
   let free = Number.POSITIVE_INFINITY;
-  const look = (): void =>
+  const measure = (): void =>
     void freeBytes(DATA_DIR).then(
       (found) => {
         free = found;
@@ -44,8 +44,8 @@ export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: DiskConfig)
         free = Number.POSITIVE_INFINITY;
       },
     );
-  const looking = setInterval(look, DISK_LOOKED_AT_EVERY_MS).unref();
-  look();
+  const looking = setInterval(measure, DISK_LOOKED_AT_EVERY_MS).unref();
+  measure();
   return {
     reserve: isUsed ? DISK_RESERVE : 0,
     get free() {

@@ -27,7 +27,7 @@ const ANSWER_MS = 3_000;
 /** Between two looks that a rate is made of, in milliseconds. */
 const RATE_OVER_MS = 2_000;
 
-type Given = {
+type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
   readonly progress: RowProgress;
@@ -40,7 +40,7 @@ type Given = {
 
 type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
-export function openOperatorParts(config: Config, given: Given): OpenOperatorParts {
+export function openOperatorParts(config: Config, given: ServiceParts): OpenOperatorParts {
   const { log, eventStore, directory } = given;
   const jobs = new OperatorJobs(given.runJob, log);
   const queues = new Queues(config, given.broker);
@@ -50,7 +50,7 @@ export function openOperatorParts(config: Config, given: Given): OpenOperatorPar
     parked: () => parkedTenants(given),
     projection: singleFlight(projectionOf(given)),
     openCircuits: () => openCircuits(given.metrics),
-    queues: singleFlight(() => within(queues.look())),
+    queues: singleFlight(() => within(queues.read())),
     machine: singleFlight(() => machineOf(config)),
     signingKeys: () => directory.signingKeys,
     settings: () => settingsInUse(process.env),
@@ -63,7 +63,7 @@ export function openOperatorParts(config: Config, given: Given): OpenOperatorPar
 }
 
 /** Each parked tenant once: one that is parked in the directory may be in its rows too. */
-export function parkedTenants({ directory, progress }: Pick<Given, 'directory' | 'progress'>) {
+export function parkedTenants({ directory, progress }: Pick<ServiceParts, 'directory' | 'progress'>) {
   const ofDirectory = directory.parked().map((each) => ({ ...each, what: 'directory' as const }));
   const names = new Set(ofDirectory.map(({ tenant }) => tenant));
   const ofRows = progress.parked().filter(({ tenant }) => !names.has(tenant));
@@ -88,7 +88,7 @@ async function openCircuits({ registry }: Pick<ServiceMetrics, 'registry'>): Pro
 }
 
 /** Remembers the position of an earlier look for the rate. */
-function projectionOf({ eventStore, progress }: Given): OperatorParts['projection'] {
+function projectionOf({ eventStore, progress }: ServiceParts): OperatorParts['projection'] {
   type Look = { readonly at: number; readonly position: Position };
   let [earlier, last]: (Look | undefined)[] = [];
   return async () => {
@@ -112,7 +112,7 @@ class Queues {
     this.#given = given;
   }
 
-  async look() {
+  async read() {
     const { RABBITMQ_URL, DATA_DIR } = this.#config;
     // Opening the embedded queue would make it.
     if (this.#given === undefined && RABBITMQ_URL === undefined && !existsSync(join(DATA_DIR, 'broker.db')))

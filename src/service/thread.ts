@@ -14,7 +14,7 @@ type Kinds = {
   readonly news: unknown;
 };
 
-type Asked<Of extends Kinds> =
+type Message<Of extends Kinds> =
   | { readonly kind: 'stop' }
   | { readonly kind: 'ask'; readonly id: string; readonly request: Of['request'] }
   | { readonly kind: 'cancel'; readonly id: string };
@@ -80,7 +80,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
     started.on('error', (error) => receive({ kind: 'failed', error }));
     let timer: NodeJS.Timeout | undefined;
     const stop = (): void => {
-      started.postMessage({ kind: 'stop' } satisfies Asked<Of>);
+      started.postMessage({ kind: 'stop' } satisfies Message<Of>);
       timer = setTimeout(() => void started.terminate(), STOP_MS);
     };
     stopped.addEventListener('abort', stop);
@@ -100,7 +100,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
       const to = worker;
       if (to === undefined) throw failure ?? new Error('The thread that does this does not run now.');
       const id = randomUUID();
-      const cancel = (): void => to.postMessage({ kind: 'cancel', id } satisfies Asked<Of>);
+      const cancel = (): void => to.postMessage({ kind: 'cancel', id } satisfies Message<Of>);
       signal?.addEventListener('abort', cancel);
       try {
         return await new Promise<Of['answer']>((resolve, reject) => {
@@ -109,7 +109,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
             else if (told.kind === 'answer') resolve(told.answer);
             else if (told.kind === 'error') reject(told.error);
           });
-          to.postMessage({ kind: 'ask', id, request } satisfies Asked<Of>);
+          to.postMessage({ kind: 'ask', id, request } satisfies Message<Of>);
         });
       } finally {
         signal?.removeEventListener('abort', cancel);
@@ -152,7 +152,7 @@ export function insideThread<Of extends Kinds>() {
           running.delete(id);
         }
       };
-      parentPort?.on('message', (asked: Asked<Of>) => {
+      parentPort?.on('message', (asked: Message<Of>) => {
         if (asked.kind === 'stop') stopping.abort();
         else if (asked.kind === 'cancel') running.get(asked.id)?.abort(new Error('It was cancelled.'));
         else void answer(asked.id, asked.request);

@@ -54,7 +54,7 @@ export function unlessHeld(config: Directory, log: Logger, start: () => Running)
     let running: Running | undefined;
     let wasHeld = false;
     for (; !signal.aborted; await sleep(LOOK_AGAIN_MS, signal)) {
-      const held = look(config, log);
+      const held = readHold(config, log);
       if (held === 'unknown') continue;
       if (held !== undefined && !wasHeld) log.warn(held, `${heldSentence(held)} ${HOW_TO_RESUME}`);
       if (held === undefined && wasHeld) log.info('webhooks are resumed');
@@ -78,7 +78,7 @@ export function unlessHeld(config: Directory, log: Logger, start: () => Running)
 }
 
 /** Nothing changes while it is unknown: webhooks that run go on, and others do not start. */
-function look(config: Directory, log: Logger): Held | undefined | 'unknown' {
+function readHold(config: Directory, log: Logger): Held | undefined | 'unknown' {
   try {
     return heldWebhooks(config);
   } catch (error) {

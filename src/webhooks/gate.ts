@@ -127,7 +127,7 @@ export class Gate {
   /** Deliveries in flight; aborted when they leave. */
   readonly #deliveries = new Map<string, AbortController>();
   /** Messages that wait for a slot, first in first out. They are told whether they get one. */
-  readonly #waiting = new Map<Entry, (isGiven: boolean) => void>();
+  readonly #waiting = new Map<Entry, (isAdmitted: boolean) => void>();
   #isStopped = false;
 
   constructor(parts: GateParts) {
@@ -177,11 +177,11 @@ export class Gate {
 
   async #slot(entry: Entry): Promise<Slot | number> {
     if (this.#isStopped) return 0;
-    const isGiven = await new Promise<boolean>((resolve) => {
+    const isAdmitted = await new Promise<boolean>((resolve) => {
       this.#waiting.set(entry, resolve);
       this.#fillSlots();
     });
-    if (!isGiven) return 0;
+    if (!isAdmitted) return 0;
     const { receiver } = entry;
     const startedAt = this.#parts.now();
     // It may have opened since the message entered.

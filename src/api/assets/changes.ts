@@ -10,7 +10,7 @@ import { MAX_RECORDS } from '../../domain/limits.js';
 import { ACTIVITY } from '../../domain/spaces.js';
 import type { SpaceRef } from '../../ports/rowStore.js';
 import { entryOf, newestEntry, OPERATIONS } from '../../queries/activity.js';
-import { during, type Rows, where } from '../../queries/asking.js';
+import { cancellable, type Rows, where } from '../../queries/asking.js';
 import { type ChangesPage, changedAt, changesAfter } from '../../queries/past.js';
 import { rowText } from '../../queries/storedRecord.js';
 import type { Api } from '../deps.js';
@@ -121,7 +121,7 @@ export const changes: Resource = {
         const space = { tenant, space: name };
         const from = after === '' ? undefined : await placeIn(api, tenant, after, mark);
         if (after !== '' && from === undefined) throw gone();
-        const rows = during(api.rows, cancellation);
+        const rows = cancellable(api.rows, cancellation);
         const page = from && (await changesAfter(rows, space, from));
         const next = page?.next ?? ([await changedAt(rows, space), null] as const);
         const cursor = await cursorOf(rows, space, next, mark);

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { MAX_PAGE_BYTES, MAX_RECORDS } from '../../domain/limits.js';
 import type { RowReads } from '../../ports/rowStore.js';
-import { during, fitting } from '../../queries/asking.js';
+import { cancellable, fitting } from '../../queries/asking.js';
 import { type Comparison, comparisonOf, DIFFERENCE_KINDS } from '../../queries/past.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
@@ -88,7 +88,7 @@ async function comparison(
   const key = JSON.stringify([space, from.position, to.position]);
   const known = kept.get(key);
   if (known !== undefined) return known;
-  const compared = await comparisonOf(during(rows, cancellation), space, [from.position, to.position]);
+  const compared = await comparisonOf(cancellable(rows, cancellation), space, [from.position, to.position]);
   kept.set(key, compared);
   return compared;
 }

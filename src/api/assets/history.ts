@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
 import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
-import { during } from '../../queries/asking.js';
+import { cancellable } from '../../queries/asking.js';
 import { type HistoryEntry, orderHistoryPage } from '../../queries/orderHistory.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
@@ -105,7 +105,7 @@ async function recordReply(api: Api, call: Call, cancellation: Cancellation): Pr
   const id = recordId(assetType.name, path.id);
   const asked = { id, before: cursor === undefined ? undefined : Number(cursor), limit };
   const space = { tenant: tenant.name, space: assetType.name };
-  const page = await recordHistory(during(api.rows, cancellation), space, asked);
+  const page = await recordHistory(cancellable(api.rows, cancellation), space, asked);
   if (page === undefined) throw unknownRecord(assetType, id);
   const data = page.entries.map((entry) =>
     recordEntry.show({ ...entry, actor: shownActor(api.commands, tenant, entry.event.actor) }),

@@ -10,7 +10,7 @@ import { tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { evolveTenantIn } from '../../projections/directory/evolveTenant.js';
 import { newestEntry } from '../../queries/activity.js';
-import { during, where } from '../../queries/asking.js';
+import { cancellable, where } from '../../queries/asking.js';
 import { RecordQueries } from '../../queries/records.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
@@ -55,7 +55,8 @@ export async function pastOf(api: Api, req: Request, moment: Moment, name = 'at'
   const isFuture = 'position' in moment ? moment.position > (await eventStore.head()) : moment.time > now();
   if (isFuture) throw badRequest(`${name} is in the future.`);
   const lastUntil = async (time: string): Promise<Position> =>
-    (await newestEntry(during(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ?? 0;
+    (await newestEntry(cancellable(api.rows, deadline), asked.name, where({ created_at: { lte: time } })))?.position ??
+    0;
   const position = 'position' in moment ? moment.position : await lastUntil(moment.time);
   const tenant = await tenantAt(api, req, position);
   if (tenant === undefined) throw badRequest(`${name} is before this tenant was made.`);

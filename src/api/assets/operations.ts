@@ -7,7 +7,7 @@ import { tenantOf } from '../../commands/tables.js';
 import { MAX_ACTIVITY_ROWS, MAX_RECORDS, MAX_SHORT_PAGE, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf, OPERATIONS } from '../../queries/activity.js';
-import { during, where } from '../../queries/asking.js';
+import { cancellable, where } from '../../queries/asking.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { namedActor, type ShownActor, shownActor } from '../actors.js';
 import { DRY_RUN, isDryRun, keyOfChange } from '../changeOptions.js';
@@ -169,7 +169,7 @@ async function operationsReply(
   const conditions = where({ table, kind: kinds, created_at: { gte: from, lte: to } });
   const before = cursor === undefined ? undefined : { position: Number(cursor), revision: 0 };
   const asked = { conditions, before, limit: MAX_SHORT_PAGE, isWanted };
-  const { entries, next } = await activityPage(during(rows, cancellation), caller.tenant, asked);
+  const { entries, next } = await activityPage(cancellable(rows, cancellation), caller.tenant, asked);
   const data = entries.map((entry) =>
     operationView.show({ ...entry, actor: shownActor(commands, tenant, entry.actor) }),
   );

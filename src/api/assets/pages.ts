@@ -77,12 +77,12 @@ function placeOf({ page, perPage, total }: PageOf): NonNullable<PageOf['place']>
   return { before, count: Math.max(0, Math.min(perPage, total - before)), pages: Math.ceil(total / perPage) };
 }
 
-type Asked = Pick<Call, 'req' | 'query'>;
+type ListRequest = Pick<Call, 'req' | 'query'>;
 
 /** The link to the same list behind a cursor; null without one. */
 export function nextLink(
   api: Api,
-  { req, query }: Asked,
+  { req, query }: ListRequest,
   cursor: string | number | undefined,
   parameter = 'cursor',
 ): string | null {
@@ -95,7 +95,7 @@ export function nextLink(
 /** A page of a list whose pages are linked one to the next. */
 export const linkedReply = (
   api: Api,
-  asked: Asked,
+  asked: ListRequest,
   data: readonly unknown[],
   cursor: string | number | undefined,
 ): Reply => ({ body: JSON.stringify({ data, links: { next: nextLink(api, asked, cursor) } }) });

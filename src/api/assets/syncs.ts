@@ -9,7 +9,7 @@ import { refuseMasterData, tenantOf } from '../../commands/tables.js';
 import { MAX_ENTRIES, MAX_SHORT_PAGE, SYNC_HOURS } from '../../domain/limits.js';
 import { RECOMMENDED_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { endOf, expiryOf, statusOf, timesOf } from '../../domain/referenceTable/sync.js';
-import { during } from '../../queries/asking.js';
+import { cancellable } from '../../queries/asking.js';
 import { type SyncSession, syncSessions } from '../../queries/syncs.js';
 import { type ShownActor, shownActor } from '../actors.js';
 import { DRY_RUN, isDryRun } from '../changeOptions.js';
@@ -134,7 +134,7 @@ export const syncs: Resource = {
         const table = { tenant: caller.tenant, table: assetType.name };
         const before = cursor === undefined ? undefined : Number(cursor);
         const found: SyncSession[] = [];
-        for await (const session of syncSessions(during(api.rows, cancellation), table, before)) {
+        for await (const session of syncSessions(cancellable(api.rows, cancellation), table, before)) {
           found.push(session);
           if (found.length > MAX_SHORT_PAGE) break;
         }

@@ -186,7 +186,7 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res,
 const NOTED_AFTER_MS = 300_000;
 
 /** Uses being recorded. The directory replaces the client's object once it shows the new day. */
-const noting = new WeakMap<ApiClient, string>();
+const beingRecorded = new WeakMap<ApiClient, string>();
 
 export function noteUse(
   { commands, log }: Pick<Api, 'commands' | 'log'>,
@@ -197,8 +197,8 @@ export function noteUse(
   const today = dayOf(commands.now());
   const lastUsed = secret === 'primary' ? client.lastUsed : client.staged?.lastUsed;
   const key = `${secret} ${today}`;
-  if (lastUsed === today || noting.get(client) === key) return;
-  noting.set(client, key);
+  if (lastUsed === today || beingRecorded.get(client) === key) return;
+  beingRecorded.set(client, key);
   const { requestId } = context;
   const caller = {
     tenant: context.tenant.name,
@@ -209,7 +209,7 @@ export function noteUse(
   const { ids } = context;
   const note = () =>
     recordClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
-      noting.delete(client);
+      beingRecorded.delete(client);
       log.warn({ err: error, ...ids }, 'the use of an API client was not recorded');
     });
   setTimeout(note, NOTED_AFTER_MS).unref();

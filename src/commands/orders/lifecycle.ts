@@ -178,6 +178,6 @@ async function mayHaveExport(
   // The relay, or the delivery, may be behind: the export will still be sent.
   if (first === undefined) return wantedAfter(webhook, KIND) < (approval.position ?? Number.POSITIVE_INFINITY);
   if (mayHaveArrived(first.delivery)) return true;
-  const again = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
-  return again !== undefined && mayHaveArrived(again.delivery);
+  const resent = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
+  return resent !== undefined && mayHaveArrived(resent.delivery);
 }

@@ -14,7 +14,7 @@ import { expiryOf, isSyncId, refusalOfSync, type SyncEvent, syncId } from '../..
 import { cutText, shownName } from '../../domain/shownName.js';
 import { syncStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import { during } from '../../queries/asking.js';
+import { cancellable } from '../../queries/asking.js';
 import type { TableRef } from '../../queries/records.js';
 import { type SyncSession, syncSession } from '../../queries/syncs.js';
 import type { Application } from '../application.js';
@@ -151,7 +151,7 @@ type Committed = { readonly deleted: number; readonly operationId?: string | und
 /** As the rows show it. The clean-up itself ends the session there, so a decision on the table never misses that. */
 async function stateOf(commands: Application, caller: Caller, assetType: AssetType, id: string): Promise<SyncState> {
   const table = { tenant: caller.tenant, table: assetType.name };
-  const session = await withDeadline(caller, syncSession(during(commands.rows, caller.deadline), table, id));
+  const session = await withDeadline(caller, syncSession(cancellable(commands.rows, caller.deadline), table, id));
   return { session, committed: session?.committed };
 }
 

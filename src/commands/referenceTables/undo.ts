@@ -20,7 +20,7 @@ import {
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import { type ActivityEntry, activityPage, batchIdsOf, countsOf } from '../../queries/activity.js';
-import { during, type Rows, where } from '../../queries/asking.js';
+import { cancellable, type Rows, where } from '../../queries/asking.js';
 import { deletedRecords } from '../../queries/past.js';
 import type { TableRef } from '../../queries/records.js';
 import { type SyncSession, syncSession } from '../../queries/syncs.js';
@@ -132,7 +132,7 @@ export async function undoSync(
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'synchronized');
   const { after } = parseBody(undoBody, body);
-  const rows = during(commands.rows, caller.deadline);
+  const rows = cancellable(commands.rows, caller.deadline);
   const session = await requireSync(rows, { tenant: caller.tenant, table: assetType.name }, id);
   if (statusOf(session, commands.now()) === 'started') {
     throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);

@@ -95,7 +95,7 @@ export async function openSqliteEventStore({
         heads.waiting.delete(wakeUp);
       }
     },
-    head: async () => heads.look(),
+    head: async () => heads.read(),
     // Here every position up to the head has an event.
     holds: async ({ position, eventId }) => {
       const id = read(() => idAt(log, position));
@@ -103,7 +103,7 @@ export async function openSqliteEventStore({
     },
     /** After a failed append, as on a full disk, tests whether another one works. */
     async ping() {
-      heads.look();
+      heads.read();
       if (appender.isFailing()) await appender.append('', [], 'any');
     },
     storedEventTypes: async () => read(() => log.types.all()),
@@ -134,7 +134,7 @@ function headsIn(file: string, read: () => Position) {
     /** The last known head. A waiting subscription has read up to it, or has been woken. */
     last: 0,
     /** The head now. Also wakes waiting subscriptions. @throws what reading throws */
-    look(): Position {
+    read(): Position {
       const head = read();
       announced(head);
       return head;
@@ -148,7 +148,7 @@ function headsIn(file: string, read: () => Position) {
   announcements.unref();
   const polling = setInterval(() => {
     try {
-      if (waiting.size > 0) heads.look();
+      if (waiting.size > 0) heads.read();
     } catch {
       // A subscription that is woken reads the log, and reports why it cannot be read.
       wake();

@@ -22,8 +22,8 @@ export function openRowReads({ directory, readers = READERS }: { directory: stri
   const threads = new ReaderThreads(directory, readers);
   return {
     rows: (ref, query, cancellation) => {
-      const isFew = query.ids.length + query.keys.length <= FEW_ROWS;
-      return threads.ask({ kind: 'rows', ...ref, query }, cancellation, isFew);
+      const isSmall = query.ids.length + query.keys.length <= FEW_ROWS;
+      return threads.ask({ kind: 'rows', ...ref, query }, cancellation, isSmall);
     },
     page: (ref, query, cancellation) => threads.ask({ kind: 'page', ...ref, query }, cancellation),
     versions: (ref, query, cancellation) => threads.ask({ kind: 'versions', ...ref, query }, cancellation),
