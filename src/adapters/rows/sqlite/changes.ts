@@ -143,11 +143,14 @@ class Changes {
   #touch({ space }: Changed, ids: readonly string[], batch: string | null): void {
     const among = `FROM rows WHERE space = ? AND id ${AMONG_IDS}`;
     const list = [space.number, idList(ids)] as const;
-    const count = this.#connection.column<number>(`SELECT count(*) ${among}`).get(...list) ?? 0;
-    if (count < new Set(ids).size)
-      throw new RowRefusedError(`"${space.name}" has ${count} of the ${ids.length} rows that the event touches.`);
-    if (batch === null) this.#connection.run(`DELETE FROM seen WHERE row IN (SELECT row ${among})`, ...list);
-    else this.#connection.run(`INSERT OR REPLACE INTO seen SELECT row, ? ${among}`, batch, ...list);
+    if (batch === null) {
+      this.#connection.run(`DELETE FROM seen WHERE row IN (SELECT row ${among})`, ...list);
+      return;
+    }
+    const insert = this.#connection.query(`INSERT OR REPLACE INTO seen SELECT row, ? ${among}`);
+    const { changes } = insert.run(batch, ...list);
+    if (changes < new Set(ids).size)
+      throw new RowRefusedError(`"${space.name}" has ${changes} of the ${ids.length} rows that the event touches.`);
   }
 
   #see(row: number, batch: string | null): void {
