@@ -134,7 +134,7 @@ export type TenantProgress = {
 
 export type Spaces = ReadonlyMap<string, { readonly assetType: AssetType; readonly state: SpaceState }>;
 
-/** What every process asks. A cancelled read ends soon and rejects with the reason. A space that does not exist is empty. */
+/** What every process asks. A cancelled read rejects with the reason at once. A space that does not exist is empty. */
 export interface RowReads {
   rows(space: SpaceRef, query: RowsQuery, cancellation?: Cancellation): Promise<FoundRows>;
   page(space: SpaceRef, query: PageQuery, cancellation?: Cancellation): Promise<Page>;

@@ -3,20 +3,10 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { keyOf, type Row, sortValue } from '../../../domain/row.js';
 import { RowRefusedError, type RowWrite, type Slice } from '../../../ports/rowStore.js';
+import { valueSql } from './conditions.js';
 import type { Connection } from './connection.js';
 import { dropIndexes, TextChanges } from './indexes.js';
-import {
-  AMONG_IDS,
-  baseOf,
-  COLUMNS,
-  columnOf,
-  idCell,
-  idList,
-  SLOTS,
-  type Space,
-  slotCells,
-  slotsOf,
-} from './layout.js';
+import { AMONG_IDS, baseOf, COLUMNS, idCell, idList, SLOTS, type Space, slotCells, slotsOf } from './layout.js';
 
 const INSERT = `INSERT INTO rows (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, '?')})`;
 const SET = [...SLOTS, 'data'].map((column) => `${column} = ?`).join(', ');
@@ -202,11 +192,9 @@ class Changes {
 
   #forget(changed: Changed, field: string, before: string): void {
     const base = baseOf(changed.space);
-    const column = columnOf(changed.space, field);
-    const sql = `SELECT row FROM rows WHERE row > ? AND row < ? AND ${column ?? `data ->> '$."${field}"'`} < ?`;
-    const old = column === undefined ? before : sortValue(before);
-    for (const row of this.#connection.column<number>(sql).all(base, base + changed.next, old))
-      this.#remove(changed, row);
+    const sql = `SELECT row FROM rows WHERE row > ? AND row < ? AND ${valueSql(changed.space, field)} < ?`;
+    const old = this.#connection.column<number>(sql).all(base, base + changed.next, sortValue(before));
+    for (const row of old) this.#remove(changed, row);
   }
 
   #rowOf(space: Space, id: string): number | undefined {

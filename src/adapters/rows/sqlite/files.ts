@@ -22,8 +22,6 @@ const OPEN_FILES = 100;
 type Use = Opening & {
   /** Somebody else looks for damage before: it takes up to a tenth of a second. */
   readonly isUnchecked?: true;
-  /** Asked now and then within long reads. */
-  readonly isWanted?: () => boolean;
 };
 
 export class RowFiles {
@@ -65,7 +63,7 @@ export class RowFiles {
 
   open(file: string | undefined): TenantRows {
     const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.#use);
-    const rows = new TenantRows(db, file, this.#use.isWanted);
+    const rows = new TenantRows(db, file);
     if (file === undefined || this.#use.isUnchecked || this.#checked.has(file)) return rows;
     this.#checked.add(file);
     try {

@@ -20,12 +20,6 @@ const SHORTEST_IN_TRIGRAMS = 3;
 const MOST_LATER = 1_000;
 const KEPT_SETS_BYTES = 16 * 2 ** 20;
 
-/** The caller has cancelled. */
-export class NoLongerWantedError extends Error {
-  override readonly name = 'NoLongerWantedError';
-}
-const STILL_WANTED = '(row & 1023 <> 0 OR still_wanted())';
-
 /** Rows of a space, by their numbers: 1 where it is one of them. */
 class RowSet {
   count = 0;
@@ -78,17 +72,11 @@ export class TenantRows extends Connection {
   #collected = new RowSet(0);
   #parsed: { readonly text: string; readonly fields: Fields } = { text: '', fields: {} };
 
-  /** @param isWanted asked now and then within long statements */
   constructor(
     db: Database,
     readonly file?: string,
-    isWanted = (): boolean => true,
   ) {
     super(db);
-    db.function('still_wanted', () => {
-      if (!isWanted()) throw new NoLongerWantedError('Nobody waits for the answer any more.');
-      return 1;
-    });
     db.function('sort_of', (field, data) => {
       const text = String(data);
       if (this.#parsed.text !== text) this.#parsed = { text, fields: JSON.parse(text) };
@@ -138,7 +126,7 @@ export class TenantRows extends Connection {
   }
 
   #numbers({ space }: SpaceNow, from: string, where: string, by: string, cells: readonly Cell[]): readonly number[] {
-    const sql = `SELECT row - ${baseOf(space)} FROM ${from} WHERE ${where} AND ${STILL_WANTED} ORDER BY ${by} LIMIT ? OFFSET ?`;
+    const sql = `SELECT row - ${baseOf(space)} FROM ${from} WHERE ${where} ORDER BY ${by} LIMIT ? OFFSET ?`;
     return this.column<number>(sql).all(...cells);
   }
 
@@ -201,7 +189,7 @@ export class TenantRows extends Connection {
         of === 'rows'
           ? 'rows NOT INDEXED WHERE 1'
           : `past INDEXED BY past_to WHERE space = ${space.number} AND to_pos > ${at}`;
-      const rest = `FROM ${were} AND from_pos <= ${at} AND row > ? AND row < ? AND ${text} AND ${STILL_WANTED}`;
+      const rest = `FROM ${were} AND from_pos <= ${at} AND row > ? AND row < ? AND ${text}`;
       const terms = sort.map(({ field }) => valueSql(space, field));
       return { select: `SELECT ${of === 'rows' ? 'row' : 'n'} AS n, '${of}' AS source, ${terms} ${rest}`, rest, cells };
     });
@@ -251,7 +239,7 @@ export class TenantRows extends Connection {
   #collect(now: SpaceNow, all: readonly Access[], among: RowSet | undefined): RowSet {
     this.#collected = new RowSet(now.next);
     for (const { from, row, test } of all) {
-      const where = `${test.text} AND ${this.#isMember(now, among, row)} AND ${STILL_WANTED.replace('row', row)}`;
+      const where = `${test.text} AND ${this.#isMember(now, among, row)}`;
       const sql = `SELECT count(collect(${row} - ${baseOf(now.space)})) FROM ${from} WHERE ${where}`;
       this.column(sql).get(...test.cells);
     }

@@ -4,7 +4,7 @@ import { sendable } from '../../../supervision/threads.js';
 import type { RowFiles } from './files.js';
 import { makeIndex } from './indexes.js';
 import { lossOf } from './layout.js';
-import { NoLongerWantedError, type TenantRows } from './pages.js';
+import type { TenantRows } from './pages.js';
 
 export type Question = { readonly tenant: string } & (
   | { readonly kind: 'progress' }
@@ -59,7 +59,6 @@ export async function replyTo(
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
   } catch (error) {
-    if (error instanceof NoLongerWantedError) return { kind: 'unavailable', message: error.message };
     const loss = lossOf(error);
     if (loss === undefined) return { kind: 'error', error: sendable(error) };
     files.markLost(tenant, loss);

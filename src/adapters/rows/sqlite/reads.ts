@@ -7,7 +7,6 @@ import type { Cancellation } from '../../../supervision/cancellation.js';
 import { threadLimits } from '../../threadLimits.js';
 import { RowFiles } from './files.js';
 import { type Question, type Reply, replyTo } from './questions.js';
-import type { ReaderThreadData } from './readerThread.js';
 
 /** How many threads read pages at a time. */
 const READERS = 2;
@@ -16,7 +15,6 @@ const READERS = 2;
 const FEW_ROWS = 25;
 
 type Answered = Extract<Reply, { kind: 'answer' }>;
-type Thread = { readonly worker: Worker; readonly unwanted: Int32Array<SharedArrayBuffer> };
 
 export function openRowReads({ directory, readers = READERS }: { directory: string; readers?: number }): RowReads {
   const threads = new ReaderThreads(directory, readers);
@@ -45,8 +43,8 @@ class ReaderThreads {
   /** Pages may take long, and leave one thread to all other questions, which go first. */
   readonly #pages: PQueue;
   readonly #all: PQueue;
-  readonly #threads = new Set<Thread>();
-  readonly #idle = new Set<Thread>();
+  readonly #threads = new Set<Worker>();
+  readonly #idle = new Set<Worker>();
   /** Indexes are made one at a time. Others are asked for again by later lists. */
   #isMaking = false;
   #isClosed = false;
@@ -78,40 +76,33 @@ class ReaderThreads {
     return answer as Answer;
   }
 
-  /** A thread is told to stop when nobody waits any more, and replies when it has. */
   async #answer(question: Question, cancellation?: Cancellation): Promise<Answered> {
     cancellation?.throwIfCancelled();
     const [thread = this.#start()] = this.#idle;
-    const { worker, unwanted } = thread;
     this.#idle.delete(thread);
-    Atomics.store(unwanted, 0, 0);
-    const forget = cancellation?.onCancel(() => Atomics.store(unwanted, 0, 1));
     // Only a thread at work keeps the process alive.
-    worker.ref();
-    worker.postMessage(question);
-    const [reply]: Reply[] = await once(worker, 'message').catch((cause: unknown) => {
+    thread.ref();
+    thread.postMessage(question);
+    const [reply]: Reply[] = await once(thread, 'message').catch((cause: unknown) => {
       throw new RowsUnavailableError('A reader thread has died.', { cause });
     });
-    forget?.();
-    worker.unref();
+    thread.unref();
     this.#idle.add(thread);
     return answered(reply);
   }
 
-  #start(): Thread {
-    const unwanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const worker = new Worker(new URL('./readerThread.js', import.meta.url), {
-      workerData: { directory: this.#directory, unwanted } satisfies ReaderThreadData,
+  #start(): Worker {
+    const thread = new Worker(new URL('./readerThread.js', import.meta.url), {
+      workerData: this.#directory,
       resourceLimits: threadLimits(8),
     });
-    const thread = { worker, unwanted };
     this.#threads.add(thread);
     // It is replaced when the next question needs one.
-    worker.on('error', () => this.#idle.delete(thread));
-    worker.on('exit', () => {
+    thread.on('error', () => this.#idle.delete(thread));
+    thread.on('exit', () => {
       this.#threads.delete(thread);
       // For the question that waits for its reply, if there is one.
-      worker.emit('error', new Error('The thread has ended.'));
+      thread.emit('error', new Error('The thread has ended.'));
     });
     return thread;
   }
@@ -133,6 +124,6 @@ class ReaderThreads {
     await this.#pages.onIdle();
     await this.#all.onIdle();
     this.#files.close();
-    await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
+    await Promise.all([...this.#threads].map((thread) => thread.terminate()));
   }
 }
