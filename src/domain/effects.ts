@@ -61,9 +61,7 @@ export type RowEffect =
   /** The space exists from now on, or has other fields. */
   | { readonly kind: 'define'; readonly assetType: AssetType }
   /** Values of a row's past that are no longer shown, and what is in their place. */
-  | (OfRow<'redact'> & { readonly fields: { readonly [field: string]: FieldValue } })
-  /** The tenant and all its rows are gone for good. */
-  | { readonly kind: 'drop' };
+  | (OfRow<'redact'> & { readonly fields: { readonly [field: string]: FieldValue } });
 
 /** What happens to one row. */
 export type RecordEffect = Extract<RowEffect, { readonly kind: 'create' | 'patch' | 'delete' }>;
@@ -140,8 +138,6 @@ function ofTenant(event: TenantEvent, { assetTypes }: KnownOfTenant): readonly R
       const assetType = assetTypes.get(event.data.table);
       return assetType === undefined ? [] : [define(withOwnField(assetType, event.data.field))];
     }
-    case 'TenantDeleted':
-      return [{ kind: 'drop' }];
     default:
       return [];
   }

@@ -161,10 +161,7 @@ export type RowWrite =
   /** The end of the table's stream. */
   | { readonly kind: 'end'; readonly space: string; readonly revision: Revision; readonly at: string };
 
-/**
- * Consecutive events of one tenant as writes, in their order. `position`: of the last one. `drop`: the tenant was deleted: the
- * follower removes its rows in place of applying this one, and no slice follows.
- */
+/** Consecutive events of one tenant as writes, in their order. `position`: of the last one. */
 export type Slice = {
   readonly writes: readonly RowWrite[];
   readonly position: Position;
@@ -172,7 +169,6 @@ export type Slice = {
   readonly after?: Position;
   /** What is added to the tenant's. Default: nothing. */
   readonly inLog?: InLog;
-  readonly drop?: true;
 };
 
 /** How far the log was read for all tenants. */

@@ -139,7 +139,6 @@ export class FollowedTenant {
         if (this.next.type === 'TenantDeleted') return 'deleted';
         const events = this.next.position <= this.#oneByOneTo ? this.#firstAppend() : [...this.#events];
         for await (const slice of slicesOf(this.name, events, store)) {
-          if (slice.drop) return 'deleted';
           if (!(await apply(slice))) return 'applied';
         }
         if (this.begun !== begun) return 'applied';

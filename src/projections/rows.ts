@@ -60,7 +60,6 @@ export async function* slicesOf(
     let failure: unknown;
     try {
       for (const append of slice) {
-        if (append.isDrop) return yield { writes: [], position: append.position, drop: true };
         const ofAppend = append.events.flatMap((each) => folding.writesOf(each));
         if (append.failure !== undefined) throw append.failure;
         writes.push(...ofAppend);
@@ -92,7 +91,6 @@ type Append = {
   readonly failure?: unknown;
   readonly rows: number;
   readonly isCleanUp: boolean;
-  readonly isDrop: boolean;
 };
 
 /** @param spaces is kept as the events leave it */
@@ -103,14 +101,13 @@ function* cut(events: readonly RecordedEvent[], spaces: Map<string, AssetType>):
     const append = interpreted(ofAppend, spaces);
     if (append === undefined) continue;
     rows += append.rows;
-    const isAlone = append.isCleanUp || append.isDrop;
-    if (slice.length > 0 && (isAlone || rows > ROWS_OF_SLICE)) {
+    if (slice.length > 0 && (append.isCleanUp || rows > ROWS_OF_SLICE)) {
       yield slice;
       slice = [];
       rows = append.rows;
     }
     slice.push(append);
-    if (isAlone) rows = ROWS_OF_SLICE;
+    if (append.isCleanUp) rows = ROWS_OF_SLICE;
     if (append.failure !== undefined) break;
   }
   if (slice.length > 0) yield slice;
@@ -150,7 +147,6 @@ function interpreted(ofAppend: readonly RecordedEvent[], spaces: Map<string, Ass
     failure,
     rows: events.length + effects.reduce((sum, each) => sum + (each.kind === 'touch' ? each.ids.length : 1), 0),
     isCleanUp: effects.some(({ kind }) => kind === 'cleanUp'),
-    isDrop: effects.some(({ kind }) => kind === 'drop'),
   };
 }
 
@@ -237,7 +233,6 @@ class Folding {
 
   #write(effect: RowEffect, event: RecordedEvent): readonly RowWrite[] {
     if (effect.kind === 'define') return [effect];
-    if (effect.kind === 'drop') return [];
     const { space } = effect;
     const assetType = this.#spaces.get(space);
     if (assetType === undefined) throw new Error(`There is no table ${space}.`);

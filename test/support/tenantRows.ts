@@ -49,8 +49,7 @@ export class TenantRows {
     const events = this.events.filter(({ position }) => position > progress);
     for await (const slice of slicesOf('acme', events, this.rows, { deliveryLogDays: this.#deliveryLogDays })) {
       this.slices.push(slice);
-      if (slice.drop === true) await this.rows.remove('acme');
-      else while (!(await this.rows.apply('acme', slice)));
+      while (!(await this.rows.apply('acme', slice)));
     }
   }
 

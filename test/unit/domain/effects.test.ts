@@ -86,7 +86,7 @@ const cases: readonly Case[] = [
     [{ kind: 'define', assetType: { ...item, fields: [...(item?.fields ?? []), field] } }],
   ],
   ['AssetFieldAdded', 'tenant', { table: 'dyn_gone', field }, []],
-  ['TenantDeleted', 'tenant', { name: 'acme' }, [{ kind: 'drop' }]],
+  ['TenantDeleted', 'tenant', { name: 'acme' }, []],
   ['RecordCreated', 'item', { id: TEA, fields: { name: 'Tea' } }, [created('dyn_item', TEA, { name: 'Tea' })]],
   ['RecordCreated', 'item', { id: TEA.toUpperCase(), fields: {} }, [created('dyn_item', TEA, {})]],
   ['RecordChanged', 'item', { id: TEA, set: { name: 'Tea' } }, [tea({ name: 'Tea' })]],

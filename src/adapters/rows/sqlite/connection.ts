@@ -2,7 +2,6 @@
 import type {
   FoundRows,
   InLog,
-  Parked,
   RowsQuery,
   SpaceState,
   Spaces,
@@ -35,8 +34,8 @@ export type SpaceNow = {
 
 const SPACES = `SELECT name, space, rows, next, changed, revision, last_event_at AS lastEventAt, shape,
   (SELECT position FROM tenant) AS progress FROM spaces`;
-const TENANT = `SELECT position, state, events, bytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
-type TenantCells = InLog & { readonly position: number; readonly state: string | null; readonly rows: number };
+const TENANT = `SELECT position, events, bytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
+type TenantCells = InLog & { readonly position: number; readonly rows: number };
 
 type SpaceCells = SpaceState & {
   readonly name: string;
@@ -44,8 +43,6 @@ type SpaceCells = SpaceState & {
   readonly next: number;
   readonly shape: number;
 };
-
-const FILLING = JSON.stringify('filling');
 
 const NO_ROWS: SpaceState = { progress: 0, changed: 0, revision: -1, lastEventAt: '', rows: 0 };
 
@@ -118,20 +115,17 @@ export class Connection {
     return this.column<number>('SELECT position FROM tenant').get() ?? 0;
   }
 
-  progress(): TenantProgress | undefined {
-    const tenant = this.query<TenantCells>(TENANT).get();
-    if (tenant === undefined) return undefined;
-    const { position, state, rows, ...inLog } = tenant;
-    const mark: 'filling' | Parked | undefined = state === null ? undefined : JSON.parse(state);
-    if (position === 0 && mark === undefined) return undefined;
-    if (mark === undefined || mark === 'filling') return { position, inLog, state: mark ?? 'running', rows };
-    return { position, inLog, state: 'parked', parked: mark, rows };
+  /** Empty while it is running. */
+  mark(): Partial<Pick<TenantProgress, 'state' | 'parked'>> {
+    return JSON.parse(this.column<string>('SELECT mark FROM tenant').get() ?? '{}');
   }
 
-  /** Whether the rows may be shown. */
-  state(): TenantProgress['state'] {
-    const state = this.column<string | null>('SELECT state FROM tenant').get() ?? null;
-    return state === null ? 'running' : state === FILLING ? 'filling' : 'parked';
+  progress(): TenantProgress | undefined {
+    const tenant = this.query<TenantCells>(TENANT).get();
+    const mark = this.mark();
+    if (tenant === undefined || (tenant.position === 0 && mark.state === undefined)) return undefined;
+    const { position, rows, ...inLog } = tenant;
+    return { position, inLog, state: 'running', rows, ...mark };
   }
 
   spaceNow(name: string): SpaceNow | undefined {

@@ -48,6 +48,15 @@ export class RowFiles {
     }
   }
 
+  /** The same; an empty one is made if there is none. */
+  made(tenant: string): string {
+    const current = this.current(tenant);
+    if (current !== undefined) return current;
+    const file = this.create(tenant);
+    this.show(tenant, file);
+    return file;
+  }
+
   #link(tenant: string): string {
     return join(this.directory, `${tenant}.db`);
   }

@@ -34,7 +34,7 @@ const HIDDEN = {
 function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: TenantRows): Reply {
   if (question.kind === 'progress') return { kind: 'answer', answer: rows.progress() };
   if (question.kind === 'spaces') return { kind: 'answer', answer: rows.spaces() };
-  const message = HIDDEN[rows.state()];
+  const message = HIDDEN[rows.mark().state ?? 'running'];
   if (message !== undefined) return { kind: 'unavailable', message };
   const { space } = question;
   if (question.kind === 'rows') return { kind: 'answer', answer: rows.rows(space, question.query) };

@@ -55,7 +55,7 @@ export function keptCheckpoint(directory: string): Checkpoint | undefined {
 }
 
 /** Works on the rows of a tenant. */
-type On = <Result>(tenant: string, work: (rows: TenantRows) => Result) => Result;
+type On = <Result>(tenant: string, work: (rows: TenantRows) => Result, isWrite?: boolean) => Result;
 
 const storeOver = (on: On): RowStore => ({
   rows: async ({ tenant, space }, query) => on(tenant, (rows) => rows.rows(space, query)),
@@ -63,7 +63,7 @@ const storeOver = (on: On): RowStore => ({
   versions: async ({ tenant, space }, query) => on(tenant, (rows) => rows.versions(space, query)),
   spaces: async (tenant) => on(tenant, (rows) => rows.spaces()),
   progress: async (tenant) => on(tenant, (rows) => rows.progress()),
-  apply: async (tenant, slice) => on(tenant, (rows) => writing(rows, () => applyTo(rows, slice))),
+  apply: async (tenant, slice) => on(tenant, (rows) => writing(rows, () => applyTo(rows, slice)), true),
 });
 
 /** @returns false while another connection writes, which makes an index: it is another tenant's turn */
@@ -87,7 +87,8 @@ function applyTo(rows: TenantRows, slice: Slice): boolean {
 
 const markIn = (rows: Connection, state: 'filling' | Parked | undefined): boolean =>
   writing(rows, () => {
-    rows.run('UPDATE tenant SET state = ?', state === undefined ? null : JSON.stringify(state));
+    const mark = typeof state === 'object' ? { state: 'parked', parked: state } : { state };
+    rows.run('UPDATE tenant SET mark = ?', JSON.stringify(mark));
     return true;
   });
 
@@ -120,23 +121,19 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
     files.show(tenant, file, aside);
     return new RowsLostError(tenant, aside, `The rows of ${tenant} are made again from the event log (${reason}).`);
   };
-  const on: On = (tenant, work) => {
+  const on: On = (tenant, work, isWrite = false) => {
+    if (isWrite) moved.add(tenant);
     try {
-      return work(files.rowsOf(tenant));
+      return work(files.rowsOf(tenant, isWrite ? files.made(tenant) : files.current(tenant)));
     } catch (error) {
       const loss = lossOf(error);
       throw loss === undefined ? error : lose(tenant, loss);
     }
   };
-  const create = (tenant: string): void => {
-    moved.add(tenant);
-    if (files.current(tenant) === undefined) files.show(tenant, files.create(tenant));
-  };
   const store = storeOver(on);
   return {
     ...store,
     async apply(tenant, slice) {
-      create(tenant);
       reached = Math.max(reached, slice.position);
       return store.apply(tenant, slice);
     },
@@ -147,8 +144,7 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
       return new Map(files.tenants().map((tenant) => [tenant, marks.get(tenant) ?? running]));
     },
     async mark(tenant, state) {
-      create(tenant);
-      while (!on(tenant, (rows) => markIn(rows, state))) await delay(WAIT_FOR_INDEX_MS);
+      while (!on(tenant, (rows) => markIn(rows, state), true)) await delay(WAIT_FOR_INDEX_MS);
       // Without a mark, a start takes it that the rows are as far as the checkpoint.
       await files.flush(tenant);
       keep(tenant, state && (await store.progress(tenant)));
