@@ -32,7 +32,7 @@ import { AnswerTooLargeError } from '../queries/storedRecord.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { requestBefore } from './deliveryRequests.js';
-import type { Gate, Pass, Slot } from './gate.js';
+import type { Gate, Pass } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
 import type { ReceiverHealth } from './receiverHealth.js';
@@ -147,12 +147,12 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass)
   await parts.commands.directory.waitFor(loaded.requestedAt);
   const waitMs = await turnMs(parts, loaded);
   if (waitMs > 0) return { loaded, outcome: retryIn(waitMs) };
-  const slot = await pass.slot();
-  if (typeof slot === 'number') return { loaded, outcome: retryIn(slot) };
+  const slotMs = await pass.slot();
+  if (slotMs !== undefined) return { loaded, outcome: retryIn(slotMs) };
   try {
-    return await inSlot(parts, loaded, slot);
+    return await inSlot(parts, loaded, pass);
   } finally {
-    slot.end(undefined);
+    pass.end();
   }
 }
 
@@ -178,7 +178,7 @@ async function turnMs({ commands, broker, gate }: DeliveryParts, loaded: LoadedD
 }
 
 /** The webhook as it is now, the attempt, and its outcome, for which the slot is free again. */
-async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, slot: Slot): Promise<Step> {
+async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass): Promise<Step> {
   const { commands, gate, health, metrics, logger } = parts;
   const endpoint = endpointOf(loaded);
   const target = targetOf(commands, endpoint);
@@ -198,7 +198,7 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, slot: Slot):
   if (!start.appended) return { loaded: start.written };
   const result = await traceAttempt(parts.tracer, loaded, target.webhook, post);
   metrics?.attempted(endpoint, result);
-  const failures = slot.end(result);
+  const failures = pass.end(result);
   const written = await appendOutcome(parts, start.written, result);
   const { ok, status, durationMs } = result;
   const { deliveryId, delivery } = loaded;

@@ -17,6 +17,8 @@ export type MetricsSource = {
 
 type Labels = { readonly tenant: string; readonly webhook: string };
 
+const labelsOf = ({ tenant, webhookId }: Endpoint): Labels => ({ tenant, webhook: webhookId });
+
 /**
  * Attempts, failures and circuits are this process's own. Open deliveries and disabled webhooks are the same in all
  * processes.
@@ -26,8 +28,8 @@ export class DeliveryMetrics {
   readonly #durations: Histogram<'tenant' | 'webhook'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
   readonly #openCircuits = new Set<string>();
-  /** Webhooks for which there are series, by `endpointKey`. */
-  #counted = new Map<string, Labels>();
+  /** Webhooks for which there are series. */
+  #counted: ReadonlyMap<string, Known> = new Map();
 
   constructor(registry: Registry, { directory, queries }: MetricsSource) {
     const registers = [registry];
@@ -90,19 +92,13 @@ export class DeliveryMetrics {
   }
 
   attempted(endpoint: Endpoint, result: AttemptResult): void {
-    const labels = this.#count(endpoint);
+    const labels = labelsOf(endpoint);
     this.#attempts.inc({ ...labels, outcome: outcomeOf(result) });
     this.#durations.observe(labels, result.durationMs / 1000);
   }
 
   failedForGood(endpoint: Endpoint): void {
-    this.#failed.inc(this.#count(endpoint));
-  }
-
-  #count(endpoint: Endpoint): Labels {
-    const labels = { tenant: endpoint.tenant, webhook: endpoint.webhookId };
-    this.#counted.set(endpointKey(endpoint), labels);
-    return labels;
+    this.#failed.inc(labelsOf(endpoint));
   }
 
   /** @param endpoint see `endpointKey` */
@@ -117,19 +113,18 @@ export class DeliveryMetrics {
    */
   #follow(directory: TenantDirectory): void {
     const present = webhooksOf(directory);
-    for (const [key, labels] of this.#counted) {
+    for (const [key, { labels }] of this.#counted) {
       if (present.has(key)) continue;
       for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
       this.#durations.remove(labels);
       this.#failed.remove(labels);
       this.#openCircuits.delete(key);
-      this.#counted.delete(key);
     }
-    for (const [key, { labels }] of present) {
-      this.#counted.set(key, labels);
+    for (const { labels } of present.values()) {
       for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);
       this.#failed.inc(labels, 0);
     }
+    this.#counted = present;
   }
 }
 
@@ -139,15 +134,15 @@ type Values = readonly (readonly [labels: Labels & { readonly cause?: string }, 
 type Known = { readonly labels: Labels; readonly cause: string | undefined };
 
 /** All webhooks, by `endpointKey`. */
-function webhooksOf(directory: TenantDirectory): ReadonlyMap<string, Known> {
-  const all = [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
-    [...webhooks.values()].map(({ id: webhook, disabled }): [string, Known] => [
-      endpointKey({ tenant, webhookId: webhook }),
-      { labels: { tenant, webhook }, cause: disabled?.cause },
-    ]),
+const webhooksOf = (directory: TenantDirectory): ReadonlyMap<string, Known> =>
+  new Map(
+    [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
+      [...webhooks.values()].map(({ id: webhookId, disabled }): [string, Known] => {
+        const endpoint = { tenant, webhookId };
+        return [endpointKey(endpoint), { labels: labelsOf(endpoint), cause: disabled?.cause }];
+      }),
+    ),
   );
-  return new Map(all);
-}
 
 function outcomeOf(result: AttemptResult): (typeof OUTCOMES)[number] {
   if (result.ok) return 'delivered';

@@ -1,6 +1,6 @@
 /**
- * What a message passes before its attempt: its receiver's circuit, its receiver's and tenant's share of this process, and
- * the end of the delivery before it. All of it is memory that may be lost at any time: only the log decides.
+ * What a message passes before its attempt: its receiver's circuit, and its share of this process. All of it is memory that
+ * may be lost at any time: only the log decides.
  *
  * Two capacities are shared by one rule, messages in flight and slots for attempts, so that one slow receiver never delays
  * another. Each receiver may use one and a half times what is free (dynamic thresholds, Choudhury and Hahne 1998): a single
@@ -12,50 +12,34 @@ import { LRUCache } from 'lru-cache';
 import { type AttemptResult, doubled } from '../domain/webhook/delivery.js';
 import { sleep } from '../supervision/waiting.js';
 
-/** Percent of the slots, and of messages in flight, that is reserved for tenants with few of their own. */
-const RESERVED_DELIVERY_PERCENT = 10;
-
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
 
 /** Names a webhook of a tenant in memory. Tenant names contain no dot. */
 export const endpointKey = ({ tenant, webhookId }: Endpoint): string => `${tenant}.${webhookId}`;
 
-export type GateLimits = {
+export type GateParts = {
   /** Messages in flight to all webhooks. */
   readonly inFlight: number;
   /** Concurrent attempts to all webhooks. */
   readonly slots: number;
   /** Concurrent attempts to one webhook. It gets fewer while others need the slots. */
   readonly slotsPerEndpoint: number;
-};
-
-/** When nothing but a probe now and then is sent to a receiver that keeps failing, so that it uses up no attempts. */
-export type CircuitThresholds = {
-  /** Minimum number of failures in a row. */
-  readonly failures: number;
-  /** Minimum time that these failures span (ms): a short burst opens nothing. */
-  readonly spanMs: number;
-  /** From the opening to the first probe (ms). Doubles with each probe that fails. */
-  readonly firstProbeMs: number;
-  readonly longestProbeMs: number;
-};
-
-export const DEFAULT_THRESHOLDS: CircuitThresholds = {
-  failures: 10,
-  spanMs: 30_000,
-  firstProbeMs: 15_000,
-  longestProbeMs: 300_000,
-};
-
-export type GateParts = {
-  readonly limits: GateLimits;
-  readonly thresholds: CircuitThresholds;
   /** Milliseconds. */
   readonly now: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
   /** Called with the webhook's `endpointKey` when its circuit opens or closes. */
   readonly onCircuit: (endpoint: string, isOpen: boolean) => void;
+};
+
+/** A message in flight. Leaving is the caller's part, in any case. */
+export type Pass = {
+  /** Waits for a slot for an attempt. @returns undefined if it has one; else in how many milliseconds to try again */
+  readonly slot: () => Promise<number | undefined>;
+  /**
+   * Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit.
+   * @returns failures in a row that this process saw
+   */
+  readonly end: (result?: AttemptResult) => number;
+  readonly leave: () => void;
 };
 
 /** What a tenant, or a receiver, uses; and the number of the last slot that it was given. */
@@ -75,26 +59,22 @@ type Receiver = Share & {
 
 type Entry = {
   readonly endpoint: Endpoint;
-  readonly deliveryId: string;
   readonly receiver: Receiver;
   readonly tenant: Share;
+  /** The attempt under way. */
+  attempt?: { readonly startedAt: number; readonly isProbe: boolean } | undefined;
 };
 
-/** A message in flight. Leaving is the caller's part, in any case. */
-export type Pass = {
-  /** A slot for an attempt, when its turn has come; or in how many milliseconds to try again. */
-  readonly slot: () => Promise<Slot | number>;
-  readonly leave: () => void;
-};
-
-export type Slot = {
-  /**
-   * Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit.
-   * @returns failures in a row that this process saw
-   */
-  readonly end: (result: AttemptResult | undefined) => number;
-};
-
+/**
+ * The circuit of a receiver that keeps failing opens: nothing but a probe now and then is sent, so that it uses up no
+ * attempts. The failures must span some time: a short burst opens nothing. The wait doubles with each probe that fails.
+ */
+const OPENING = { failures: 10, spanMs: 30_000 };
+const PROBE_MS = { first: 15_000, longest: 300_000 };
+/** Percent of the slots, and of messages in flight, that is reserved for tenants with few of their own. */
+const RESERVED_PERCENT = 10;
+/** A receiver's limit as a multiple of the free capacity. */
+const TIMES_LEFT = 1.5;
 const FIRST_GUESS_MS = 20;
 const SMOOTHING = 0.2;
 const SHORTEST_DELAY_MS = 50;
@@ -105,22 +85,14 @@ const LONGEST_DELAY_MS = 30_000;
 const DUPLICATE_DELAY_MS = 1_000;
 /** How long a delivery in flight waits for another one in flight. */
 const LONGEST_IN_FLIGHT_MS = 3_000;
-/** A receiver's limit as a multiple of the free capacity. */
-const TIMES_LEFT = 1.5;
 /** Receivers that are remembered. One that is forgotten with messages in flight starts with a share of its own. */
 const MAX_RECEIVERS = 10_000;
 
-/** May a receiver use one more? `most` is the limit of one receiver in any case. */
-function hasRoom(total: number, used: number, ofTenant: number, ofReceiver: number, most: number): boolean {
-  const free = total - used;
-  const reserved = Math.ceil((total * RESERVED_DELIVERY_PERCENT) / 100);
-  if (ofReceiver >= most) return false;
-  return free > reserved ? ofReceiver < Math.max(1, TIMES_LEFT * (free - reserved)) : ofTenant < free;
-}
+const noShare = (): Share => ({ inFlight: 0, slots: 0, turn: 0 });
 
 export class Gate {
   readonly #parts: GateParts;
-  readonly #all: Share = { inFlight: 0, slots: 0, turn: 0 };
+  readonly #all = noShare();
   /** Those with messages in flight. */
   readonly #tenants = new Map<string, Share>();
   readonly #receivers = new LRUCache<string, Receiver>({ max: MAX_RECEIVERS });
@@ -139,26 +111,27 @@ export class Gate {
    * share already, or another message of the delivery is in flight. That costs no read of the log.
    */
   enter(endpoint: Endpoint, deliveryId: string, redeliveries: number): Pass | number {
-    const { limits, random } = this.#parts;
     const receiver = this.#receiver(endpoint);
-    const tenant = this.#tenants.get(endpoint.tenant) ?? { inFlight: 0, slots: 0, turn: 0 };
+    const tenant = this.#tenants.get(endpoint.tenant) ?? noShare();
+    const entry: Entry = { endpoint, receiver, tenant };
     const openMs = this.#openMs(receiver);
-    if (openMs > 0) return openMs * (1 + random() / 2);
-    if (!hasRoom(limits.inFlight, this.#all.inFlight, tenant.inFlight, receiver.inFlight, limits.inFlight))
-      return this.#delayMs(receiver, redeliveries);
+    if (openMs > 0) return openMs * (1 + Math.random() / 2);
+    if (!this.#hasRoom('inFlight', entry)) return this.#delayMs(receiver, redeliveries);
     if (this.#deliveries.has(deliveryId)) return DUPLICATE_DELAY_MS;
-    const entry = { endpoint, deliveryId, receiver, tenant };
-    for (const share of [receiver, tenant, this.#all]) share.inFlight += 1;
+    this.#use('inFlight', entry, 1);
     this.#tenants.set(endpoint.tenant, tenant);
-    this.#deliveries.set(deliveryId, new AbortController());
-    return { slot: () => this.#slot(entry), leave: () => this.#leave(entry) };
-  }
-
-  #leave({ endpoint, deliveryId, receiver, tenant }: Entry): void {
-    for (const share of [receiver, tenant, this.#all]) share.inFlight -= 1;
-    if (tenant.inFlight === 0) this.#tenants.delete(endpoint.tenant);
-    this.#deliveries.get(deliveryId)?.abort();
-    this.#deliveries.delete(deliveryId);
+    const leaving = new AbortController();
+    this.#deliveries.set(deliveryId, leaving);
+    return {
+      slot: () => this.#slot(entry),
+      end: (result) => this.#end(entry, result),
+      leave: () => {
+        this.#use('inFlight', entry, -1);
+        if (tenant.inFlight === 0) this.#tenants.delete(endpoint.tenant);
+        this.#deliveries.delete(deliveryId);
+        leaving.abort();
+      },
+    };
   }
 
   /** Resolves when no message of the delivery is in flight here, at the latest after some seconds. */
@@ -175,7 +148,16 @@ export class Gate {
     this.#waiting.clear();
   }
 
-  async #slot(entry: Entry): Promise<Slot | number> {
+  /** Closes the circuit, and forgets earlier failures. */
+  close(endpoint: Endpoint): void {
+    const receiver = this.#receiver(endpoint);
+    const wasOpen = receiver.open !== undefined;
+    receiver.failures = 0;
+    receiver.open = undefined;
+    if (wasOpen) this.#parts.onCircuit(endpointKey(endpoint), false);
+  }
+
+  async #slot(entry: Entry): Promise<number | undefined> {
     if (this.#isStopped) return 0;
     const isAdmitted = await new Promise<boolean>((resolve) => {
       this.#waiting.set(entry, resolve);
@@ -183,42 +165,55 @@ export class Gate {
     });
     if (!isAdmitted) return 0;
     const { receiver } = entry;
+    const { open } = receiver;
     const startedAt = this.#parts.now();
+    entry.attempt = { startedAt, isProbe: open !== undefined };
     // It may have opened since the message entered.
     const openMs = this.#openMs(receiver);
     if (openMs > 0) {
       this.#free(entry);
       return openMs;
     }
-    const { open } = receiver;
     // While the probe is in flight, the others wait.
     if (open !== undefined) receiver.open = { ...open, probeAt: startedAt + open.probeMs };
-    let isFree = false;
-    return {
-      end: (result) => {
-        if (isFree) return receiver.failures;
-        isFree = true;
-        this.#free(entry);
-        receiver.attemptMs += SMOOTHING * (this.#parts.now() - startedAt - receiver.attemptMs);
-        if (result?.ok === true) this.close(entry.endpoint);
-        if (result?.ok === false) this.#failed(entry, open !== undefined);
-        return receiver.failures;
-      },
-    };
+    return undefined;
   }
 
-  #free({ receiver, tenant }: Entry): void {
-    for (const share of [receiver, tenant, this.#all]) share.slots -= 1;
+  #end(entry: Entry, result: AttemptResult | undefined): number {
+    const { receiver, attempt } = entry;
+    if (attempt === undefined) return receiver.failures;
+    this.#free(entry);
+    receiver.attemptMs += SMOOTHING * (this.#parts.now() - attempt.startedAt - receiver.attemptMs);
+    if (result?.ok === true) this.close(entry.endpoint);
+    if (result?.ok === false) this.#failed(entry, attempt.isProbe);
+    return receiver.failures;
+  }
+
+  #free(entry: Entry): void {
+    entry.attempt = undefined;
+    this.#use('slots', entry, -1);
     this.#fillSlots();
+  }
+
+  #use(capacity: 'inFlight' | 'slots', { receiver, tenant }: Entry, change: 1 | -1): void {
+    for (const share of [receiver, tenant, this.#all]) share[capacity] += change;
+  }
+
+  /** May the receiver use one more? */
+  #hasRoom(capacity: 'inFlight' | 'slots', { receiver, tenant }: Entry): boolean {
+    const total = this.#parts[capacity];
+    const free = total - this.#all[capacity];
+    const unreserved = free - Math.ceil((total * RESERVED_PERCENT) / 100);
+    if (capacity === 'slots' && receiver.slots >= this.#parts.slotsPerEndpoint) return false;
+    return unreserved > 0 ? receiver[capacity] < Math.max(1, TIMES_LEFT * unreserved) : tenant[capacity] < free;
   }
 
   #fillSlots(): void {
     for (let entry = this.#next(); entry !== undefined; entry = this.#next()) {
-      const turn = this.#all.turn + 1;
-      for (const share of [entry.receiver, entry.tenant, this.#all]) {
-        share.slots += 1;
-        share.turn = turn;
-      }
+      this.#use('slots', entry, 1);
+      this.#all.turn += 1;
+      entry.receiver.turn = this.#all.turn;
+      entry.tenant.turn = this.#all.turn;
       const decide = this.#waiting.get(entry);
       this.#waiting.delete(entry);
       decide?.(true);
@@ -230,38 +225,24 @@ export class Gate {
    * longest ago. A slow receiver comes to hold more slots, as it must for the same rate, but never slots that others need.
    */
   #next(): Entry | undefined {
-    const { slots, slotsPerEndpoint } = this.#parts.limits;
-    if (this.#all.slots >= slots) return undefined;
+    if (this.#all.slots >= this.#parts.slots) return undefined;
     let next: Entry | undefined;
-    for (const entry of this.#waiting.keys()) {
-      const { tenant, receiver } = entry;
-      if (next !== undefined && !isBefore(entry, next)) continue;
-      if (hasRoom(slots, this.#all.slots, tenant.slots, receiver.slots, slotsPerEndpoint)) next = entry;
-    }
+    for (const entry of this.#waiting.keys())
+      if ((next === undefined || isBefore(entry, next)) && this.#hasRoom('slots', entry)) next = entry;
     return next;
-  }
-
-  /** Closes the circuit, and forgets earlier failures. */
-  close(endpoint: Endpoint): void {
-    const receiver = this.#receiver(endpoint);
-    const wasOpen = receiver.open !== undefined;
-    receiver.failures = 0;
-    receiver.open = undefined;
-    if (wasOpen) this.#parts.onCircuit(endpointKey(endpoint), false);
   }
 
   #failed({ endpoint, receiver }: Entry, wasProbe: boolean): void {
     const now = this.#parts.now();
-    const { failures, spanMs, firstProbeMs, longestProbeMs } = this.#parts.thresholds;
     if (receiver.failures === 0) receiver.failingSince = now;
     receiver.failures += 1;
     if (receiver.open === undefined) {
-      if (receiver.failures < failures || now - receiver.failingSince < spanMs) return;
-      receiver.open = { probeAt: now + firstProbeMs, probeMs: firstProbeMs };
+      if (receiver.failures < OPENING.failures || now - receiver.failingSince < OPENING.spanMs) return;
+      receiver.open = { probeAt: now + PROBE_MS.first, probeMs: PROBE_MS.first };
       this.#parts.onCircuit(endpointKey(endpoint), true);
     } else if (wasProbe) {
       // Only a probe counts: attempts that were in flight when the circuit opened say nothing new.
-      const probeMs = Math.min(longestProbeMs, 2 * receiver.open.probeMs);
+      const probeMs = Math.min(PROBE_MS.longest, 2 * receiver.open.probeMs);
       receiver.open = { probeAt: now + probeMs, probeMs };
     }
   }
@@ -274,14 +255,13 @@ export class Gate {
    * been waiting, since the pace may grow. At most 30 s.
    */
   #delayMs(receiver: Receiver, redeliveries: number): number {
-    const { limits, random } = this.#parts;
     const now = this.#parts.now();
     // Assumes all the slots that the webhook may have. At its current pace the last messages would still wait when
     // others are done.
-    const perMessage = receiver.attemptMs / limits.slotsPerEndpoint;
+    const perMessage = receiver.attemptMs / this.#parts.slotsPerEndpoint;
     const turnMs = Math.max(receiver.nextAt - now, receiver.inFlight * perMessage) + perMessage;
     const longestMs = doubled(LONGEST_FIRST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
-    if (turnMs > longestMs) return longestMs * (1 - random() / 2);
+    if (turnMs > longestMs) return longestMs * (1 - Math.random() / 2);
     receiver.nextAt = now + turnMs;
     return Math.max(SHORTEST_DELAY_MS, turnMs);
   }
@@ -290,9 +270,8 @@ export class Gate {
     const key = endpointKey(endpoint);
     const known = this.#receivers.get(key);
     if (known !== undefined) return known;
-    const share = { inFlight: 0, slots: 0, turn: 0 };
     const health = { failures: 0, failingSince: 0, open: undefined };
-    const receiver: Receiver = { ...share, ...health, attemptMs: FIRST_GUESS_MS, nextAt: 0 };
+    const receiver: Receiver = { ...noShare(), ...health, attemptMs: FIRST_GUESS_MS, nextAt: 0 };
     this.#receivers.set(key, receiver);
     return receiver;
   }

@@ -5,10 +5,8 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Readable, Transform } from 'node:stream';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
-import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import { errorCode } from '../supervision/errorCode.js';
@@ -191,45 +189,23 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
  * never does not turn the answer into a failure.
  */
 async function beginningOf(body: IncomingMessage): Promise<string> {
-  const coding = String(body.headers['content-encoding'] ?? 'identity').toLowerCase();
-  const sent = await bytesOf(body, MAX_ANSWER_BYTES);
-  if (coding === 'identity') return textOf(sent);
-  const decoder = DECODERS.get(coding)?.();
-  decoder?.end(sent);
-  // A small answer may be gigabytes: no more is decompressed.
-  const plain = decoder && (await bytesOf(decoder, KEPT_ANSWER_BYTES));
-  const isReadable = plain !== undefined && (plain.length > 0 || sent.length === 0);
-  return isReadable ? textOf(plain) : `<${shownName(coding)}, ${sent.length} bytes>`;
-}
-
-/** The first bytes of a stream, about `most`; fewer if the stream is cut off, takes too long, or is not in its coding. */
-async function bytesOf(stream: Readable, most: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let length = 0;
   try {
-    for await (const chunk of stream) {
-      const bytes = Buffer.from(chunk);
-      kept.push(bytes);
-      length += bytes.length;
-      if (length >= most) break;
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= MAX_ANSWER_BYTES) break;
     }
   } catch {
     // The part that arrived is kept.
   }
-  return Buffer.concat(kept);
+  // No coding was asked for.
+  const coding = body.headers['content-encoding'];
+  if (coding !== undefined && coding !== 'identity') return `<${shownName(coding)}, ${length} bytes>`;
+  // `stream` drops a character that the limit has cut in two.
+  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES), { stream: true });
 }
-
-/** `stream` drops a character that the limit has cut in two. */
-const textOf = (bytes: Uint8Array): string =>
-  new TextDecoder().decode(bytes.subarray(0, KEPT_ANSWER_BYTES), { stream: true });
-
-/** The content codings of RFC 9110 §8.4.1, and Brotli. */
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
-  ['gzip', createUnzip],
-  ['x-gzip', createUnzip],
-  ['deflate', createUnzip],
-  ['br', createBrotliDecompress],
-]);
 
 /** The reason for a status other than 2xx. */
 function reasonOf(status: number): string {

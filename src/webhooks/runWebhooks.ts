@@ -3,7 +3,7 @@ import type { Application } from '../commands/application.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { type DeliveryParts, deliver } from './deliver.js';
-import { DEFAULT_THRESHOLDS, Gate } from './gate.js';
+import { Gate } from './gate.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRanges } from './ranges.js';
 import { ReceiverHealth } from './receiverHealth.js';
@@ -36,11 +36,11 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
-    limits: { inFlight, slots, slotsPerEndpoint },
-    thresholds: DEFAULT_THRESHOLDS,
+    inFlight,
+    slots,
+    slotsPerEndpoint,
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
-    random: Math.random,
     onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
   });
   const health = new ReceiverHealth(commands, logger, disableAfterHours);

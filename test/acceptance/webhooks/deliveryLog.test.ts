@@ -1,5 +1,5 @@
 /** The delivery log of a webhook (spec §6.4): what was called when, what came back, and what became of it. */
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, deliveriesEnded, validatedOrder, type Webhook } from '../export.js';
@@ -48,20 +48,13 @@ async function approvedOrder(tenant = acme()): Promise<string> {
   return order.id;
 }
 
-it.each([
-  ['gzip', gzipSync, /^Oops ☕ x{4000}/],
-  ['br', brotliCompressSync, /^Oops ☕ x{4000}/],
-  ['deflate', deflateSync, /^Oops ☕ x{4000}/],
-  ['gzip', (text: string) => Buffer.from(text), /^<gzip, 5009 bytes>$/],
-  ['zstd', gzipSync, /^<zstd, \d+ bytes>$/],
-] as const)('an answer with the content coding %s is shown as text, or by its size', async (coding, encode, shown) => {
-  const path = `/coded-${shown.source.length}-${coding}`;
-  const body = encode(`Oops ☕ ${'x'.repeat(5_000)}`);
-  receiver.reply(path, () => ({ status: 200, body, headers: { 'content-encoding': coding } }));
-  const webhook = await addWebhook(acme(), receiver.url(path), { events: ['order.approved'] });
+it('an answer with a content coding, which was not asked for, is shown by its size', async () => {
+  const body = gzipSync('Oops');
+  receiver.reply('/coded', () => ({ status: 200, body, headers: { 'content-encoding': 'gzip' } }));
+  const webhook = await addWebhook(acme(), receiver.url('/coded'), { events: ['order.approved'] });
   await approvedOrder();
   const [only] = await ended(webhook, 1);
-  expect(only?.attempts[0]?.response_body).toMatch(shown);
+  expect(only?.attempts[0]?.response_body).toBe(`<gzip, ${body.length} bytes>`);
   await acme().platform('DELETE', `/webhooks/${webhook.id}`);
 });
 

@@ -1,7 +1,7 @@
 import type { AttemptResult } from '#app/domain/webhook/delivery.js';
-import { type Endpoint, Gate, type GateLimits, type Pass } from '#app/webhooks/gate.js';
+import { type Endpoint, Gate, type GateParts, type Pass } from '#app/webhooks/gate.js';
 
-const LIMITS: GateLimits = { inFlight: 200, slots: 50, slotsPerEndpoint: 20 };
+const LIMITS = { inFlight: 200, slots: 50, slotsPerEndpoint: 20 };
 const SUCCEEDED: AttemptResult = { ok: true, status: 200, durationMs: 1, responseBody: '' };
 const FAILED: AttemptResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 1, responseBody: '' };
 
@@ -12,12 +12,11 @@ beforeEach(() => {
   circuits = [];
 });
 
-const gateOf = (limits: Partial<GateLimits> = {}): Gate =>
+const gateOf = (limits: Partial<GateParts> = {}): Gate =>
   new Gate({
-    limits: { ...LIMITS, ...limits },
-    thresholds: { failures: 3, spanMs: 1000, firstProbeMs: 500, longestProbeMs: 1500 },
+    ...LIMITS,
+    ...limits,
     now: () => now,
-    random: () => 0,
     onCircuit: (endpoint, isOpen) => circuits.push([endpoint, isOpen]),
   });
 
@@ -41,10 +40,10 @@ function entered(gate: Gate, endpoint: string): Pass {
 async function attempted(gate: Gate, endpoint: string, result: AttemptResult): Promise<number> {
   const pass = gate.enter(named(endpoint), `delivery ${++deliveries}`, 0);
   if (typeof pass === 'number') return pass;
-  const slot = await pass.slot();
-  if (typeof slot !== 'number') slot.end(result);
+  const slotMs = await pass.slot();
+  if (slotMs === undefined) pass.end(result);
   pass.leave();
-  return typeof slot === 'number' ? slot : 0;
+  return slotMs ?? 0;
 }
 
 describe('slots for attempts', () => {
@@ -53,10 +52,10 @@ describe('slots for attempts', () => {
     const ends: (() => void)[] = [];
     const state = { begun: 0, end: () => ends.shift()?.() };
     const attempt = async (): Promise<void> => {
-      const slot = await entered(gate, endpoint).slot();
-      if (typeof slot === 'number') return;
+      const pass = entered(gate, endpoint);
+      if ((await pass.slot()) !== undefined) return;
       state.begun += 1;
-      ends.push(() => slot.end(undefined));
+      ends.push(() => pass.end());
     };
     for (let i = 0; i < count; i++) void attempt();
     return state;
@@ -150,7 +149,7 @@ describe('the circuit of a webhook', () => {
     gate = gateOf();
   });
 
-  /** How long its messages are put off (ms). */
+  /** How long its messages are put off (ms): up to half as long again as until the probe, by chance. */
   function waitMs(endpoint = 'a'): number {
     const pass = gate.enter(named(endpoint), 'delivery', 0);
     if (typeof pass === 'number') return pass;
@@ -158,9 +157,14 @@ describe('the circuit of a webhook', () => {
     return 0;
   }
 
+  function expectProbeIn(ms: number): void {
+    expect(waitMs()).toBeGreaterThanOrEqual(ms);
+    expect(waitMs()).toBeLessThanOrEqual(1.5 * ms);
+  }
+
   async function open(): Promise<void> {
-    for (let n = 0; n < 3; n++) {
-      if (n > 0) now += 500;
+    for (let n = 0; n < 10; n++) {
+      if (n > 0) now += 5_000;
       await attempted(gate, 'a', FAILED);
     }
   }
@@ -168,24 +172,24 @@ describe('the circuit of a webhook', () => {
   test('opens when enough failures in a row span enough time', async () => {
     const before = entered(gate, 'a');
     await open();
-    expect(waitMs()).toBe(500);
-    expect(await before.slot()).toBe(500);
+    expectProbeIn(15_000);
+    expect(await before.slot()).toBe(15_000);
     expect(circuits).toEqual([['acme.a', true]]);
     expect(waitMs('b')).toBe(0);
   });
 
   test('half-open, it lets one attempt be made at a time', async () => {
     await open();
-    now += 500;
+    now += 15_000;
     const [probe, second] = [entered(gate, 'a'), entered(gate, 'a')];
-    expect(await probe.slot()).toEqual({ end: expect.any(Function) });
+    expect(await probe.slot()).toBeUndefined();
     expect(await second.slot()).toEqual(expect.any(Number));
     expect(waitMs()).toBeGreaterThan(0);
   });
 
   test('a probe that succeeds closes it', async () => {
     await open();
-    now += 500;
+    now += 15_000;
     expect(await attempted(gate, 'a', SUCCEEDED)).toBe(0);
     expect(waitMs()).toBe(0);
     expect(circuits.at(-1)).toEqual(['acme.a', false]);
@@ -195,8 +199,8 @@ describe('the circuit of a webhook', () => {
 
   test('a probe that fails doubles the wait, up to the longest', async () => {
     await open();
-    for (const wait of [500, 1000, 1500, 1500]) {
-      expect(waitMs()).toBe(wait);
+    for (const wait of [15_000, 30_000, 60_000, 120_000, 240_000, 300_000, 300_000]) {
+      expectProbeIn(wait);
       now += wait;
       await attempted(gate, 'a', FAILED);
     }
