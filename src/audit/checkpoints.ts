@@ -1,4 +1,5 @@
 /** Signed checkpoints of the tree: made, kept as the last one, and published for others to keep. */
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../supervision/errorCode.js';
@@ -85,17 +86,10 @@ export async function makeCheckpoint(
   const { privateKey, publicKey } = keys.at(-1) ?? keys[0];
   const note = signNote(checkpointText(checkpoint), { name: checkpoint.origin, privateKey, publicKey });
   await writeWhole(join(directory, CHECKPOINT_FILE), note);
-  if (published !== undefined) await publish(join(published, `checkpoint-${checkpoint.size}`), note);
+  const file = published && join(published, `checkpoint-${checkpoint.size}`);
+  // What was published is never replaced.
+  if (file !== undefined && !existsSync(file)) await writeWhole(file, note);
   return note;
-}
-
-/** What was published is never replaced. */
-async function publish(file: string, note: string): Promise<void> {
-  const isThere = await stat(file).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) await writeWhole(file, note);
 }
 
 async function refuseContradiction(tree: LogTree, last: Checkpoint | undefined): Promise<void> {

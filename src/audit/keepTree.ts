@@ -14,8 +14,8 @@ type TreeKeeping = {
   readonly tree: LogTree;
   readonly keys: CheckpointKeys;
   readonly places: CheckpointPlaces;
-  /** A checkpoint is signed between two slices, by others as well. */
-  readonly writing?: PQueue;
+  /** One at a time: a checkpoint is signed between two slices, by others as well. */
+  readonly writing: PQueue;
   /** Milliseconds between two checkpoints; 0: none are made. */
   readonly everyMs: number;
   readonly onCheckpoint: (note: string) => void;
@@ -26,56 +26,49 @@ type TreeKeeping = {
 
 export const oneAtATime = (): PQueue => new PQueue({ concurrency: 1 });
 
-/** Runs until the signal aborts. @throws what the event store and the files throw, after all parts have stopped */
+/** Runs until the signal aborts. @throws what the event store and the files throw, after both parts have stopped */
 export async function keepTree(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const until = AbortSignal.any([signal, ending.signal]);
-  const { writing = oneAtATime() } = keeping;
-  const running = [follow(keeping, writing, until), commitNowAndThen(keeping, until), sign(keeping, writing, until)];
+  const { log, tree, writing } = keeping;
+  const follow = async (): Promise<void> => {
+    for await (const slice of log.subscribe({ after: tree.position, signal: until }))
+      await writing.add(() => tree.add(slice));
+  };
+  const running = [follow(), commitAndSign(keeping, until)];
   try {
     await Promise.all(running);
   } finally {
     ending.abort();
     await Promise.allSettled(running);
-    keeping.tree.commit();
+    tree.commit();
   }
 }
 
-async function follow({ log, tree }: TreeKeeping, writing: PQueue, signal: AbortSignal): Promise<void> {
-  for await (const slice of log.subscribe({ after: tree.position, signal })) await writing.add(() => tree.add(slice));
-}
-
-async function commitNowAndThen({ tree, onMoved }: TreeKeeping, signal: AbortSignal): Promise<void> {
-  let told = -1;
+async function commitAndSign(keeping: TreeKeeping, signal: AbortSignal): Promise<void> {
+  const { log, tree, keys, places, writing, everyMs, onCheckpoint, onContradiction, onMoved } = keeping;
+  const last = await lastCheckpoint(places.directory, noteKeys(tree.log, keys)).catch(() => undefined);
+  let dueAt = last === undefined ? 0 : last.at.getTime() + everyMs;
+  let [told, contradictions] = [-1, 0];
+  /** What the next checkpoint is to cover: the head of the log when it became due. */
+  let covered: number | undefined;
   while (!signal.aborted) {
     tree.commit();
     if (tree.position !== told) onMoved();
     told = tree.position;
-    await sleep(COMMIT_EVERY_MS, signal);
-  }
-}
-
-async function sign(keeping: TreeKeeping, writing: PQueue, signal: AbortSignal): Promise<void> {
-  const { log, tree, keys, places, everyMs, onCheckpoint, onContradiction } = keeping;
-  if (everyMs === 0) return;
-  const last = await lastCheckpoint(places.directory, noteKeys(tree.log, keys)).catch(() => undefined);
-  if (last !== undefined) await sleep(Math.max(0, last.at.getTime() + everyMs - Date.now()), signal);
-  let contradictions = 0;
-  while (!signal.aborted) {
-    await reached(tree, await log.head(), signal);
-    if (signal.aborted) return;
-    try {
-      onCheckpoint(await writing.add(() => makeCheckpoint(tree, keys, places)));
-      contradictions = 0;
-    } catch (error) {
-      if (!(error instanceof ContradictionError)) throw error;
-      contradictions += 1;
-      if (contradictions === 2) onContradiction(error);
+    if (everyMs > 0 && Date.now() >= dueAt) covered ??= await log.head();
+    if (covered !== undefined && tree.position >= covered) {
+      try {
+        onCheckpoint(await writing.add(() => makeCheckpoint(tree, keys, places)));
+        contradictions = 0;
+      } catch (error) {
+        if (!(error instanceof ContradictionError)) throw error;
+        contradictions += 1;
+        if (contradictions === 2) onContradiction(error);
+      }
+      covered = undefined;
+      dueAt = Date.now() + (contradictions === 1 ? LOOK_AGAIN_MS : everyMs);
     }
-    await sleep(contradictions === 1 ? LOOK_AGAIN_MS : everyMs, signal);
+    await sleep(covered === undefined ? COMMIT_EVERY_MS : COMMIT_EVERY_MS / 10, signal);
   }
-}
-
-async function reached(tree: LogTree, head: number, signal: AbortSignal): Promise<void> {
-  while (tree.position < head && !signal.aborted) await sleep(COMMIT_EVERY_MS / 10, signal);
 }

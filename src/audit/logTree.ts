@@ -8,25 +8,13 @@ import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { IndexedLeaf, LeafIndex, TreePlace } from '../ports/leafIndex.js';
 import { findLog } from '../ports/logAnchor.js';
 import { leafHashOf } from './leaf.js';
-import { HASH_BYTES, partialWidths, type ReadTile, TILE_WIDTH, type Tile, Tree } from './merkle.js';
+import { HASH_BYTES, type ReadTile, TILE_WIDTH, Tree } from './merkle.js';
 import { TileFiles } from './tiles.js';
 
 export type TreeLog = Pick<EventStore, 'identity' | 'holds' | 'subscribe' | 'head'>;
 
 /** Leaves after which the place is stored. */
 const COMMITTED_LEAVES = 5_000;
-
-/** The partial tiles that a stored edge is made of. */
-function tilesOf({ size, edge }: Pick<TreePlace, 'size' | 'edge'>): readonly Tile[] {
-  const tiles: Tile[] = [];
-  let start = 0;
-  for (const [level, width] of partialWidths(size).entries()) {
-    const hashes = Buffer.from(edge.subarray(start, start + width * HASH_BYTES));
-    if (width > 0) tiles.push({ level, index: Math.floor(size / TILE_WIDTH ** (level + 1)), hashes });
-    start += hashes.length;
-  }
-  return tiles;
-}
 
 export class LogTree {
   readonly files: TileFiles;
@@ -54,7 +42,7 @@ export class LogTree {
   static async open(log: TreeLog, index: LeafIndex, directory: string): Promise<LogTree> {
     const place = index.place();
     if (place !== undefined && (await findLog(log, place)) === 'same' && (await hasTiles(directory, place.size)))
-      return new LogTree(directory, index, place, Tree.from(place.size, tilesOf(place)));
+      return new LogTree(directory, index, place, Tree.from(place.size, place.edge));
     await clearTree(index, directory);
     return new LogTree(directory, index, { log: await log.identity(), position: 0 }, new Tree());
   }
@@ -92,8 +80,7 @@ export class LogTree {
   /** Stores how far the tree goes. Does nothing in the middle of a slice. */
   commit(): void {
     if (this.#isAdding || this.#place.position === this.#committed) return;
-    const edge = Buffer.concat(this.#tree.partialTiles().map(({ hashes }) => hashes));
-    this.#index.commit({ ...this.#place, size: this.#tree.size, edge }, this.#uncommitted);
+    this.#index.commit({ ...this.#place, size: this.#tree.size, edge: this.#tree.edge() }, this.#uncommitted);
     this.#uncommitted = [];
     this.#committed = this.#place.position;
   }
@@ -113,15 +100,12 @@ export class LogTree {
   };
 }
 
-/** Whether the first and the last full tile are there. Others that are missing or damaged are found when they are read. */
-async function hasTiles(directory: string, size: number): Promise<boolean> {
-  const full = Math.floor(size / TILE_WIDTH);
-  const files = new TileFiles(directory);
-  const found = await Promise.all(
-    [0, full - 1].filter((index) => index >= 0 && full > 0).map((index) => files.readWidest(0, index)),
+/** Whether the first tile is there, if it is full. Others that are missing or damaged are found when they are read. */
+const hasTiles = (directory: string, size: number): Promise<boolean> =>
+  new TileFiles(directory).read(0, 0).then(
+    () => true,
+    () => size < TILE_WIDTH,
   );
-  return found.every(({ length }) => length === TILE_WIDTH * HASH_BYTES);
-}
 
 /** Removes tiles and index: the next tree is made from the start of the log. */
 export async function clearTree(index: LeafIndex, directory: string): Promise<void> {
@@ -129,21 +113,31 @@ export async function clearTree(index: LeafIndex, directory: string): Promise<vo
   await rm(join(directory, 'tile'), { recursive: true, force: true });
 }
 
-/** Adds what is in the log, up to its head as it is now. @throws what the event store and the files throw */
-export async function catchUp(
-  log: TreeLog,
-  tree: LogTree,
-  onProgress: (position: number, head: number) => void = () => undefined,
-) {
+type Progress = (position: number, head: number) => void;
+
+/** What is in the log after a position, up to its head as it is now. @throws what the event store throws */
+export async function* untilHead(
+  log: Pick<TreeLog, 'head' | 'subscribe'>,
+  after: Position,
+  { maxCount, onProgress }: { readonly maxCount?: number; readonly onProgress?: Progress | undefined } = {},
+): AsyncGenerator<EventSlice, undefined> {
   const head = await log.head();
-  if (tree.position < head) {
-    const ending = new AbortController();
-    for await (const slice of log.subscribe({ after: tree.position, signal: ending.signal })) {
-      await tree.add(slice);
-      onProgress(Math.min(tree.position, head), head);
-      if (tree.position >= head) break;
+  if (after >= head) return;
+  const ending = new AbortController();
+  const limit = maxCount === undefined ? {} : { maxCount };
+  try {
+    for await (const slice of log.subscribe({ ...limit, after, signal: ending.signal })) {
+      yield slice;
+      onProgress?.(Math.min(slice.position, head), head);
+      if (slice.position >= head) return;
     }
+  } finally {
     ending.abort();
   }
+}
+
+/** Adds what is in the log. @throws what the event store and the files throw */
+export async function catchUp(log: TreeLog, tree: LogTree, onProgress?: Progress): Promise<void> {
+  for await (const slice of untilHead(log, tree.position, { onProgress })) await tree.add(slice);
   tree.commit();
 }

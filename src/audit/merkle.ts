@@ -107,68 +107,62 @@ export class Tree {
     return root ?? sha256(Buffer.alloc(0));
   }
 
-  /** @param partials those of a tree of this size */
-  static from(size: number, partials: readonly Tile[]): Tree {
+  /** The hashes that are in no full tile yet, the lowest level first: `from` makes the tree of them again. */
+  edge(): Buffer {
+    return Buffer.concat(this.partialTiles().map(({ hashes }) => hashes));
+  }
+
+  /** @param edge of a tree of this size */
+  static from(size: number, edge: Uint8Array): Tree {
     const tree = new Tree();
     tree.#size = size;
-    for (const { level, hashes } of partials) {
-      for (let below = 0; below <= level; below += 1) tree.#level(below);
-      const edge = tree.#level(level);
-      edge.hashes.set(hashes);
-      edge.count = hashes.length / HASH_BYTES;
+    let start = 0;
+    for (let [level, left] = [0, size]; left > 0; level += 1) {
+      const lowest = tree.#level(level);
+      lowest.count = left % TILE_WIDTH;
+      lowest.hashes.set(edge.subarray(start, start + lowest.count * HASH_BYTES));
+      start += lowest.count * HASH_BYTES;
+      left = Math.floor(left / TILE_WIDTH);
     }
     return tree;
   }
 }
 
-/** Widths of the partial tiles of a tree of this size, by level; 0 where there is none. */
-export function partialWidths(size: number): readonly number[] {
-  const widths: number[] = [];
-  for (let left = size; left > 0; left = Math.floor(left / TILE_WIDTH)) widths.push(left % TILE_WIDTH);
-  return widths;
-}
-
-/** Hashes of subtrees of a stored tree. Reads a few tiles for each level. */
-class StoredTree {
-  constructor(
-    readonly size: number,
-    readonly read: ReadTile,
-  ) {}
-
-  /** The hash of the leaves from one index up to, but without, another. */
-  async hashOf(from: number, to: number): Promise<Buffer> {
-    const count = to - from;
-    const half = count === 1 ? 1 : powerBelow(count);
-    if (count > 1 && half * 2 !== count)
-      return nodeHash(await this.hashOf(from, from + half), await this.hashOf(from + half, to));
-    let [level, span] = [0, 1];
-    while (span * TILE_WIDTH <= count) {
-      level += 1;
-      span *= TILE_WIDTH;
-    }
-    const first = from / span;
-    const index = Math.floor(first / TILE_WIDTH);
-    const width = Math.min(TILE_WIDTH, Math.floor(this.size / span) - index * TILE_WIDTH);
-    const hashes = await this.read(level, index, width);
-    const at = first - index * TILE_WIDTH;
-    return hashOver(hashes.subarray(at * HASH_BYTES, (at + count / span) * HASH_BYTES));
+/**
+ * The hash of the leaves of a stored tree from one index up to, but without, another, as the tree has a subtree of them.
+ * Reads a few tiles for each level.
+ */
+async function subtreeHash(size: number, read: ReadTile, from: number, to: number): Promise<Buffer> {
+  const count = to - from;
+  const half = count === 1 ? 1 : powerBelow(count);
+  if (count > 1 && half * 2 !== count) {
+    const left = await subtreeHash(size, read, from, from + half);
+    return nodeHash(left, await subtreeHash(size, read, from + half, to));
   }
+  let [level, span] = [0, 1];
+  for (; span * TILE_WIDTH <= count; level += 1) span *= TILE_WIDTH;
+  const first = from / span;
+  const index = Math.floor(first / TILE_WIDTH);
+  const width = Math.min(TILE_WIDTH, Math.floor(size / span) - index * TILE_WIDTH);
+  const hashes = await read(level, index, width);
+  const at = first - index * TILE_WIDTH;
+  return hashOver(hashes.subarray(at * HASH_BYTES, (at + count / span) * HASH_BYTES));
 }
 
 /** The Merkle Tree Hash of a stored tree of this size. @throws what `read` throws */
 export async function storedRoot(size: number, read: ReadTile): Promise<Buffer> {
-  return size === 0 ? new Tree().root() : new StoredTree(size, read).hashOf(0, size);
+  return size === 0 ? new Tree().root() : subtreeHash(size, read, 0, size);
 }
 
 /** PATH of RFC 6962 §2.1.1: the leaf's sibling first. @throws what `read` throws */
 export async function inclusionProof(index: number, size: number, read: ReadTile): Promise<readonly Buffer[]> {
-  const tree = new StoredTree(size, read);
   const path: Buffer[] = [];
   let [from, to] = [0, size];
   while (to - from > 1) {
     const middle = from + powerBelow(to - from);
-    path.unshift(index < middle ? await tree.hashOf(middle, to) : await tree.hashOf(from, middle));
-    [from, to] = index < middle ? [from, middle] : [middle, to];
+    const isLeft = index < middle;
+    path.unshift(await (isLeft ? subtreeHash(size, read, middle, to) : subtreeHash(size, read, from, middle)));
+    [from, to] = isLeft ? [from, middle] : [middle, to];
   }
   return path;
 }

@@ -1,11 +1,11 @@
 /** Proves that an event is in the log as a signed checkpoint says (c2sp.org/tlog-proof). */
 import type { Erasures } from '../domain/erasure.js';
 import { erasuresOf } from '../ports/erasures.js';
-import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { LeafIndex } from '../ports/leafIndex.js';
 import type { StoredCheckpoint } from './checkpoints.js';
 import { leafOf } from './leaf.js';
-import type { TreeLog } from './logTree.js';
+import { type TreeLog, untilHead } from './logTree.js';
 import { HASH_BYTES, inclusionProof, leafHash, rootOfProof, TILE_WIDTH } from './merkle.js';
 import { DamagedTileError, type TileFiles } from './tiles.js';
 
@@ -95,25 +95,16 @@ async function provedLeaf(
   const own = leafHash(Buffer.from(leaf));
   // Streams may share the id of an event.
   for (const { leaf: at } of covered) {
-    const { stored, proof } = await proofAt(files, checkpoint, at);
-    if (own.equals(stored)) return { leaf, proof };
+    const { size, root, note } = checkpoint;
+    const path = await inclusionProof(at, size, files.read.bind(files));
+    const tile = Math.floor(at / TILE_WIDTH);
+    const hashes = await files.read(0, tile, Math.min(TILE_WIDTH, size - tile * TILE_WIDTH));
+    const stored = hashes.subarray((at % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
+    if (rootOfProof(stored, { index: at, size, path })?.equals(root) !== true)
+      throw new DamagedTileError('Tiles of the tree are not those that the checkpoint covers.');
+    if (own.equals(stored)) return { leaf, proof: proofText(at, path, note) };
   }
   return { leaf, unproved: covered.length === 0 ? 'uncovered' : 'changed' };
-}
-
-/** The hash that the tree has of the leaf at this index, and the proof that the checkpoint covers it. */
-async function proofAt(
-  files: TileFiles,
-  { size, root, note }: Covered,
-  at: number,
-): Promise<{ readonly stored: Buffer; readonly proof: string }> {
-  const path = await inclusionProof(at, size, files.read.bind(files));
-  const tile = Math.floor(at / TILE_WIDTH);
-  const hashes = await files.read(0, tile, Math.min(TILE_WIDTH, size - tile * TILE_WIDTH));
-  const stored = hashes.subarray((at % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
-  if (rootOfProof(stored, { index: at, size, path })?.equals(root) !== true)
-    throw new DamagedTileError('Tiles of the tree are not those that the checkpoint covers.');
-  return { stored, proof: proofText(at, path, note) };
 }
 
 const proofText = (index: number, path: readonly Buffer[], note: string): string =>
@@ -122,21 +113,15 @@ const proofText = (index: number, path: readonly Buffer[], note: string): string
 /** It is in the first slice behind the place that the index names, if slices are as long as when it was indexed. */
 async function findEvent(
   log: TreeLog,
-  after: number,
+  after: Position,
   eventId: string,
   isShown: (stream: string) => boolean,
 ): Promise<RecordedEvent | undefined> {
-  const ending = new AbortController();
   let slices = 0;
-  try {
-    for await (const { events, caughtUp } of log.subscribe({ after, accepts: isShown, signal: ending.signal })) {
-      const found = events.find(({ id, stream }) => id === eventId && isShown(stream));
-      if (found !== undefined) return found;
-      slices += 1;
-      if (slices === MAX_PROOF_SLICES || caughtUp) return undefined;
-    }
-    return undefined;
-  } finally {
-    ending.abort();
+  for await (const { events } of untilHead(log, after)) {
+    const found = events.find(({ id, stream }) => id === eventId && isShown(stream));
+    slices += 1;
+    if (found !== undefined || slices === MAX_PROOF_SLICES) return found;
   }
+  return undefined;
 }

@@ -1,6 +1,6 @@
 /** The tiles of a tree as files, at the paths of c2sp.org/tlog-tiles: a web server can publish them as they are. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../supervision/errorCode.js';
 import { HASH_BYTES, TILE_WIDTH, type Tile } from './merkle.js';
@@ -60,17 +60,6 @@ export class TileFiles {
       if (hashes !== undefined) throw new DamagedTileError(`${tilePath(level, index, stored)} is damaged.`);
     }
     throw new DamagedTileError(`${tilePath(level, index, width)} is missing.`);
-  }
-
-  /** As many of a tile's hashes as are stored; none if there is no such tile. */
-  async readWidest(level: number, index: number): Promise<Buffer> {
-    const partial = await readdir(join(this.#directory, `${tilePath(level, index)}.p`)).catch(() => []);
-    const widths = [TILE_WIDTH, ...partial.map(Number).sort((one, other) => other - one)];
-    for (const width of widths) {
-      const hashes = await this.#readFile(tilePath(level, index, width));
-      if (hashes?.length === width * HASH_BYTES) return hashes;
-    }
-    return Buffer.alloc(0);
   }
 
   async #readFile(path: string): Promise<Buffer | undefined> {

@@ -1,19 +1,16 @@
 /**
  * Reads the log again and says whether it is still what checkpoints say: the log's own tree is compared with them, and
- * with the stored tiles, which name the first event that is not what it was.
+ * with the stored tiles, which name the first event that is not what it was. Changes nothing.
  */
 import { Erasures } from '../domain/erasure.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { type ErasedBytes, ErasedEvents, MAX_NAMED_EVENTS } from './erasedEvents.js';
 import { leafHashOf, type NamedEvent, named } from './leaf.js';
-import type { TreeLog } from './logTree.js';
-import { HASH_BYTES, TILE_WIDTH, type Tile, Tree } from './merkle.js';
+import { type TreeLog, untilHead } from './logTree.js';
+import { HASH_BYTES, TILE_WIDTH, Tree } from './merkle.js';
 import type { Checkpoint } from './note.js';
-import type { TileFiles } from './tiles.js';
-
-/** Tiles that one verification makes again; they are in memory until then. */
-const MAX_MENDED_TILES = 10_000;
+import { DamagedTileError, type TileFiles } from './tiles.js';
 
 /** How far clocks may differ, and how long an event may be on its way to the log. */
 const CLOCK_MARGIN_MS = 300_000;
@@ -37,8 +34,6 @@ export type Verification = {
     | undefined;
   /** Events behind all checkpoints that say they happened before what the last one covers, or in the future; the first of them. */
   readonly misdated: readonly NamedEvent[];
-  /** Tiles that were missing or damaged, and are made again. */
-  readonly mended: number;
   /** Events whose leaf's hash alone is that of the time before "migrate --erase". */
   readonly erased: ErasedBytes;
 };
@@ -48,78 +43,66 @@ export async function verifyLog(
   log: TreeLog & Pick<EventStore, 'readStream'>,
   files: TileFiles,
   given: readonly Checkpoint[],
-  onProgress: (position: number, head: number) => void = () => undefined,
+  onProgress?: (position: number, head: number) => void,
 ): Promise<Verification> {
   const { erasures } = await erasuresOf(log).catch(() => ({ erasures: new Erasures() }));
   const covered = Math.max(0, ...given.map(({ size }) => size));
   const tree = new Tree();
   const roots = new Map([[0, tree.root()]]);
-  const stored = new StoredLeaves(files);
-  const differences = new Differences();
-  const times = new EventTimes(covered);
+  const stored = new StoredLeaves(files, covered);
+  const differing: Difference[] = [];
+  const misdated: NamedEvent[] = [];
   const erased = new ErasedEvents(erasures);
-  const damaged: Tile[] = [];
+  let lastCovered = '';
   let unreadable: string | undefined;
   const onUnreadable = (why: string): void => {
     unreadable = why;
   };
-  for await (const event of eventsOf(log, onProgress, onUnreadable)) {
+  for await (const event of eventsOf(log, onUnreadable, onProgress)) {
     const index = tree.size;
     const leaf = leafHashOf(event);
-    for (const tile of tree.push(leaf))
-      if (damaged.length < MAX_MENDED_TILES && (await isDamaged(files, tile, covered))) damaged.push(tile);
-    if ((await stored.at(index))?.equals(leaf) === false) differences.add(index, named(event, index));
+    tree.push(leaf);
+    const { occurredAt } = event.metadata;
+    if (index < covered) {
+      lastCovered = occurredAt;
+      // Only the first is named.
+      const isOther = (await stored.at(index))?.equals(leaf) === false;
+      if (isOther) differing.push({ index, now: differing.length === 0 ? named(event, index) : undefined });
+    } else if (misdated.length < MAX_NAMED_EVENTS && isMisdated(occurredAt, lastCovered))
+      misdated.push(named(event, index));
     if (given.some(({ size }) => size === tree.size)) roots.set(tree.size, tree.root());
-    times.add(event, index);
     erased.add(event, index);
   }
   const events = tree.size;
   // Leaves that the log no longer has.
   for (let index = events; index < covered && (await stored.at(index)) !== undefined; index += 1)
-    differences.add(index, undefined);
+    differing.push({ index, now: undefined });
 
   const checkpoints = given
     .map((each) => ({ ...each, holds: roots.get(each.size)?.equals(each.root) === true }))
     .sort((one, other) => one.size - other.size);
-  const changed = await changedIn(checkpoints, stored, differences);
-  const mended = changed === undefined && unreadable === undefined ? damaged : [];
-  for (const tile of mended) await files.write(tile);
-  return {
-    events,
-    root: tree.root(),
-    unreadable,
-    checkpoints,
-    held: Math.min(changed?.index ?? covered, events),
-    changed,
-    misdated: times.misdated,
-    mended: mended.length,
-    erased: erased.found(),
-  };
+  const changed = await changedIn(checkpoints, stored, differing);
+  const held = Math.min(changed?.index ?? covered, events);
+  return { events, root: tree.root(), unreadable, checkpoints, held, changed, misdated, erased: erased.found() };
 }
 
 /** @param onUnreadable called at the end if the log could be read no further */
 async function* eventsOf(
   log: TreeLog,
-  onProgress: (position: number, head: number) => void,
   onUnreadable: (why: string) => void,
+  onProgress?: (position: number, head: number) => void,
 ): AsyncGenerator<RecordedEvent, undefined> {
-  const head = await log.head();
   let position = 0;
   // After an error append by append, up to the one that cannot be read.
-  for (const slices of [{}, { maxCount: 1 }]) {
-    const ending = new AbortController();
+  for (const limit of [{}, { maxCount: 1 }]) {
     try {
-      if (position === head) return;
-      for await (const slice of log.subscribe({ ...slices, after: position, signal: ending.signal })) {
+      for await (const slice of untilHead(log, position, { ...limit, onProgress })) {
         yield* slice.events;
         position = slice.position;
-        onProgress(Math.min(position, head), head);
-        if (position >= head) return;
       }
+      return;
     } catch (error) {
-      if ('maxCount' in slices) onUnreadable(error instanceof Error ? error.message : String(error));
-    } finally {
-      ending.abort();
+      if ('maxCount' in limit) onUnreadable(error instanceof Error ? error.message : String(error));
     }
   }
 }
@@ -127,16 +110,22 @@ async function* eventsOf(
 /** The hashes of leaves in the lowest tiles, which are read one after the other. */
 class StoredLeaves {
   readonly #files: TileFiles;
+  readonly #covered: number;
   #tile: { readonly index: number; readonly hashes: Buffer } | undefined;
 
-  constructor(files: TileFiles) {
+  /** @param covered leaves of the largest checkpoint */
+  constructor(files: TileFiles, covered: number) {
     this.#files = files;
+    this.#covered = covered;
   }
 
   /** Undefined where none is stored. */
   async at(leaf: number): Promise<Buffer | undefined> {
     const index = Math.floor(leaf / TILE_WIDTH);
-    if (this.#tile?.index !== index) this.#tile = { index, hashes: await this.#files.readWidest(0, index) };
+    if (this.#tile?.index !== index) {
+      const width = Math.min(TILE_WIDTH, this.#covered - index * TILE_WIDTH);
+      this.#tile = { index, hashes: await this.#files.read(0, index, width).catch(noneIfDamaged) };
+    }
     const hash = this.#tile.hashes.subarray((leaf % TILE_WIDTH) * HASH_BYTES).subarray(0, HASH_BYTES);
     return hash.length === HASH_BYTES ? hash : undefined;
   }
@@ -153,61 +142,35 @@ class StoredLeaves {
   }
 }
 
-/** Leaves that are not what is stored. */
-class Differences {
-  readonly #indexes: number[] = [];
-  first: { readonly index: number; readonly now: NamedEvent | undefined } | undefined;
-
-  add(index: number, now: NamedEvent | undefined): void {
-    this.first ??= { index, now };
-    this.#indexes.push(index);
-  }
-
-  below = (size: number): number => this.#indexes.filter((index) => index < size).length;
+function noneIfDamaged(error: unknown): Buffer {
+  if (error instanceof DamagedTileError) return Buffer.alloc(0);
+  throw error;
 }
+
+/** A leaf that is not what is stored, and what the log has in its place. */
+type Difference = { readonly index: number; readonly now: NamedEvent | undefined };
 
 async function changedIn(
   checkpoints: Verification['checkpoints'],
   stored: StoredLeaves,
-  differences: Differences,
+  differing: readonly Difference[],
 ): Promise<Verification['changed']> {
   const failing = checkpoints.filter(({ holds }) => !holds);
   if (failing.length === 0) return undefined;
-  const { first } = differences;
-  for (const { size, ...each } of failing.toReversed())
-    if (first !== undefined && first.index < size && (await stored.areOf({ size, ...each })))
-      return { ...first, exact: true, others: differences.below(size) - 1 };
+  const [first] = differing;
+  for (const each of failing.toReversed())
+    if (first !== undefined && first.index < each.size && (await stored.areOf(each)))
+      return { ...first, exact: true, others: differing.filter(({ index }) => index < each.size).length - 1 };
   const held = checkpoints.findLast(({ holds }) => holds)?.size ?? 0;
   return { index: held, exact: false, now: undefined, others: 0 };
 }
 
-/** Whether a full tile of the log's tree is not stored as it is, though a checkpoint reaches as far. */
-async function isDamaged(files: TileFiles, { level, index, hashes }: Tile, covered: number): Promise<boolean> {
-  if ((index + 1) * TILE_WIDTH ** (level + 1) > covered) return false;
-  return !(await files.readWidest(level, index)).equals(hashes);
-}
-
-/** Looks for times that cannot be right: what was appended later cannot have happened before. */
-class EventTimes {
-  readonly misdated: NamedEvent[] = [];
-  readonly #covered: number;
-  #lastCovered = '';
-
-  /** @param covered events that checkpoints cover */
-  constructor(covered: number) {
-    this.#covered = covered;
-  }
-
-  add(event: RecordedEvent, index: number): void {
-    const { occurredAt } = event.metadata;
-    if (index < this.#covered) {
-      this.#lastCovered = occurredAt;
-      return;
-    }
-    const at = Date.parse(occurredAt);
-    const isEarly = this.#covered > 0 && at < Date.parse(this.#lastCovered) - CLOCK_MARGIN_MS;
-    // A time that is none is neither early nor late.
-    const isLate = !(at <= Date.now() + CLOCK_MARGIN_MS);
-    if ((isEarly || isLate) && this.misdated.length < MAX_NAMED_EVENTS) this.misdated.push(named(event, index));
-  }
+/**
+ * Whether the time of an event behind all checkpoints cannot be right: what was appended later cannot have happened before,
+ * and nothing has happened in the future. @param lastCovered '' if no event is covered
+ */
+function isMisdated(time: string, lastCovered: string): boolean {
+  const at = Date.parse(time);
+  const isEarly = lastCovered !== '' && at < Date.parse(lastCovered) - CLOCK_MARGIN_MS;
+  return isEarly || !(at <= Date.now() + CLOCK_MARGIN_MS);
 }

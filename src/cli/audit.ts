@@ -157,20 +157,19 @@ function changedSentence({ index, exact, now, others }: NonNullable<Verification
   return `The first event that is not what it was is event ${index}; in its place ${place}.${more}`;
 }
 
-const goodIn = ({ events, held, checkpoints, mended, erased }: Report): string[] => [
+const goodIn = ({ events, held, checkpoints, erased }: Report): string[] => [
   `The log has ${events} events; the first ${held} are those that were signed (${checkpoints.filter(({ holds }) => holds).length} of ${checkpoints.length} checkpoints hold).`,
   ...(erased === 0
     ? []
     : [
         `Of these, ${erased} have lost erased values: the hash of each is the one that was signed, its text is as "migrate --erase" wrote it.`,
       ]),
-  ...(mended === 0 ? [] : [`${mended} damaged or missing tiles were made again.`]),
 ];
 
 type Report = ReturnType<typeof reportOf>;
 
 const reportOf = (
-  { events, root, unreadable, checkpoints, held, changed, misdated, mended, erased }: Verification,
+  { events, root, unreadable, checkpoints, held, changed, misdated, erased }: Verification,
   problems: readonly string[],
 ) => ({
   ok: problems.length === 0,
@@ -182,6 +181,5 @@ const reportOf = (
   unreadable: unreadable ?? null,
   changed: changed ?? null,
   misdated,
-  mended,
   erased: erased.events,
 });

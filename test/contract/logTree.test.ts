@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openCheckpointKeys } from '#app/audit/checkpointKeys.js';
 import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys } from '#app/audit/checkpoints.js';
-import { keepTree } from '#app/audit/keepTree.js';
+import { keepTree, oneAtATime } from '#app/audit/keepTree.js';
 import { leafOf } from '#app/audit/leaf.js';
 import { catchUp, type LogTree } from '#app/audit/logTree.js';
 import { leafHash, rootOfProof } from '#app/audit/merkle.js';
@@ -185,6 +185,7 @@ test('a kept tree follows the log, and signs it as often as it is told', async (
       tree,
       keys: await keys(),
       places: PLACES(),
+      writing: oneAtATime(),
       everyMs: 50,
       onCheckpoint: (note) => notes.push(note),
       onContradiction: (error) => {
