@@ -26,7 +26,7 @@ export const UNREADABLE: readonly HostileRequest[] = [
   unreadable('4 MB of opening brackets', megabytes('['), 400),
   unreadable('4 MB of nested objects', megabytes('{"a":'), 400),
   unreadable('4 MB of zeros', megabytes('0'), 400),
-  unreadable('a number of 4 MB', `{"items":[${megabytes('7')}]}`, 400),
+  unreadable('a number of 4 MB', `{"items":[${megabytes('7')}]}`, 422),
   unreadable('a string of 4 MB that does not end', `{"items":["${megabytes('\\"')}`, 400),
   unreadable('4 MB of long numbers', `{"items":[${megabytes('12345678901234567,')}0]}`, 413),
   unreadable('an object of 200,000 members', `{${members}}`, 422),
