@@ -14,8 +14,6 @@ import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUs
 import type { OrderEvent, PartsChange } from './order/events.js';
 import {
   type BatchUpserted,
-  batchesOf,
-  namedValues,
   type ReferenceTableEvent,
   type ReplacedRecord,
   unpackIds,
@@ -46,13 +44,12 @@ export type RowEffect =
       /** Adds to fields that hold numbers; to `batches` 1, unless `request_id` is the request already. */
       readonly add?: { readonly requestId: string; readonly numbers: { readonly [field: string]: number } };
     })
-  /** Moves the batch id and nothing else. `from`: the batch ids before, in the order of `ids`, where the event has them. */
+  /** Moves the batch id and nothing else. */
   | {
       readonly kind: 'touch';
       readonly space: string;
       readonly ids: readonly string[];
       readonly batch: string | null;
-      readonly from?: readonly (string | null)[];
     }
   /** A row that is gone already is no error: a part may be removed with its parent. `was`: where the event has it. */
   | (OfRow<'delete'> & { readonly was?: Fields })
@@ -153,10 +150,13 @@ const created = (space: string, { id, fields }: NewRecord, batch: string | null 
   fields,
 });
 
-function replaced(space: string, { id, set, was }: ReplacedRecord, moved: { batch?: string | null }): RowEffect {
-  const before = was && { was: namedValues(set, was) };
-  return { kind: 'patch', space, id: id.toLowerCase(), ...moved, set, ...before };
-}
+const replaced = (space: string, { id, set }: ReplacedRecord, moved: { batch?: string | null }): RowEffect => ({
+  kind: 'patch',
+  space,
+  id: id.toLowerCase(),
+  ...moved,
+  set,
+});
 
 const deleted = (space: string, id: string): RecordEffect => ({ kind: 'delete', space, id: id.toLowerCase() });
 
@@ -183,12 +183,11 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
     case 'TableCleanedUp':
       return [{ kind: 'cleanUp', space, batch: data.batchId, deleted: data.deleted }];
     case 'BatchUpserted': {
-      const { batchId, changed, seen, from } = data;
-      const before = from && batchesOf(from).slice(changed.length);
+      const { batchId, changed, seen } = data;
       return [
         ...data.created.map((record) => created(space, record, batchId)),
         ...changed.map((record) => replaced(space, record, movedTo(batchId))),
-        ...touched(space, seen, batchId, before),
+        ...touched(space, seen, batchId),
       ];
     }
     case 'BatchUndone': {
@@ -204,15 +203,8 @@ export function tableEffects({ type, data }: ReferenceTableEvent, space: string)
 
 const movedTo = (batch: string | null | undefined) => (batch === undefined ? {} : { batch });
 
-function touched(
-  space: string,
-  seen: string,
-  batch: string | null | undefined,
-  from?: readonly (string | null)[],
-): readonly RowEffect[] {
-  if (seen === '' || batch === undefined) return [];
-  return [{ kind: 'touch', space, ids: unpackIds(seen), batch, ...(from && { from }) }];
-}
+const touched = (space: string, seen: string, batch: string | null | undefined): readonly RowEffect[] =>
+  seen === '' || batch === undefined ? [] : [{ kind: 'touch', space, ids: unpackIds(seen), batch }];
 
 /** What an event of an order did to the order and its parts. */
 export function orderEffects(event: OrderEvent, id: string, orderModel: string): readonly RecordEffect[] {

@@ -1,7 +1,7 @@
 /** The history of orders: an order's history is its stream in the log, told entry by entry. */
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
-import { type ToldOfOrder, toldOfOrder } from '../domain/order/differences.js';
+import { changeOfOrder, type OrderChange } from '../domain/order/differences.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import { orderStream } from '../domain/streams.js';
 import type { EventStore, Revision } from '../ports/eventStore.js';
@@ -10,7 +10,7 @@ import type { ActivityEntry } from './activity.js';
 import { roomFor } from './asking.js';
 
 /** One line of an order's history, for auditors. */
-export type HistoryEntry = ToldOfOrder &
+export type HistoryEntry = OrderChange &
   Pick<ActivityEntry, 'position' | 'revision' | 'eventId' | 'at' | 'actor' | 'correlationId' | 'causationId'> & {
     readonly eventType: string;
   };
@@ -39,7 +39,7 @@ export async function orderHistoryPage(
     const slice = await log.readSlice(stream, { from, to: Number.MAX_SAFE_INTEGER, maxCount: EVENTS_AT_ONCE });
     for (const { type: eventType, data, position, revision, id: eventId, metadata } of slice.events) {
       const { occurredAt: at, actor, correlationId, causationId } = metadata;
-      const told = toldOfOrder({ type: eventType, data } as OrderEvent, tenant.orderModel, orderId);
+      const told = changeOfOrder({ type: eventType, data } as OrderEvent, tenant.orderModel, orderId);
       const entry = { position, revision, eventId, eventType, at, actor, correlationId, causationId, ...told };
       const bytes = Buffer.byteLength(JSON.stringify(entry));
       if (!fits(bytes)) {

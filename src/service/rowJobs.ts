@@ -1,7 +1,7 @@
 /** The rebuilds, verifications and retries that operators ask this process for: one at a time, as each reads the whole log. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { KEPT_OPERATOR_WORK, MAX_ENTRIES } from '../domain/limits.js';
+import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import {
   isGood,
   type JobReport,
@@ -29,7 +29,7 @@ export class OperatorJobs implements RowJobs {
     if (this.#running !== undefined) return undefined;
     const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
     const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0, rows: 0 };
-    this.#jobs = [job, ...this.#jobs.slice(0, KEPT_OPERATOR_WORK)];
+    this.#jobs = [job, ...this.#jobs.slice(0, MAX_SHORT_PAGE)];
     const ending = new AbortController();
     this.#running = { job, ending, ended: this.#work(job, request, ending.signal) };
     return job;

@@ -7,7 +7,7 @@ import { keyValue, type SnapshotSource, snapshotOf } from '../../commands/orders
 import { type StreamReads, streamPages } from '../../commands/streamPages.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_STEP_DELIVERIES } from '../../domain/limits.js';
-import { type ToldOfOrder, toldOfOrder } from '../../domain/order/differences.js';
+import { changeOfOrder, type OrderChange } from '../../domain/order/differences.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { type Problem, problemsOf } from '../../domain/order/problems.js';
 import { orderStream } from '../../domain/streams.js';
@@ -19,7 +19,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 /** Which reference records the problems were found with: those that an approval kept, or those of now. */
 export const PROBLEMS_BY = ['approval', 'now'] as const;
 
-export type ReplayStep = ToldOfOrder & {
+export type ReplayStep = OrderChange & {
   readonly recorded: RecordedEvent;
   readonly problems: readonly Problem[];
   readonly problemsBy: (typeof PROBLEMS_BY)[number];
@@ -69,7 +69,7 @@ export async function* replaySteps(source: ReplaySource, replayed: Replayed): As
       const event = { type: recorded.type, data: recorded.data } as OrderEvent;
       order = orderAfter(order, [recorded]);
       if (order === undefined) return;
-      const told = { recorded, ...toldOfOrder(event, orderModel, orderId) };
+      const told = { recorded, ...changeOfOrder(event, orderModel, orderId) };
       const own = deliveries.filter(({ sequence }) => sequence === recorded.revision);
       const parts = order.parts.size;
       const begin = recorded.revision === from ? leftOut : 0;

@@ -14,7 +14,7 @@ export type FieldChange = {
   readonly to: FieldValue;
 };
 
-export type ToldOfOrder = {
+export type OrderChange = {
   /** Status before and after; `statusFrom` is null for the creation; equal if unchanged. */
   readonly statusFrom: string | null;
   readonly statusTo: string;
@@ -27,7 +27,7 @@ export type ToldOfOrder = {
 };
 
 /** @param orderModel the table of the tenant's orders */
-export function toldOfOrder(event: OrderEvent, orderModel: string, orderId: string): ToldOfOrder {
+export function changeOfOrder(event: OrderEvent, orderModel: string, orderId: string): OrderChange {
   const isFirst = event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts';
   const status = isFirst ? { from: null, to: event.data.status } : event.data.status;
   return {
@@ -42,7 +42,7 @@ export function toldOfOrder(event: OrderEvent, orderModel: string, orderId: stri
   };
 }
 
-function warned(event: OrderEvent): Pick<ToldOfOrder, 'warnings'> {
+function warned(event: OrderEvent): Pick<OrderChange, 'warnings'> {
   if (event.type === 'OrderExportHeld') return { warnings: [event.data.warning] };
   return event.type === 'OrderApproved' && event.data.warnings !== undefined ? { warnings: event.data.warnings } : {};
 }

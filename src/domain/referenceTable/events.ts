@@ -65,10 +65,6 @@ export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted 
 export const namedValues = (set: Fields, was: readonly FieldValue[]): Fields =>
   Object.fromEntries(Object.keys(set).map((name, at) => [name, was[at] ?? null]));
 
-/** The batch id of each record. */
-export const batchesOf = (runs: readonly Run[]): readonly (string | null)[] =>
-  runs.flatMap(([count, batch]) => Array.from({ length: count }, () => batch));
-
 /**
  * UUIDs packed for an event: 16 bytes each, one after another, as base64. A thousand take 21 KB instead of 39.
  * @param ids in their usual text form

@@ -6,7 +6,7 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { BatchParts } from './batchParts.js';
 import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
-import { type BatchUndone, type BatchUpserted, batchesOf, namedValues, unpackIds } from './events.js';
+import { type BatchUndone, type BatchUpserted, namedValues, unpackIds } from './events.js';
 
 /** A record that an undo leaves alone, and why. */
 export type LeftAlone = { readonly id: string } & (
@@ -142,7 +142,7 @@ type Replaced = {
 };
 
 function replacedBy({ changed, seen, batchId, from = [] }: BatchUpserted['data']): readonly Replaced[] {
-  const batchIds = batchesOf(from);
+  const batchIds = from.flatMap(([count, batch]) => Array.from({ length: count }, () => batch));
   const records = [...changed, ...unpackIds(seen).map((id) => ({ id, set: {}, was: [] }))];
   return records.map(({ id, set, was = [] }, index) => {
     return { id, set, was: namedValues(set, was), batchId, from: batchIds[index] ?? null };

@@ -94,7 +94,7 @@ const cases: readonly Case[] = [
     'RecordChanged',
     'item',
     { id: TEA, set: { name: 'Tea', brand_name: null }, was: [null, 'X'] },
-    [tea({ name: 'Tea', brand_name: null }, { was: { name: null, brand_name: 'X' } })],
+    [tea({ name: 'Tea', brand_name: null })],
   ],
   [
     'BatchUpserted',
@@ -111,8 +111,8 @@ const cases: readonly Case[] = [
     },
     [
       created('dyn_item', ORDER, { name: 'New' }, 'two'),
-      tea({ name: 'Tea' }, { batch: 'two', was: { name: 'tea' } }),
-      { kind: 'touch', space: 'dyn_item', ids: [MINT, PART], batch: 'two', from: ['one', null] },
+      tea({ name: 'Tea' }, { batch: 'two' }),
+      { kind: 'touch', space: 'dyn_item', ids: [MINT, PART], batch: 'two' },
     ],
   ],
   // An event of an earlier release, whose items name no batch.
