@@ -62,7 +62,7 @@ export function activityOf(event: ReadEvent, orderModel: string, counts: Counts)
 type ToldEvent = OrderEvent | ReferenceTableEvent | SyncEvent | DeliveryEvent | AccessEvent | DirectoryEvent;
 
 function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, counts: Counts): Told | undefined {
-  const { category, rest } = parseStream(stream);
+  const { rest } = parseStream(stream);
   const { type, data } = read as ToldEvent;
   const order = { table: orderModel, orderId: rest };
   switch (type) {
@@ -135,48 +135,36 @@ function toldOf({ stream, metadata, ...read }: ReadEvent, orderModel: string, co
       const { table, id, orderId } = data;
       return { ...about, table, orderId, subject: orderId === id ? undefined : of('record', id) };
     }
-    default: {
-      const member = SUBJECTS[category];
-      const id = member && (data as { readonly [name: string]: string | number })[member.id];
-      return {
-        subject: id === undefined ? undefined : of(member?.kind ?? 'user', id),
-        ...ofSettings(read as DirectoryEvent),
-      };
+    case 'RateLimitRemoved':
+      return {};
+    case 'UserAdded': {
+      const { id, firstName, lastName, roles } = data;
+      return { subject: of('user', id), details: { name: `${firstName} ${lastName}`, roles } };
     }
-  }
-}
-
-/** Whom the events of a category of streams are about, and the member of their data that has the id. */
-const SUBJECTS: { readonly [category: string]: { readonly kind: SubjectKind; readonly id: string } } = {
-  users: { kind: 'user', id: 'id' },
-  session: { kind: 'user', id: 'userId' },
-  clients: { kind: 'client', id: 'clientId' },
-  client: { kind: 'client', id: 'clientId' },
-  webhooks: { kind: 'webhook', id: 'id' },
-};
-
-/** Besides whom it is about. */
-function ofSettings({ type, data }: DirectoryEvent): Told {
-  switch (type) {
-    case 'UserAdded':
-      return { details: { name: `${data.firstName} ${data.lastName}`, roles: data.roles } };
     case 'UserChanged': {
-      const { id: _, passwordHash, mustChangePassword: __, ...changed } = data;
+      const { id, passwordHash, mustChangePassword: _, ...changed } = data;
       const fields = [...Object.keys(changed).map(asShown), ...(passwordHash === undefined ? [] : ['password'])];
-      return { fields, details: changed.roles && { roles: changed.roles } };
+      return { subject: of('user', id), fields, details: changed.roles && { roles: changed.roles } };
     }
+    case 'UserRemoved':
+      return { subject: of('user', data.id) };
+    case 'SessionEnded':
+      return { subject: of('user', data.userId) };
     case 'ApiClientCreated':
-      return { details: { name: data.name, scopes: data.scopes } };
+      return { subject: of('client', data.clientId), details: { name: data.name, scopes: data.scopes } };
     case 'WebhookCreated':
-      return { details: { name: data.name, events: data.events } };
+      return { subject: of('webhook', data.id), details: { name: data.name, events: data.events } };
     case 'WebhookChanged': {
-      const { id: _, ...changed } = data;
-      return { fields: first(Object.keys(changed).map(asShown)) };
+      const { id, ...changed } = data;
+      return { subject: of('webhook', id), fields: first(Object.keys(changed).map(asShown)) };
     }
     case 'WebhookDisabled':
-      return { details: { cause: data.cause, reason: data.reason } };
-    default:
-      return {};
+      return { subject: of('webhook', data.id), details: { cause: data.cause, reason: data.reason } };
+    default: {
+      // Other changes of a client or a webhook.
+      const about = data as { readonly clientId?: string; readonly id: string };
+      return { subject: about.clientId === undefined ? of('webhook', about.id) : of('client', about.clientId) };
+    }
   }
 }
 

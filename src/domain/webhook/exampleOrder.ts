@@ -2,7 +2,12 @@
 import type { AssetType, RecordView } from '../assetTypes/assetType.js';
 import { EXAMPLE_TIME, type Fields, type FieldValue, fieldRules, ownValue } from '../assetTypes/fieldTypes.js';
 import type { ExportSnapshot } from '../order/snapshot.js';
-import type { TenantTables } from './orderSchema.js';
+
+export type TenantTables = {
+  /** The table of its orders. */
+  readonly orderModel: string;
+  readonly assetTypes: ReadonlyMap<string, AssetType>;
+};
 
 /** What fields of these names have in examples, in whatever table. */
 export const EXAMPLE_VALUES: Fields = {
