@@ -28,20 +28,11 @@ export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body);
   const errors = new FieldErrorList();
-  for (const issue of result.error?.issues ?? []) {
-    const field = issue.path.join('.');
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys.map(shownName)) {
-        errors.add(field === '' ? key : `${field}.${key}`, `${key} is not a known field.`);
-      }
-    } else if (field === '') {
-      errors.add('body', 'The body must be a JSON object.');
-    } else if (issue.code === 'invalid_type' && at(body, issue.path) === undefined) {
-      errors.add(field, `The ${field} field is required.`);
-    } else {
-      errors.add(field, `The ${field} field ${issue.message}`);
-    }
-  }
+  errors.addIssues(
+    result.error?.issues ?? [],
+    ({ code, path }) => code === 'invalid_type' && at(body, path) === undefined,
+    (name) => `${name} is not a known field.`,
+  );
   addUnstorable(errors, body, []);
   if (result.success && errors.count === 0) return result.data;
   throw new ValidationError(errors.toErrors(), errors.unnamed);

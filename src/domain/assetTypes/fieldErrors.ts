@@ -1,5 +1,7 @@
 /** The errors of a body by field (spec §7). */
+import type { z } from 'zod';
 import { MAX_ERRORS } from '../limits.js';
+import { shownName } from '../shownName.js';
 
 /** Messages by field name, as in the body of a 422. */
 export type FieldErrors = { readonly [field: string]: readonly string[] };
@@ -30,6 +32,25 @@ export class FieldErrorList {
 
   has(field: string): boolean {
     return this.#errors.has(field);
+  }
+
+  /**
+   * What zod says of a body. Its messages follow "The … field".
+   * @param isAbsent whether the body has no value at the issue's path
+   * @param unknown what a member that has no rule is told
+   */
+  addIssues(
+    issues: readonly z.core.$ZodIssue[],
+    isAbsent: (issue: z.core.$ZodIssue) => boolean,
+    unknown: (name: string) => string,
+  ): void {
+    for (const issue of issues) {
+      const field = issue.path.join('.');
+      if (issue.code === 'unrecognized_keys') {
+        for (const name of issue.keys.map(shownName)) this.add(field === '' ? name : `${field}.${name}`, unknown(name));
+      } else if (field === '') this.add('body', 'The body must be a JSON object.');
+      else this.add(field, `The ${field} field ${isAbsent(issue) ? 'is required.' : issue.message}`);
+    }
   }
 
   /** Counts errors without listing them. */

@@ -6,7 +6,6 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
 import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH } from '../limits.js';
-import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import { type Fields, type FieldValue, fieldRules, isStorableText, ownValue } from './fieldTypes.js';
@@ -97,7 +96,13 @@ export function checkBySchema(assetType: AssetType, kind: BodyKind, body: unknow
   const own: unknown = isObject(body) ? Object.assign(Object.create(null), body) : body;
   const result = recordSchemas(assetType)[kind].safeParse(own);
   if (result.success) return { ok: true, input: toInput(assetType, result.data) };
-  const errors = fieldErrors(result.error, body, assetType);
+  const errors = new FieldErrorList();
+  errors.addIssues(
+    result.error.issues,
+    ({ path: [field, ...inner] }) =>
+      inner.length === 0 && isObject(body) && (ownValue(body, String(field)) ?? null) === null,
+    (name) => `${name} is not a field of ${assetType.name}.`,
+  );
   return { ok: false, errors: errors.toErrors(), unnamed: errors.unnamed };
 }
 
@@ -112,25 +117,6 @@ function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown
     ...(typeof parsed.id === 'string' ? { id: parsed.id.toLowerCase() } : {}),
     ...(typeof parsed._batch_id === 'string' || parsed._batch_id === null ? { batchId: parsed._batch_id } : {}),
   };
-}
-
-function fieldErrors(error: z.ZodError, body: unknown, assetType: AssetType): FieldErrorList {
-  const errors = new FieldErrorList();
-  const isAbsent = (field: string): boolean => isObject(body) && (ownValue(body, field) ?? null) === null;
-  for (const issue of error.issues) {
-    const field = issue.path.join('.');
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys)
-        errors.add(shownName(key), `${shownName(key)} is not a field of ${assetType.name}.`);
-    } else if (field === '') {
-      errors.add('body', 'The body must be a JSON object.');
-    } else if (issue.path.length === 1 && isAbsent(field)) {
-      errors.add(field, `The ${field} field is required.`);
-    } else {
-      errors.add(field, `The ${field} field ${issue.message}`);
-    }
-  }
-  return errors;
 }
 
 const isPlainBatchId = (value: FieldValue): boolean =>
