@@ -68,12 +68,11 @@ function summaryOf(result, peers) {
 /** Each row in which somebody is ahead of this service. */
 function lostRows(results, [own]) {
   return results.flatMap((result) =>
-    comparedRows(result).flatMap(({ name, values, byRate, text }) => {
+    comparedRows(result).flatMap(({ name, values, byRate }) => {
       const mine = values.get(own);
       const ahead = [...values].filter(([, value]) => (byRate ? value > mine : value < mine));
       if (ahead.length === 0) return [];
-      const said = ahead.map(([peer, value]) => `${peer.kind.name} ${text(value)}`).join(', ');
-      return [`- ${whole(result.size)} records, ${name}: ${said}; here ${text(mine)}.`];
+      return [`${name} (${ahead.map(([peer]) => peer.kind.name).join(', ')}, ${whole(result.size)} records)`];
     }),
   );
 }
@@ -86,8 +85,7 @@ export async function writeReport({ begun, load }, peers, results, { rounds, tur
     '# This service beside others',
     `Written by \`npm run bench -- --peers\` on ${begun.toISOString().slice(0, 16).replace('T', ' ')} UTC, in ${whole((Date.now() - begun) / 60_000)} minutes: one run on one machine.`,
     '## What came out',
-    `This service wins ${rows - lost.length} of ${rows} rows. ${lost.length === 0 ? '' : 'A peer is ahead in these:'}`,
-    lost.join('\n'),
+    `This service wins ${rows - lost.length} of ${rows} rows. ${lost.length === 0 ? '' : `A peer is ahead in: ${lost.join('; ')}.`}`,
     ...results.map((result) => summaryOf(result, peers)),
     '## Method',
     [
