@@ -4,7 +4,7 @@
  */
 import type { AssetField, AssetType } from './assetTypes/assetType.js';
 import { dateTime, integer, longText, plainString, string } from './assetTypes/define.js';
-import { ORDER_MODELS } from './identity/events.js';
+import { ORDER_MODELS, type OrderModel } from './identity/events.js';
 import { onThisRelease, standardTables, type Tables } from './identity/tenantTables.js';
 
 const space = (name: string, label: string, description: string, fields: readonly AssetField[]): AssetType => ({
@@ -110,6 +110,12 @@ export const SERVICE_SPACES: Tables = new Map([ACTIVITY, DELIVERIES, SYNCS, KEYS
 /** Whether rows that are changed or deleted stay as versions. Names of tables begin with `dyn_`. */
 export const keepsPast = (name: string): boolean => !SERVICE_SPACES.has(name);
 
+/** Definitions that were compared, with their form: comparing all of a tenant takes longer than all else of a small write. */
+const FORMS: { readonly [model in OrderModel]: WeakMap<AssetType, AssetType> } = {
+  dyn_stock_order: new WeakMap(),
+  dyn_transport_order: new WeakMap(),
+};
+
 /**
  * A tenant's spaces in the form of this release, and those that it has added; the same object where a space is as it was. None
  * for a tenant without a table of orders: it was not created yet.
@@ -119,9 +125,14 @@ export function spacesOnThisRelease(stored: Tables): Map<string, AssetType> {
   const model = ORDER_MODELS.find((name) => stored.has(name));
   if (model === undefined) return new Map();
   const standard = new Map([...standardTables(model), ...SERVICE_SPACES]);
+  const forms = FORMS[model];
   const onRelease = (kept: AssetType): AssetType => {
+    const known = forms.get(kept);
+    if (known !== undefined) return known;
     const now = onThisRelease(standard, kept) ?? kept;
-    return JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
+    const form = JSON.stringify(now) === JSON.stringify(kept) ? kept : now;
+    forms.set(kept, form);
+    return form;
   };
   return new Map([...standard, ...[...stored].map(([name, kept]) => [name, onRelease(kept)] as const)]);
 }
