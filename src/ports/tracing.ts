@@ -16,21 +16,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 
-import type { EventToAppend } from './eventStore.js';
-
 export type { Span, Tracer };
-
-/**
- * Work on an event later than this after its creation adds nothing to its trace. Otherwise a new webhook would fill old traces
- * with spans that no request waited for.
- */
-const TRACED_FOR_MS = 3_600_000;
-
-/** Whether work on a stored event adds to its trace. @param now milliseconds since 1970 */
-export const isTraced = (
-  { metadata: { traceparent, occurredAt } }: Pick<EventToAppend, 'metadata'>,
-  now: number,
-): boolean => traceparent !== undefined && now - Date.parse(occurredAt) <= TRACED_FOR_MS;
 
 /** A span of the trace that `traceparent` names; of a new trace if it is missing or invalid. */
 export const startSpan = (tracer: Tracer, traceparent: string | undefined, name: string, options: SpanOptions): Span =>
@@ -74,13 +60,9 @@ export async function inSpans<Answer>(spans: Iterable<Span>, work: () => Promise
   }
 }
 
-/** Version, trace id, span id and flags (W3C Trace Context §3.2); version 00 has no further fields. */
-const TRACEPARENT = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
-
 /** @param traceparent from a client: anything is possible */
 function contextOf(traceparent = ''): Context {
-  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? [];
+  const [version = '', traceId = '', spanId = '', flags = ''] = traceparent.split('-');
   const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
-  if (!isSpanContextValid(parent) || (version === '00' && more !== undefined)) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, parent);
+  return version !== 'ff' && isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
 }

@@ -10,7 +10,6 @@ import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
-import { isTraced } from '../ports/tracing.js';
 import { deliveryMessage } from './queue.js';
 
 /** Deliveries that are requested at once for one tenant. */
@@ -54,8 +53,7 @@ const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 /** On whose behalf the deliveries of an event are requested, if not by a replay. They are part of its trace. */
 export function relayCaller(source: RecordedEvent): Caller {
   const { tenant, correlationId, traceparent } = source.metadata;
-  const caller = { tenant, actor: RELAY, correlationId, causationId: source.id };
-  return isTraced(source, Date.now()) ? { ...caller, traceparent } : caller;
+  return { tenant, actor: RELAY, correlationId, causationId: source.id, traceparent };
 }
 
 export function requestedMessage({ tenant, deliveryId, subject }: DeliveryRequest): Message {

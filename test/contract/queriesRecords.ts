@@ -46,43 +46,6 @@ export function describeRecords(name: string, open: OpenQueries): void {
         }
       });
 
-      test('change by a patch: what is named changes, updated_at moves, the rest stays', async () => {
-        await fill(writer, [insert(1, { name: 'Old', size: 1 }, 'one'), insert(2, { name: 'Other' })]);
-        await write(writer, () =>
-          writer.applyToTable(acmePlaces, [{ kind: 'patch', id: id(1), at: at(9), set: { name: 'New', notes: 'n' } }], {
-            revision: 5,
-            at: at(9),
-          }),
-        );
-        const { records } = await reads.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
-        expect(records).toMatchObject([
-          {
-            id: id(1),
-            createdAt: at(1),
-            updatedAt: at(9),
-            batchId: 'one',
-            fields: { code: 'C1', name: 'New', size: 1, open: null, notes: 'n' },
-          },
-        ]);
-        expect(await found(reads, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
-        expect(await found(reads, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
-      });
-
-      test('that are deleted are gone from gets, lists, filters and counts, and their ids are free again', async () => {
-        const remove = (n: number) => ({ kind: 'delete', id: id(n) }) as const;
-        const apply = (revision: number, ...changes: RecordChange[]) =>
-          write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(revision) }));
-        await fill(writer, [insert(1, { name: 'Amsterdam' }), insert(2, { name: 'Rotterdam' }), insert(3, {})]);
-        await apply(5, remove(1), insert(4, {}), remove(4));
-        expect(await reads.get(acmePlaces, id(1))).toBeUndefined();
-        expect(await found(reads, {})).toEqual({ records: ['C2', 'C3'], total: 2 });
-        expect(await found(reads, { filters: [contains('name', 'dam')] })).toEqual({ records: ['C2'], total: 1 });
-        expect((await reads.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
-        await apply(6, insert(1, { name: 'Again' }), remove(3));
-        const sort = [{ field: 'code', direction: 'asc' }] as const;
-        expect(await found(reads, { sort })).toEqual({ records: ['C1', 'C2'], total: 2 });
-      });
-
       test('written before a field was added show it as null, and can be found by it once it is set', async () => {
         await fill(writer, [insert(1, {}), insert(2, {})]);
         await write(writer, async () => {
@@ -121,17 +84,6 @@ export function describeRecords(name: string, open: OpenQueries): void {
         });
         const { records } = await reads.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
         expect(records[0]?.fields).toMatchObject({ constructor: null, prototype: null });
-      });
-
-      test('of one tenant are never seen by another', async () => {
-        const other = { ...acmePlaces, tenant: 'other' };
-        await fill(writer, [insert(1, { name: 'Mine' })]);
-        await fill(writer, [insert(2, { name: 'Theirs' })], other);
-        expect(await found(reads, {})).toEqual({ records: ['C1'], total: 1 });
-        expect(await found(reads, {}, other)).toEqual({ records: ['C2'], total: 1 });
-        expect(await reads.get(other, id(1))).toBeUndefined();
-        expect((await reads.snapshot(other, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
-        expect(await reads.find(other, 'name', ['Mine'])).toEqual([]);
       });
     });
 
@@ -212,14 +164,6 @@ export function describeRecords(name: string, open: OpenQueries): void {
           total: 1,
         });
         expect(await reads.outsideBatch(acmePlaces, 'old')).toMatchObject({ count: 0 });
-      });
-
-      test('a sweep with an unheard-of batch id deletes everything, and the table can be filled again', async () => {
-        expect(await reads.outsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
-        await apply({ kind: 'cleanUp', batchId: 'typo' });
-        expect(await found(reads, {})).toEqual({ records: [], total: 0 });
-        await apply(insert(1, { name: 'again' }, 'x'), 6);
-        expect(await found(reads, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
       });
 
       test('a sweep keeps the ids of the keys that go: the last of each key', async () => {
