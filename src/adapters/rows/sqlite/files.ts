@@ -27,8 +27,8 @@ type Use = Opening & {
 export class RowFiles {
   readonly #open = new LRUCache<string, TenantRows>({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
   readonly #use: Use;
-  /** Files that were looked at, and those that are too large for it. */
-  readonly #checked = new Set<string>();
+  /** The file of each tenant that was looked at, or is too large for it. */
+  readonly #checked = new Map<string, string>();
 
   constructor(
     readonly directory: string,
@@ -67,21 +67,15 @@ export class RowFiles {
     if (known !== undefined && known.file === file) return known;
     const rows = this.open(file);
     this.#open.set(tenant, rows);
+    if (file === undefined || this.#use.isUnchecked || this.#checked.get(tenant) === file) return rows;
+    this.#checked.set(tenant, file);
+    checkIfSmall(rows.db);
     return rows;
   }
 
   open(file: string | undefined): TenantRows {
     const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.#use);
-    const rows = new TenantRows(db, file);
-    if (file === undefined || this.#use.isUnchecked || this.#checked.has(file)) return rows;
-    this.#checked.add(file);
-    try {
-      checkIfSmall(db);
-      return rows;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
+    return new TenantRows(db, file);
   }
 
   tenants(): readonly string[] {

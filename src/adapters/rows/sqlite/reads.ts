@@ -39,7 +39,8 @@ function answered(reply: Reply | undefined): Answered {
 class ReaderThreads {
   readonly #directory: string;
   readonly #files: RowFiles;
-  readonly #checked = new Set<string>();
+  /** The file of each tenant that a thread has looked at for damage. */
+  readonly #checked = new Map<string, string>();
   /** Pages may take long, and leave one thread to all other questions, which go first. */
   readonly #pages: PQueue;
   readonly #all: PQueue;
@@ -62,7 +63,7 @@ class ReaderThreads {
     cancellation?.throwIfCancelled();
     const file = this.#files.current(question.tenant);
     // The types of messages cannot say that an answer is of its question's kind.
-    if (isShort && file !== undefined && this.#checked.has(file))
+    if (isShort && file !== undefined && this.#checked.get(question.tenant) === file)
       return answered(await replyTo(question, this.#files, file)).answer as Answer;
     const isPage = question.kind === 'page';
     const ask = () => this.#all.add(() => this.#answer(question, cancellation), { priority: isPage ? 0 : 1 });
@@ -71,7 +72,7 @@ class ReaderThreads {
       const forget = cancellation?.onCancel(() => reject(cancellation.reason));
       asked.then(resolve, reject).finally(forget);
     });
-    if (file !== undefined) this.#checked.add(file);
+    if (file !== undefined) this.#checked.set(question.tenant, file);
     if (wanted !== undefined && isPage) this.#makeIndex({ ...question, kind: 'makeIndex', spec: wanted });
     return answer as Answer;
   }
