@@ -14,7 +14,7 @@ export const QUOTAS = {
 
 export type Quota = keyof typeof QUOTAS;
 
-export const isQuota = (name: string): name is Quota => Object.hasOwn(QUOTAS, name);
+const isQuota = (name: string): name is Quota => Object.hasOwn(QUOTAS, name);
 export const QUOTA_NAMES: readonly Quota[] = Object.keys(QUOTAS).filter(isQuota);
 
 /** A value for each; 0: no limit. */
@@ -24,13 +24,5 @@ export type Quotas = { readonly [quota in Quota]: number };
 export type OwnQuotas = Partial<Quotas>;
 
 /** @param changes null: the installation's value counts again */
-export function changedQuotas(
-  before: OwnQuotas,
-  changes: { readonly [quota in Quota]?: number | null | undefined },
-): OwnQuotas {
-  const entries = QUOTA_NAMES.flatMap((quota) => {
-    const value = changes[quota] === undefined ? before[quota] : changes[quota];
-    return typeof value === 'number' ? [[quota, value] as const] : [];
-  });
-  return Object.fromEntries(entries);
-}
+export const changedQuotas = (before: OwnQuotas, changes: { readonly [quota in Quota]?: number | null }): OwnQuotas =>
+  Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null));

@@ -47,15 +47,6 @@ export const keyOf = ({ uniqueField }: Pick<AssetType, 'uniqueField'>, fields: F
   return value === null || typeof value === 'string' ? value : JSON.stringify(value);
 };
 
-/** The first value is the lower one where it is negative. Text compares by code points, as in both engines. */
-export function compareSortValues(a: string | number | null, b: string | number | null): number {
-  if (a === b) return 0;
-  if (a === null) return -1;
-  if (b === null) return 1;
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : 1;
-}
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
 

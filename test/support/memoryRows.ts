@@ -4,7 +4,7 @@
  */
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import { compareSortValues, keyOf, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
+import { keyOf, matchText, type Row, sortValue, type Version } from '#app/domain/row.js';
 import {
   type Checkpoint,
   type Condition,
@@ -387,4 +387,13 @@ function compareRows(a: MemoryRow, b: MemoryRow, sort: readonly Sort[]): number 
     if (order !== 0) return direction === 'asc' ? order : -order;
   }
   return 0;
+}
+
+/** The first value is the lower one where it is negative. Text compares by code points, as in both engines. */
+function compareSortValues(a: string | number | null, b: string | number | null): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : 1;
 }

@@ -173,11 +173,8 @@ export function evolveTenant(
 
 const DAY_MS = 86_400_000;
 
-/** As the times of events are written. A time that is none comes before all. */
-function dayBefore(at: string): string {
-  const time = Date.parse(at);
-  return Number.isNaN(time) ? '' : new Date(time - DAY_MS).toISOString().replace('Z', '000Z');
-}
+/** As the times of events are written. */
+const dayBefore = (at: string): string => new Date(Date.parse(at) - DAY_MS).toISOString().replace('Z', '000Z');
 
 function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant {
   return {
