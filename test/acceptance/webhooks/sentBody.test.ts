@@ -19,12 +19,19 @@ type Sent = {
 const bodyOf = async (webhook: string, delivery: string, attempt = 1): Promise<Sent> =>
   (await acme().platformData('GET', `/webhooks/${webhook}/deliveries/${delivery}/body?attempt=${attempt}`)) as Sent;
 it('an approval is shown byte for byte, after its webhook has other custom data and is removed', async () => {
-  receiver.reply('/sent', (nth) => ({ status: nth === 1 ? 503 : 200 }));
+  let answerFirst = (): void => undefined;
+  receiver.reply('/sent', (nth) => {
+    if (nth > 1) return { status: 200 };
+    return (answer) => {
+      answerFirst = () => answer.writeHead(503).end();
+    };
+  });
   const webhook = await addWebhook(acme(), receiver.url('/sent'), { custom_data: { customer: '☕ "one"' } });
   const { order } = await validatedOrder(acme());
   await approve(acme(), order.id);
   await receiver.received('/sent', 1);
   await acme().platformData('PUT', `/webhooks/${webhook.id}`, { custom_data: { customer: 'two' } });
+  answerFirst();
   await deliveriesEnded(acme(), webhook.id, 1);
   const calls = receiver.calls('/sent');
   expect(calls).toHaveLength(2);
