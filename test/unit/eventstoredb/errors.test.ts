@@ -1,6 +1,6 @@
 import { convertToCommandError } from '@eventstore/db-client';
 import { Metadata, status } from '@grpc/grpc-js';
-import { isTransient, isUnsent } from '#app/adapters/eventstore/eventstoredb/errors.js';
+import { isTransient, isUnsent } from '#app/adapters/eventstore/eventstoredb/server.js';
 
 /** What the client throws where a call ends like this. */
 function failed(code: status, details: string, told: Readonly<Record<string, string>> = {}) {

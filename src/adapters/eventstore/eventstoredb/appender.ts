@@ -11,10 +11,8 @@ import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
 import { dataAsJson, isAt, lastAppend } from '../everyStore.js';
 import { decode, encode, positionOf } from './encoding.js';
-import { isTransient, isUnsent, toPortError } from './errors.js';
-import type { KnownLog } from './knownLog.js';
-import type { LogReader } from './logReader.js';
-import { CALL_BACKOFF, OF_LEADER, type Server } from './server.js';
+import type { KnownLog, LogReader } from './logReader.js';
+import { CALL_BACKOFF, isTransient, isUnsent, OF_LEADER, type Server, toPortError } from './server.js';
 
 const EXPECTED = { any: ANY, 'no-stream': NO_STREAM } as const;
 
@@ -58,11 +56,7 @@ export function appender(server: Server, reader: LogReader, log: KnownLog, timeo
       }
     };
     try {
-      return await retry(attempt, {
-        until: deadline,
-        backoff: CALL_BACKOFF,
-        isTransient: (error) => isTransient(error) && !(error instanceof TimeLimitError),
-      });
+      return await retry(attempt, { until: deadline, backoff: CALL_BACKOFF, isTransient });
     } catch (error) {
       if (error instanceof WrongExpectedVersionError) return undefined;
       throw toPortError(error, mayBeStored);

@@ -17,10 +17,8 @@ import { Backoff } from '../../../supervision/keepRunning.js';
 import { singleFlight, sleep, WakeUp } from '../../../supervision/waiting.js';
 import { isWanted } from '../everyStore.js';
 import { type ClientEvent, decode, isInsideCall, toLogPosition } from './encoding.js';
-import { isPositionRefused, isTransient, toPortError } from './errors.js';
-import type { KnownLog } from './knownLog.js';
-import { type Commit, commitOf, type LogReader, PAGE_CHARACTERS } from './logReader.js';
-import { OF_LEADER, type Server } from './server.js';
+import { type Commit, commitOf, type KnownLog, type LogReader, PAGE_CHARACTERS } from './logReader.js';
+import { isPositionRefused, isTransient, OF_LEADER, type Server, toPortError } from './server.js';
 
 /** How long a subscription waits for a server that is away, in milliseconds. */
 const PATIENCE_MS = 30_000;

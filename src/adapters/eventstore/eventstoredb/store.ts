@@ -3,8 +3,7 @@ import { eventStoreOf } from '../everyStore.js';
 import { appender } from './appender.js';
 import { connect } from './connection.js';
 import { feed } from './feed.js';
-import { KnownLog } from './knownLog.js';
-import { LogReader } from './logReader.js';
+import { KnownLog, LogReader } from './logReader.js';
 import { Server } from './server.js';
 
 export type EventStoreDbSettings = {
