@@ -247,7 +247,6 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     exportParts: {
       checkpoint: async () => tree?.ask({ kind: 'checkpoint' }),
       prove: async (stream, from, note) => tree?.ask({ kind: 'stream', stream, from, note }),
-      deliveryLogDays: config.DELIVERY_LOG_DAYS,
     },
     ready: readiness({
       engines,

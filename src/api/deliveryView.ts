@@ -34,11 +34,9 @@ export const deliveryView = json.view<DeliveryLogEntry>({
   attempts: [json.listOf(json.ref('DeliveryAttempt')), ({ attempts }) => attempts.map(attemptView.show)],
 });
 
-/** Why it was given up; an open delivery to a disabled webhook says why it waits. */
-export function reasonOf({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): string | undefined {
+/** An open delivery to a disabled webhook says why it waits. */
+export function shownDelivery({ webhooks }: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): object {
   const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
-  return disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
+  const reason = disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
+  return deliveryView.show({ ...entry, reason });
 }
-
-export const shownDelivery = (tenant: Pick<Tenant, 'webhooks'>, entry: DeliveryLogEntry): object =>
-  deliveryView.show({ ...entry, reason: reasonOf(tenant, entry) });

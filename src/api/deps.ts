@@ -98,7 +98,6 @@ export type ApiDeps = {
     readonly checkpoint: () => Promise<SignedCheckpoint | 'none' | undefined>;
     /** Events of a stream as stored, with proofs that the checkpoint of this note covers them. */
     readonly prove: (stream: string, from: Revision, note: string | undefined) => Promise<ProvedEvents | undefined>;
-    readonly deliveryLogDays: number;
   };
   /** @param isNamed whether the report may name tenants */
   readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;

@@ -70,8 +70,6 @@ export const MAX_ACTIVITY_CSV = 10_000;
 /** Events that a page of the activity or of operations looks at: a batch may be one for each of its records. */
 export const MAX_ACTIVITY_ROWS = 20_000;
 export const MAX_SEARCHED_CUSTOMERS = 200;
-/** An event may lead to hundreds, and each holds the answers to its attempts. */
-export const MAX_STEP_DELIVERIES = 20;
 /** Each has a file, and one for its proof. */
 export const MAX_EXPORT_EVENTS = 10_000;
 export const MAX_EXPORT_BYTES = 33_554_432;

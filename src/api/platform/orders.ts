@@ -26,7 +26,7 @@ import { idempotencyKeyOf } from '../changeOptions.js';
 import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
 import { notFound } from '../errors.js';
-import { exportOfOrder, exportReply } from '../export/operation.js';
+import { exportOfOrder, exportReply } from '../export/orderExport.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderSummaries.js';

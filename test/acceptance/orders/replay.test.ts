@@ -16,7 +16,6 @@ const stepSchema = z.looseObject({
   problems_by: z.string(),
   problems: z.array(z.looseObject({ field: z.string() })),
   deliveries: z.array(z.looseObject({ id: z.string(), state: z.string() })),
-  is_continued: z.boolean(),
   changes: z.array(z.unknown()),
 });
 const pageSchema = z.strictObject({
@@ -106,22 +105,4 @@ it('an unknown reference is a problem by the records of now, except at the appro
     reasons: ['It follows.'],
     problems: expect.arrayContaining([expect.objectContaining({ field: 'buyer_customer_party_id' })]),
   });
-});
-
-it('a step has at most 20 deliveries, and the next one goes on with those of the same event', async () => {
-  for (let n = 0; n < 21; n++) await addWebhook(acme(), receiver.url(`/many/${n}`), { events: ['order.created'] });
-  const { id } = await acme().create('dyn_stock_order', { notes: 'Many are told.' });
-  const idsOf = (steps: Awaited<ReturnType<typeof replay>>) =>
-    steps.map(({ deliveries }) => deliveries.map((each) => each.id));
-  let steps = await replay(id);
-  while (new Set(idsOf(steps).flat()).size < 21) {
-    await wait(20);
-    steps = await replay(id);
-  }
-  expect(steps.map((step) => [step.event, step.is_continued, step.deliveries.length])).toEqual([
-    ['OrderCreated', false, 20],
-    ['OrderCreated', true, 1],
-  ]);
-  expect(steps[1]).toMatchObject({ problems: [], changes: [] });
-  expect(idsOf(await replay(id, '?cursor=0.20'))).toEqual(idsOf(steps).slice(1));
 });
