@@ -1,36 +1,51 @@
-/** The activity of a tenant, for auditors: users of the platform, and API clients with the scope `read:audit`. */
+/**
+ * The activity of a tenant, for auditors: users of the platform, and API clients with the scope `read:audit`; and what an entry
+ * did to records, field by field: from its events, and of a clean-up from what it deleted.
+ */
 import { z } from 'zod';
-import { eventAt } from '../commands/streamPages.js';
+import { NotFoundError } from '../commands/context.js';
+import { eventAt, type StreamReads, streamPages } from '../commands/streamPages.js';
 import { SUBJECT_KINDS } from '../domain/activity.js';
 import { ERASED } from '../domain/assetTypes/fieldTypes.js';
 import { ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { AUDIT_SCOPE } from '../domain/identity/scopes.js';
-import { MAX_ACTIVITY_CSV, MAX_ENTRIES } from '../domain/limits.js';
-import { tableStream } from '../domain/streams.js';
+import { MAX_ACTIVITY_CSV, MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES } from '../domain/limits.js';
+import { orderDifferences } from '../domain/order/differences.js';
+import type { OrderEvent } from '../domain/order/events.js';
+import type { RecordDifference } from '../domain/referenceTable/differences.js';
+import { orderStream, tableStream } from '../domain/streams.js';
+import type { Revision } from '../ports/eventStore.js';
 import type { Condition } from '../ports/rowStore.js';
-import { type ActivityEntry, type ActivityPage, activityPage, isOperation } from '../queries/activity.js';
-import { cancellable, where } from '../queries/asking.js';
+import { type ActivityEntry, type ActivityPage, activityPage, isOperation, newestEntry } from '../queries/activity.js';
+import { cancellable, type Rows, roomFor, where } from '../queries/asking.js';
+import { tableDifferences } from '../queries/recordHistory.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import {
-  activityDifferences,
-  differenceSchemas,
-  differencesReply,
-  ENTRY,
-  ENTRY_ID,
-  idOf,
-  placeIn,
-} from './activityDifferences.js';
 import { namedActor, type ShownActor, shownActor } from './actors.js';
 import { cursorLike, exactText, limitOf, period } from './assets/listQuery.js';
 import { untilShown } from './assets/moments.js';
-import { csvAnswer, csvReply, nextLink } from './assets/pages.js';
+import { csvAnswer, csvReply, linkedReply, nextLink } from './assets/pages.js';
 import { csvLine, csvPage, textCell } from './csv.js';
 import type { Api } from './deps.js';
 import { badRequest } from './errors.js';
 import * as json from './openapi/schema.js';
-import type { Call, Operation, Reply, Resource } from './routes/operation.js';
+import { type Call, type Operation, pathText, type Reply, type Resource } from './routes/operation.js';
 import { parametersIn, parseQuery } from './routes/query.js';
+
+/** The form of an entry's id. */
+const ENTRY = /^\d{20}\.\d{1,16}\.\d{1,15}$/;
+
+type ActivityPlace = Pick<ActivityEntry, 'at' | 'position' | 'revision'>;
+
+/** The id of an entry: digits of its time, position and revision. */
+const idOf = ({ at, position, revision }: ActivityPlace): string =>
+  `${at.replaceAll(/\D/g, '')}.${position}.${revision}`;
+
+/** @param id has the form of `idOf` */
+function placeIn(id: string): Omit<ActivityPlace, 'at'> {
+  const [, position, revision] = id.split('.');
+  return { position: Number(position), revision: Number(revision) };
+}
 
 type ShownEntry = Omit<ActivityEntry, 'actor'> & { readonly actor: ShownActor };
 
@@ -109,6 +124,7 @@ const filters = {
 const activityQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ENTRIES) });
 const csvQuery = z.strictObject({ ...filters, limit: limitOf(MAX_ACTIVITY_CSV, MAX_ACTIVITY_CSV) });
 type ActivityQuery = z.output<typeof activityQuery>;
+const differencesQuery = z.strictObject({ cursor: cursorLike(/^\d{1,15}\.[\da-f-]{1,36}$/) });
 
 const SUMMARY = 'Who did what, when, on what: the newest first';
 /** The operations of an area's principals. */
@@ -118,12 +134,21 @@ const activityFor = (
   allowed: Pick<Operation, 'allow' | 'isOnTable'>,
 ): Resource => ({
   tag,
-  pathParameters: { id: ENTRY_ID },
+  pathParameters: { id: { ...pathText('entry_id'), example: '20261125224123456789.1042.17' } },
   schemas: {
     ActivityEntry: activityView.schema,
     ActivityCounts: countsSchema,
     ActivityRequest: json.closedObject({ method: json.text, path: json.text, request_id: json.text }),
-    ...differenceSchemas,
+    RecordDifference: json.closedObject({
+      change: json.oneOf(['create', 'update', 'delete']),
+      id: json.uuid,
+      fields: {
+        type: 'object',
+        description: '`from` and `to` by field.',
+        additionalProperties: json.ref('FieldDifference'),
+      },
+    }),
+    FieldDifference: json.closedObject({ from: {}, to: {} }),
   },
   operations: {
     'GET /activity': {
@@ -146,7 +171,16 @@ const activityFor = (
       answer: csvAnswer('The entries, one in each line.', 'The next entries, with rel="next".'),
       handle: activityCsvReply,
     },
-    'GET /activity/:id/differences': { id: differences, ...allowed, ...activityDifferences, handle: differencesReply },
+    'GET /activity/:id/differences': {
+      id: differences,
+      ...allowed,
+      work: 'list',
+      summary: 'What an entry did to records, field by field',
+      description: `Of changes of orders and their parts, and of reference tables: records, batches, clean-ups, undos. A page has at most ${MAX_ENTRIES} records. An entry of another kind has none.`,
+      query: parametersIn(differencesQuery),
+      answer: json.linkedPage('RecordDifference', MAX_ENTRIES),
+      handle: differencesReply,
+    },
   },
 });
 
@@ -251,3 +285,71 @@ const CSV: readonly (readonly [name: string, of: (entry: ShownEntry) => string])
   ['correlation_id', ({ correlationId }) => correlationId],
   ['id', idOf],
 ];
+
+/** @throws NotFoundError */
+async function differencesReply(
+  api: Api,
+  { req, tenant, query: parameters, path }: Call,
+  cancellation: Cancellation,
+): Promise<Reply> {
+  const { cursor } = parseQuery(differencesQuery, parameters);
+  const entry = await entryOf(cancellable(api.rows, cancellation), tenant.name, path.id);
+  const page = await differencesOf(api, tenant, entry, cursor, cancellation);
+  const data = page.differences.map(({ change, id, fields }) => ({ change, id, fields }));
+  return linkedReply(api, { req, query: parameters }, data, page.next);
+}
+
+/** The entry with this id. @throws NotFoundError */
+async function entryOf(rows: Rows, tenant: string, id: string): Promise<ActivityEntry> {
+  const entry = ENTRY.test(id) ? await newestEntry(rows, tenant, where(placeIn(id))) : undefined;
+  if (entry === undefined || idOf(entry) !== id) throw new NotFoundError(`There is no entry ${id} of the activity.`);
+  return entry;
+}
+
+type DifferencePage = { readonly differences: readonly RecordDifference[]; readonly next?: string | undefined };
+
+/** @param cursor of a table: a place; of an order: revision of an event, and how many of its differences are shown */
+async function differencesOf(
+  { rows, commands: { eventStore } }: Api,
+  tenant: Tenant,
+  entry: ActivityEntry,
+  cursor: string | undefined,
+  cancellation: Cancellation,
+): Promise<DifferencePage> {
+  const [first, second = '0'] = cursor?.split('.') ?? [];
+  const { orderId, table } = entry;
+  if (orderId !== undefined) {
+    const from = { revision: Math.max(entry.revision, Number(first ?? 0)), shown: Number(second) };
+    return ofOrder(eventStore, tenant, { ...entry, orderId }, from, cancellation);
+  }
+  if (table === undefined || !(entry.kind.startsWith('record.') || isOperation(entry))) return { differences: [] };
+  const behind = first === undefined ? undefined : ([Number(first), Number(second)] as const);
+  const ofTable = { ...entry, table };
+  const { differences, next } = await tableDifferences(cancellable(rows, cancellation), tenant.name, ofTable, behind);
+  return { differences, next: next?.join('.') };
+}
+
+/** Of the entry's event, and of others that its request appended with it. */
+async function ofOrder(
+  eventStore: StreamReads,
+  { name: tenant, orderModel }: Tenant,
+  { orderId, correlationId }: ActivityEntry & { readonly orderId: string },
+  from: { readonly revision: Revision; readonly shown: number },
+  cancellation: Cancellation,
+): Promise<DifferencePage> {
+  const differences: RecordDifference[] = [];
+  const fits = roomFor(MAX_ENTRIES, MAX_DIFFERENCE_CHARACTERS);
+  const pages = { from: from.revision, eventsAPage: 20, cancellation };
+  for await (const events of streamPages(eventStore, orderStream(tenant, orderId), pages)) {
+    for (const { type, data, revision, metadata } of events) {
+      if (metadata.correlationId !== correlationId) return { differences };
+      const made = orderDifferences({ type, data } as OrderEvent, orderModel, orderId);
+      for (const [index, difference] of made.entries()) {
+        if (revision === from.revision && index < from.shown) continue;
+        if (!fits(JSON.stringify(difference).length)) return { differences, next: `${revision}.${index}` };
+        differences.push(difference);
+      }
+    }
+  }
+  return { differences };
+}
