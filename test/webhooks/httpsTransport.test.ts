@@ -47,7 +47,7 @@ describe('a call to a receiver', () => {
     });
   });
 
-  test.each([400, 401, 404, 410, 429, 500, 503])('%i is a failure', async (code) => {
+  test.each([400, 410, 503])('%i is a failure', async (code) => {
     answer(() => ({ status: code, headers: { 'Retry-After': '7' }, body: 'no' }));
     open();
     expect(await post()).toEqual({
@@ -60,7 +60,7 @@ describe('a call to a receiver', () => {
     });
   });
 
-  test.each([301, 302, 303, 307, 308])('redirect %i is a failure and not followed', async (code) => {
+  test.each([301, 307])('redirect %i is a failure and not followed', async (code) => {
     answer(() => ({ status: code, headers: { Location: receiver.url('/orders') } }));
     open();
     expect(await post()).toMatchObject({ ok: false, status: code, reason: `redirect (HTTP ${code}) is not followed` });
@@ -93,12 +93,6 @@ describe('a call to a receiver', () => {
     expect(await post()).toMatchObject({ ok: false, status: 500, responseBody: 'start' });
     answer(() => (response) => void response.writeHead(200).write('start'));
     expect(await post()).toMatchObject({ ok: true, status: 200 });
-  });
-
-  test('a receiver that resets the connection is a failure', async () => {
-    answer(() => (response) => response.destroy());
-    open();
-    expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/closed|ECONNRESET/) });
   });
 
   test('of a large answer 4 KiB are kept, and not much more is read', async () => {

@@ -54,16 +54,9 @@ const inWords = (result: Awaited<ReturnType<typeof post>>): string => {
 };
 
 describe('interim answers (RFC 9110 §15.2)', () => {
-  test.each([100, 102, 103, 104, 199])('%i is skipped', async (status) => {
-    await open(bytes(interim(status) + OK));
-    expect(await post()).toMatchObject({ ok: true, status: 200, responseBody: 'ok' });
-  });
-
   test.each([
     ['several', [100, 102, 103, 103].map((status) => interim(status)).join('')],
-    ['as many as are read', interim(102).repeat(20)],
     ['with header fields', interim(103, 'Link: </a>; rel=preload\r\nContent-Type: text/html\r\n')],
-    ['without a reason phrase', 'HTTP/1.1 100\r\n\r\n'],
   ])('are skipped: %s', async (_, first) => {
     await open(bytes(first + OK));
     expect(await post()).toMatchObject({ ok: true, status: 200 });
@@ -96,7 +89,6 @@ describe('interim answers (RFC 9110 §15.2)', () => {
 describe('answers that count', () => {
   test.each([
     ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n'],
-    ['without a reason phrase, with its space', 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n'],
     ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
     ['without content', 'HTTP/1.1 204 No Content\r\n\r\n'],
   ])('%s', async (_, answer) => {
@@ -136,12 +128,8 @@ describe('an answer that comes before the whole request was sent', () => {
 
 describe('what is no answer is a failure with its reason', () => {
   test.each([
-    ['HTTP/3.0', 'HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
     ['junk before it', `junk\r\n${OK}`, 'the answer is not valid HTTP/1.1'],
     ['status 1000', 'HTTP/1.1 1000 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
-    ['status 20', 'HTTP/1.1 20 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
-    ['status abc', 'HTTP/1.1 abc Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
-    ['status -20', 'HTTP/1.1 -20 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
     [
       'large header fields',
       `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`,
@@ -162,8 +150,6 @@ describe('what is no answer is a failure with its reason', () => {
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok',
       'the answer is not valid HTTP/1.1',
     ],
-    ['a space before a colon', 'HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok', 'the answer is not valid HTTP/1.1'],
-    ['a field without a name', 'HTTP/1.1 200 OK\r\n: x\r\n\r\n', 'the answer is not valid HTTP/1.1'],
   ])('%s', async (_, answer, reason) => {
     await open(bytes(answer));
     const result = await post();
