@@ -68,14 +68,19 @@ function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network
 /** The address was refused before anything was sent to it. */
 export class RefusedAddressError extends Error {}
 
-/** The addresses of a name that the policy allows. @throws RefusedAddressError if there is none; what the lookup throws */
+/**
+ * The addresses of a host, a name or an address itself, that the policy allows.
+ * @throws RefusedAddressError if there is none; what the lookup throws
+ */
 async function allowedAddresses(
   policy: AddressPolicy,
   port: number,
   lookUp: LookUpAll,
   hostname: string,
 ): Promise<[LookupAddress, ...LookupAddress[]]> {
-  const found = await lookUp(hostname);
+  const literal = withoutBrackets(hostname);
+  const family = isIP(literal);
+  const found = family === 0 ? await lookUp(hostname) : [{ address: literal, family }];
   const [first, ...others] = found.filter(({ address }) => policy(address, port) === undefined);
   if (first !== undefined) return [first, ...others];
   const reasons = found.map(({ address }) => policy(address, port)).join('; ');
@@ -122,12 +127,8 @@ export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = rec
     const wrong = targetUrlError(text);
     if (wrong !== undefined) return wrong;
     const url = new URL(text);
-    const { hostname } = url;
-    const port = portOf(url);
     try {
-      checkLiteral(policy, hostname, port);
-      const isName = isIP(withoutBrackets(hostname)) === 0;
-      if (isName) await withTimeout(CREATION_LOOKUP_MS, '', allowedAddresses(policy, port, lookUp, hostname));
+      await withTimeout(CREATION_LOOKUP_MS, '', allowedAddresses(policy, portOf(url), lookUp, url.hostname));
     } catch (error) {
       if (error instanceof RefusedAddressError)
         return `must lead to a public address on an allowed port. ${error.message}`;
