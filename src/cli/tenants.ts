@@ -5,7 +5,7 @@ import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
 import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { changeQuotas, checkTenantName, createTenant, deleteTenant } from '../commands/identity/tenants.js';
+import { changeTenant, checkTenantName, createTenant, deleteTenant } from '../commands/identity/tenants.js';
 import { addUser, changeUser, newUserBody } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import { ROLES, type Scope } from '../domain/identity/scopes.js';
@@ -95,7 +95,8 @@ const quotas = command({
       return value === undefined ? [] : [[quota, value === DEFAULT ? null : value] as const];
     });
     if (set.length === 0) throw new UsageError('Name at least one quota, such as --records 50000000.');
-    await withTenant(tenant, ({ commands }) => changeQuotas(commands, operator(tenant), Object.fromEntries(set)));
+    const event = { type: 'QuotasChanged', data: Object.fromEntries(set) } as const;
+    await withTenant(tenant, ({ commands }) => changeTenant(commands, operator(tenant), event));
     return { tenant, quotas: Object.fromEntries(set.map(([quota, value]) => [QUOTAS[quota].name, value])) };
   },
   lines: ({ tenant, quotas: set }) => [

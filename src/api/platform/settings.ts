@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
 import type { DirectoryChange } from '../../commands/identity/directoryWriter.js';
-import { changeCleanUpGuard, changeRateLimit, removeRateLimit } from '../../commands/identity/tenants.js';
+import { changeTenant } from '../../commands/identity/tenants.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { QUOTA_NAMES, QUOTAS, type Quota } from '../../domain/quotas.js';
@@ -143,7 +143,9 @@ export const settings: Resource = {
       id: 'platformRemoveRateLimit',
       summary: "The operator's limit counts again",
       allow: 'admins',
-      ...noContent(({ commands }, { caller }: Call) => removeRateLimit(commands, caller)),
+      ...noContent(({ commands }, { caller }: Call) =>
+        changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} }),
+      ),
     },
     'PUT /tenant/rate-limit': {
       id: 'platformChangeRateLimit',
@@ -154,7 +156,8 @@ export const settings: Resource = {
       answer: json.one('Tenant'),
       async handle(api, { caller, tenant: before, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
-        const { tenant } = await changeRateLimit(api.commands, caller, { perSecond, burst });
+        const data = { perSecond, burst };
+        const { tenant } = await changeTenant(api.commands, caller, { type: 'RateLimitChanged', data });
         return tenantReply(api, tenant ?? before);
       },
     },
@@ -167,8 +170,8 @@ export const settings: Resource = {
       answer: json.one('Tenant'),
       async handle(api, { caller, tenant: before, body }) {
         const { max_percent: maxPercent, min_records: minRecords } = parseBody(cleanUpGuardBody, body);
-        const guard = maxPercent === null ? undefined : { maxPercent, minRecords };
-        const { tenant } = await changeCleanUpGuard(api.commands, caller, guard);
+        const data = maxPercent === null ? { maxPercent } : { maxPercent, minRecords };
+        const { tenant } = await changeTenant(api.commands, caller, { type: 'CleanUpGuardChanged', data });
         return tenantReply(api, tenant ?? before);
       },
     },

@@ -6,9 +6,9 @@ import { boundedList } from '../../domain/boundedList.js';
 import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, ValidationError } from '../context.js';
+import { ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
-import { type DirectoryChange, type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type DirectoryWrite, writeDirectory } from './directoryWriter.js';
 
 /**
  * Names that every JavaScript object inherits, as far as they have the form of a field name. Names of SQL and MongoDB are
@@ -70,12 +70,7 @@ export const tableBody = z.strictObject({
 });
 
 /** @throws ValidationError (also for a name in use, or Master Data); NotFoundError */
-export async function addAssetField(
-  commands: DirectoryCommands,
-  caller: Caller,
-  table: string,
-  body: unknown,
-): Promise<DirectoryChange> {
+export const addAssetField: DirectoryWrite<[table: string, body: unknown]> = async (commands, caller, table, body) => {
   const field = toField(parseBody(fieldBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     const assetType = assetTypeOf(tenant, table);
@@ -88,14 +83,10 @@ export async function addAssetField(
       throw new ValidationError({ name: [`${table} has ${MAX_FIELDS} fields; no more fit.`] });
     return [{ type: 'AssetFieldAdded', data: { table, field } }];
   });
-}
+};
 
 /** @throws ValidationError (also for a name in use, or a unique field that is not among the fields) */
-export async function addAssetTable(
-  commands: DirectoryCommands,
-  caller: Caller,
-  body: unknown,
-): Promise<DirectoryChange> {
+export const addAssetTable: DirectoryWrite<[body: unknown]> = async (commands, caller, body) => {
   const assetType = toAssetType(parseBody(tableBody, body));
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant.assetTypes.has(assetType.name))
@@ -104,7 +95,7 @@ export async function addAssetTable(
       throw new ValidationError({ name: [`There are ${MAX_TABLES} assets; no more fit.`] });
     return [{ type: 'AssetTableAdded', data: { assetType } }];
   });
-}
+};
 
 const isSystemField = (name: string): boolean => (SYSTEM_FIELDS as readonly string[]).includes(name);
 

@@ -61,47 +61,46 @@ export type DirectoryChange = {
   readonly tenant: Tenant | undefined;
 };
 
-/**
- * Decides on the tenant as its own stream and this one say, and appends to this one.
- * @param decide pure; throws to refuse
- * @param evenParked whether the decision is possible for a parked tenant, too
- * @throws NotFoundError for an unknown or a deleted tenant; TenantParkedError; what `decide` throws
- */
-export const writeDirectory = (
+/** A command on the directory. Each throws NotFoundError for an unknown or a deleted tenant; TenantParkedError. */
+export type DirectoryWrite<Args extends readonly unknown[], Answer = unknown> = (
   commands: DirectoryCommands,
   caller: Caller,
-  stream: string,
-  decide: (tenant: Tenant) => readonly DirectoryEvent[],
-  evenParked = false,
-): Promise<DirectoryChange> =>
-  writeTenant(
-    commands,
-    caller,
-    stream,
-    (tenant) => {
-      if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-      return decide(tenant);
-    },
-    evenParked,
-  );
+  ...args: Args
+) => Promise<DirectoryChange & Answer>;
+
+type Decide<Known> = (known: Known) => readonly DirectoryEvent[];
+
+/**
+ * Decides on the tenant as its own stream and this one say, and appends to this one.
+ * @param decide pure; throws to refuse; returns no events when nothing changes
+ * @param evenParked whether the decision is possible for a parked tenant, too
+ */
+export const writeDirectory: DirectoryWrite<[stream: string, decide: Decide<Tenant>, evenParked?: boolean]> = (
+  commands,
+  caller,
+  stream,
+  decide,
+  evenParked,
+) => {
+  const ofKnown = (tenant: Tenant | undefined) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    return decide(tenant);
+  };
+  return writeTenant(commands, caller, stream, ofKnown, evenParked);
+};
 
 /**
  * The same for a tenant that may not be there: `decide` gets undefined. The directory usually knows the change when this
  * returns; while the log is slow to be read it does not, and the write stands all the same.
  */
-export async function writeTenant(
-  commands: DirectoryCommands,
-  caller: Caller,
-  stream: string,
-  decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
-  evenParked = false,
-): Promise<DirectoryChange> {
-  const { eventStore } = commands;
+export const writeTenant: DirectoryWrite<
+  [stream: string, decide: Decide<Tenant | undefined>, evenParked?: boolean]
+> = async (commands, caller, stream, decide, evenParked = false) => {
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
     name: `Tenant ${caller.tenant}`,
     load: async () => {
-      const loaded = await loadTenant(eventStore, caller.tenant, stream);
+      const loaded = await loadTenant(commands.eventStore, caller.tenant, stream);
       if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
       return loaded;
     },
@@ -114,7 +113,7 @@ export async function writeTenant(
   const after = (tenant: Tenant | undefined, event: DirectoryEvent) =>
     evolveTenant(tenant, event, at, undefined, position);
   return { position, tenant: events.reduce(after, state) };
-}
+};
 
 /**
  * A tenant as the log has it now, for processes without a directory.
@@ -138,6 +137,17 @@ export function refuseMore(things: string, count: number, max: number): void {
     throw new ConflictError(`There are ${count} ${things}, and no more than ${max} fit; remove one first.`);
 }
 
+/** The given values that differ, compared as JSON: the order of properties in custom data shows in the bodies that are sent. */
+export const changesOf = <Values extends object>(
+  given: { readonly [Name in keyof Values]?: Values[Name] | undefined },
+  before: Values,
+): Partial<Values> =>
+  Object.fromEntries(
+    Object.entries(given).filter(
+      ([name, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name as keyof Values]),
+    ),
+  ) as Partial<Values>;
+
 const KNOWN_WITHIN_MS = 5_000;
 
 /**
@@ -150,26 +160,22 @@ export async function waitUntilKnown(
   position: Position,
 ): Promise<void> {
   const longestMs = patience(caller, 2 * KNOWN_WITHIN_MS) / 2;
-  await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position)).catch(unlessInTime);
+  try {
+    await withTimeout(longestMs, 'It is not known in time.', directory.waitFor(position));
+  } catch (error) {
+    if (!(error instanceof TimeLimitError)) throw error;
+  }
 }
 
-function unlessInTime(error: unknown): void {
-  if (!(error instanceof TimeLimitError)) throw error;
-}
-
-/**
- * @param decide pure; throws to refuse; returns no events when nothing changes
- * @throws NotFoundError
- */
-export function writeWebhook(
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-  decide: (webhook: Webhook) => readonly WebhookEvent[],
-): Promise<DirectoryChange> {
-  return writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    const webhook = tenant.webhooks.get(id);
+/** @throws NotFoundError */
+export const writeWebhook: DirectoryWrite<[id: string, decide: (webhook: Webhook) => readonly WebhookEvent[]]> = (
+  commands,
+  caller,
+  id,
+  decide,
+) =>
+  writeDirectory(commands, caller, webhooksStream(caller.tenant), ({ webhooks }) => {
+    const webhook = webhooks.get(id);
     if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
     return decide(webhook);
   });
-}

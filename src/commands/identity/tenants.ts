@@ -1,11 +1,8 @@
 /** Tenants: created by an operator, each with one order model. */
-import type { Tenant } from '../../domain/identity/directory.js';
-import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
-import type { Quota } from '../../domain/quotas.js';
-import type { CleanUpGuard } from '../../domain/referenceTable/cleanUpGuard.js';
+import { type DirectoryEvent, ORDER_MODELS } from '../../domain/identity/events.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
-import { type Caller, ConflictError, ValidationError } from '../context.js';
-import { type DirectoryChange, type DirectoryCommands, writeDirectory, writeTenant } from './directoryWriter.js';
+import { ConflictError, ValidationError } from '../context.js';
+import { type DirectoryWrite, writeDirectory, writeTenant } from './directoryWriter.js';
 
 /** @throws ValidationError for a name that is no host label */
 export function checkTenantName(name: string): void {
@@ -15,15 +12,10 @@ export function checkTenantName(name: string): void {
   });
 }
 
-/**
- * @throws ValidationError for a name that is no host label or an unknown order model
- * @throws ConflictError when the tenant exists
- */
-export async function createTenant(
-  commands: DirectoryCommands,
-  caller: Caller,
-  input: { readonly displayName?: string; readonly orderModel: string },
-): Promise<DirectoryChange> {
+type NewTenant = { readonly displayName?: string; readonly orderModel: string };
+
+/** @throws ValidationError for a name that is no host label or an unknown order model; ConflictError when it exists */
+export const createTenant: DirectoryWrite<[NewTenant]> = async (commands, caller, input) => {
   const name = caller.tenant;
   checkTenantName(name);
   const orderModel = ORDER_MODELS.find((model) => model === input.orderModel);
@@ -34,47 +26,21 @@ export async function createTenant(
     if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
     return [{ type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } }];
   });
-}
+};
 
 /**
  * Hosts, tokens and sessions of the tenant end, its webhooks are sent nothing more, its read models are dropped, and its
  * name is not given again. Its events stay in the log. @throws NotFoundError
  */
-export function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> {
+export const deleteTenant: DirectoryWrite<[]> = (commands, caller) => {
   const { tenant: name } = caller;
   return writeDirectory(commands, caller, tenantStream(name), () => [{ type: 'TenantDeleted', data: { name } }], true);
-}
+};
 
-export const changeRateLimit = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  limit: RateLimit,
-): Promise<DirectoryChange> => changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
+type Setting = 'RateLimitChanged' | 'RateLimitRemoved' | 'CleanUpGuardChanged' | 'QuotasChanged';
 
-/** The operator's rate limit applies again. Nothing is written if it does already. @throws NotFoundError */
-export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<DirectoryChange> =>
-  changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} }, ({ rateLimit }) => rateLimit !== undefined);
-
-/** @param guard undefined: clean-ups are no longer guarded */
-export const changeCleanUpGuard = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  guard: CleanUpGuard | undefined,
-): Promise<DirectoryChange> =>
-  changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: guard ?? { maxPercent: null } });
-
-/** @param quotas only those that change; null: the installation's counts again; 0: no limit */
-export const changeQuotas = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  quotas: { readonly [quota in Quota]?: number | null },
-): Promise<DirectoryChange> => changeTenant(commands, caller, { type: 'QuotasChanged', data: quotas });
-
-function changeTenant(
-  commands: DirectoryCommands,
-  caller: Caller,
-  event: DirectoryEvent,
-  isChange: (tenant: Tenant) => boolean = () => true,
-): Promise<DirectoryChange> {
-  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => (isChange(tenant) ? [event] : []));
-}
+/** Changes a setting of the tenant; a limit that is not there is not removed. @throws NotFoundError */
+export const changeTenant: DirectoryWrite<[Extract<DirectoryEvent, { type: Setting }>]> = (commands, caller, event) =>
+  writeDirectory(commands, caller, tenantStream(caller.tenant), ({ rateLimit }) =>
+    event.type === 'RateLimitRemoved' && rateLimit === undefined ? [] : [event],
+  );

@@ -7,8 +7,8 @@ import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } fr
 import { usersStream } from '../../domain/streams.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
-import { type DirectoryChange, type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
+import { ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
+import { changesOf, type DirectoryWrite, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
 const password = z
@@ -55,70 +55,58 @@ export const changeUserBody = z
  * @returns the generated password, which is shown only here
  * @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant)
  */
-export async function addUser(
-  commands: DirectoryCommands,
-  caller: Caller,
-  body: unknown,
-): Promise<DirectoryChange & { readonly id: number; readonly password?: string }> {
-  const input = parseBody(newUserBody, body);
-  const made = input.password === undefined ? newPassword() : undefined;
-  const mustChange = input.must_change_password ?? made !== undefined;
-  const passwordHash = await hashPassword(caller.tenant, input.password ?? made ?? '', caller.deadline);
+export const addUser: DirectoryWrite<[body: unknown], { readonly id: number; readonly password?: string }> = async (
+  commands,
+  caller,
+  body,
+) => {
+  const { password: chosen, must_change_password: asked, ...input } = parseBody(newUserBody, body);
+  const made = chosen === undefined ? newPassword() : undefined;
+  const mustChange = asked ?? made !== undefined;
+  const passwordHash = await hashPassword(caller.tenant, chosen ?? made ?? '', caller.deadline);
   let id = 0;
-  const change = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    if ([...tenant.users.values()].some((user) => user.email === input.email)) {
+  const change = await writeDirectory(commands, caller, usersStream(caller.tenant), ({ users, lastUserId }) => {
+    if ([...users.values()].some(({ email }) => email === input.email)) {
       throw new ValidationError({ email: ['The email field names a user that exists already.'] });
     }
-    refuseMore('users', tenant.users.size, MAX_USERS);
-    id = tenant.lastUserId + 1;
-    const { email, locale: userLocale, roles: userRoles, first_name: firstName, last_name: lastName } = input;
-    const data = { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash };
+    refuseMore('users', users.size, MAX_USERS);
+    id = lastUserId + 1;
+    const { first_name: firstName, last_name: lastName, email, locale: language, roles: given } = input;
+    const data = { id, email, firstName, lastName, locale: language, roles: given, passwordHash };
     return [{ type: 'UserAdded', data: mustChange ? { ...data, mustChangePassword: true } : data }];
   });
   return { ...change, id, ...(made === undefined ? {} : { password: made }) };
-}
+};
 
 /** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
-export async function changeUser(
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: number,
-  body: unknown,
-): Promise<DirectoryChange> {
-  const input = parseBody(changeUserBody, body);
-  const passwordHash =
-    input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password, caller.deadline);
+export const changeUser: DirectoryWrite<[id: number, body: unknown]> = async (commands, caller, id, body) => {
+  const { password: chosen, first_name: firstName, last_name: lastName, ...input } = parseBody(changeUserBody, body);
+  const passwordHash = chosen === undefined ? undefined : await hashPassword(caller.tenant, chosen, caller.deadline);
   return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
-    const { mustChangePassword = false } = userOf(users, id);
-    if (input.roles !== undefined && !input.roles.includes('admin')) keepAnAdmin(users, id);
-    const mustChange = input.must_change_password ?? (passwordHash === undefined && mustChangePassword);
-    const data = {
-      id,
-      ...(input.first_name === undefined ? {} : { firstName: input.first_name }),
-      ...(input.last_name === undefined ? {} : { lastName: input.last_name }),
-      ...(input.locale === undefined ? {} : { locale: input.locale }),
-      ...(input.roles === undefined ? {} : { roles: input.roles }),
-      ...(passwordHash === undefined ? {} : { passwordHash }),
-      ...(mustChange === mustChangePassword ? {} : { mustChangePassword: mustChange }),
-    };
-    return Object.keys(data).length === 1 ? [] : [{ type: 'UserChanged', data }];
+    const user = { mustChangePassword: false, ...userOf(users, id) };
+    const { locale: newLocale, roles: newRoles, must_change_password: asked } = input;
+    if (newRoles?.includes('admin') === false) keepAnAdmin(users, id);
+    const mustChangePassword = asked ?? (passwordHash === undefined && user.mustChangePassword);
+    const given = { firstName, lastName, locale: newLocale, roles: newRoles, passwordHash, mustChangePassword };
+    const changed = changesOf<User>(given, user);
+    return Object.keys(changed).length === 0 ? [] : [{ type: 'UserChanged', data: { id, ...changed } }];
   });
-}
+};
 
 /**
  * Gives a user a password for the next sign-in, after which they have to change it. Sessions end at once.
  * @returns the password, which is shown only here
  * @throws NotFoundError
  */
-export async function resetPassword(
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: number,
-): Promise<DirectoryChange & { readonly password: string }> {
+export const resetPassword: DirectoryWrite<[id: number], { readonly password: string }> = async (
+  commands,
+  caller,
+  id,
+) => {
   const made = newPassword();
   const change = await changeUser(commands, caller, id, { password: made, must_change_password: true });
   return { ...change, password: made };
-}
+};
 
 export const ownPasswordBody = z.strictObject({
   old_password: z
@@ -132,23 +120,23 @@ export const ownPasswordBody = z.strictObject({
  * @param known the user as the old password was checked against
  * @throws ConflictError when the password has changed since; ValidationError when the new one equals the old one
  */
-export async function changeOwnPassword(
-  commands: DirectoryCommands,
-  caller: Caller,
-  known: User,
-  { old_password: old, new_password: chosen }: z.output<typeof ownPasswordBody>,
-): Promise<DirectoryChange> {
+export const changeOwnPassword: DirectoryWrite<[known: User, z.output<typeof ownPasswordBody>]> = async (
+  commands,
+  caller,
+  known,
+  { old_password: old, new_password: chosen },
+) => {
   if (chosen.normalize('NFKC') === old.normalize('NFKC')) {
     throw new ValidationError({ new_password: ['The new_password field must differ from the old one.'] });
   }
   const passwordHash = await hashPassword(caller.tenant, chosen, caller.deadline);
-  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
-    const { id, passwordHash: current, mustChangePassword } = userOf(tenant.users, known.id);
+  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
+    const { id, passwordHash: current, mustChangePassword } = userOf(users, known.id);
     if (current !== known.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
     const changed = mustChangePassword ? { mustChangePassword: false } : {};
     return [{ type: 'UserChanged', data: { id, passwordHash, ...changed } }];
   });
-}
+};
 
 /** @throws NotFoundError */
 function userOf(users: ReadonlyMap<number, User>, id: number): User {
@@ -158,13 +146,12 @@ function userOf(users: ReadonlyMap<number, User>, id: number): User {
 }
 
 /** @throws NotFoundError, ConflictError (last admin) */
-export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<DirectoryChange> {
-  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
+export const removeUser: DirectoryWrite<[id: number]> = (commands, caller, id) =>
+  writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
     userOf(users, id);
     keepAnAdmin(users, id);
     return [{ type: 'UserRemoved', data: { id } }];
   });
-}
 
 function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
   const others = [...users.values()].filter((user) => user.id !== without && user.roles.includes('admin'));

@@ -9,6 +9,7 @@ import { type Caller, type Commands, UnopenableSecretError } from '../context.js
 import {
   type DirectoryChange,
   type DirectoryCommands,
+  type DirectoryWrite,
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
@@ -23,6 +24,8 @@ export const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES)
 
 export type NewSecret = DirectoryChange & { readonly secret: string };
 
+type Renewal = 'WebhookSecretRegenerated' | 'WebhookSecretStaged';
+
 /**
  * A new secret. Regenerated: the old one stops signing, and a rotation under way ends. Staged: a rotation begins.
  * @throws NotFoundError, ConflictError (a rotation is under way already)
@@ -31,7 +34,7 @@ export async function renewWebhookSecret(
   commands: WebhookCommands,
   caller: Caller,
   id: string,
-  type: 'WebhookSecretRegenerated' | 'WebhookSecretStaged',
+  type: Renewal,
 ): Promise<NewSecret> {
   const secret = newSigningSecret();
   const sealedSecret = commands.secretBox.seal(secret);
@@ -42,16 +45,13 @@ export async function renewWebhookSecret(
   return { ...change, secret };
 }
 
+type RotationEnd = 'WebhookSecretPromoted' | 'WebhookSecretUnstaged';
+
 /**
  * Ends a rotation. Promoted: only the staged secret stays; unstaged: it stops signing.
  * @throws NotFoundError, ConflictError (none is under way)
  */
-export const endWebhookRotation = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-  type: 'WebhookSecretPromoted' | 'WebhookSecretUnstaged',
-): Promise<DirectoryChange> =>
+export const endWebhookRotation: DirectoryWrite<[id: string, type: RotationEnd]> = (commands, caller, id, type) =>
   writeWebhook(commands, caller, id, ({ stagedSecret }) => {
     requireRotation(stagedSecret);
     return [{ type, data: { id } }];
@@ -67,11 +67,8 @@ export type ResealReport = {
   readonly unopenable: readonly UnopenableSecret[];
 };
 
-type UnopenableSecret = {
-  readonly tenant: string;
-  readonly webhookId: string;
-  readonly which: 'primary' | 'staged';
-};
+type Which = 'primary' | 'staged';
+type UnopenableSecret = { readonly tenant: string; readonly webhookId: string; readonly which: Which };
 
 /**
  * Seals again, under the first key, every live secret of the tenant's webhooks that is under another key. It is one append,
@@ -81,10 +78,10 @@ type UnopenableSecret = {
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
   const { tenant } = caller;
   let report: ResealReport = { resealed: 0, current: 0, unopenable: [] };
-  await writeDirectory(commands, caller, webhooksStream(tenant), (known) => {
+  await writeDirectory(commands, caller, webhooksStream(tenant), ({ webhooks }) => {
     let [resealed, current] = [0, 0];
     const unopenable: UnopenableSecret[] = [];
-    const sealedAgain = (webhookId: string, which: 'primary' | 'staged', secret: string | undefined) => {
+    const sealedAgain = (webhookId: string, which: Which, secret: string | undefined) => {
       if (secret === undefined) return undefined;
       try {
         const sealed = commands.secretBox.reseal(secret);
@@ -97,7 +94,7 @@ export async function resealWebhookSecrets(commands: WebhookCommands, caller: Ca
         return undefined;
       }
     };
-    const events = [...(known?.webhooks.values() ?? [])].flatMap((webhook): readonly WebhookEvent[] => {
+    const events = [...webhooks.values()].flatMap((webhook): readonly WebhookEvent[] => {
       const { id } = webhook;
       const sealedSecret = sealedAgain(id, 'primary', webhook.sealedSecret);
       const sealedStagedSecret = sealedAgain(id, 'staged', webhook.stagedSecret);

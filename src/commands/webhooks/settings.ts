@@ -7,10 +7,11 @@ import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook
 import type { DisabledCause } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, NotFoundError, ValidationError } from '../context.js';
+import { type Caller, ValidationError } from '../context.js';
 import {
+  changesOf,
   type DirectoryChange,
-  type DirectoryCommands,
+  type DirectoryWrite,
   refuseMore,
   writeDirectory,
   writeWebhook,
@@ -61,7 +62,7 @@ export const disableWebhookBody = z.strictObject({ reason: shortText.default('Di
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
 
-type NewWebhook = DirectoryChange & {
+type NewWebhook = {
   readonly id: string;
   readonly name: string;
   /** `whsec_` and base64 of 32 random bytes. */
@@ -77,26 +78,18 @@ export async function createWebhook(
   caller: Caller,
   body: unknown,
   checkTarget: CheckTarget,
-): Promise<NewWebhook> {
-  const input = parseBody(webhookBody, body);
-  const target = await targetOf(input.url, checkTarget);
-  const id = commands.newId();
-  const webhookName = input.name ?? target.host;
+): Promise<DirectoryChange & NewWebhook> {
+  const { url: wanted, name, events, custom_data: customData } = parseBody(webhookBody, body);
+  const target = await targetOf(wanted, checkTarget);
   const secret = newSigningSecret();
-  const data = {
-    id,
-    name: webhookName,
-    url: target.href,
-    events: inOrder(input.events),
-    customData: input.custom_data,
-    sealedSecret: commands.secretBox.seal(secret),
-  };
-  const change = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-    refuseMore('webhooks', tenant.webhooks.size, MAX_WEBHOOKS);
+  const created = { id: commands.newId(), name: name ?? target.host };
+  const sent = { url: target.href, events: inOrder(events), customData };
+  const data = { ...created, ...sent, sealedSecret: commands.secretBox.seal(secret) };
+  const change = await writeDirectory(commands, caller, webhooksStream(caller.tenant), ({ webhooks }) => {
+    refuseMore('webhooks', webhooks.size, MAX_WEBHOOKS);
     return [{ type: 'WebhookCreated', data }];
   });
-  return { ...change, id, name: webhookName, secret };
+  return { ...change, ...created, secret };
 }
 
 /**
@@ -104,50 +97,36 @@ export async function createWebhook(
  * @param body see changeWebhookBody
  * @throws ValidationError, NotFoundError
  */
-export async function changeWebhook(
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-  body: unknown,
-  checkTarget: CheckTarget,
-): Promise<DirectoryChange> {
-  const input = parseBody(changeWebhookBody, body);
-  const { name: newName, custom_data } = input;
-  const href = input.url === undefined ? undefined : (await targetOf(input.url, checkTarget)).href;
-  const kinds = input.events === undefined ? undefined : inOrder(input.events);
+export const changeWebhook: DirectoryWrite<[id: string, body: unknown, CheckTarget]> = async (
+  commands,
+  caller,
+  id,
+  body,
+  checkTarget,
+) => {
+  const { url: wanted, name, events, custom_data: customData } = parseBody(changeWebhookBody, body);
+  const target = wanted === undefined ? undefined : await targetOf(wanted, checkTarget);
+  const given = { name, url: target?.href, events: events && inOrder(events), customData };
   return writeWebhook(commands, caller, id, (webhook) => {
-    const data = {
-      id,
-      ...(differs(newName, webhook.name) ? { name: newName } : {}),
-      ...(differs(href, webhook.url) ? { url: href } : {}),
-      ...(differs(kinds, webhook.events) ? { events: kinds } : {}),
-      ...(differs(custom_data, webhook.customData) ? { customData: custom_data } : {}),
-    };
-    return Object.keys(data).length === 1 ? [] : [{ type: 'WebhookChanged', data }];
+    const changed = changesOf(given, webhook);
+    return Object.keys(changed).length === 0 ? [] : [{ type: 'WebhookChanged', data: { id, ...changed } }];
   });
-}
-
-/** Compared as JSON: the order of properties in custom data shows in the bodies that are sent. */
-const differs = <V>(wanted: V | undefined, old: V): wanted is V =>
-  wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(old);
+};
 
 /** Deliveries that wait for another attempt end without one. @throws NotFoundError */
-export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<DirectoryChange> =>
+export const removeWebhook: DirectoryWrite<[id: string]> = (commands, caller, id) =>
   writeWebhook(commands, caller, id, () => [{ type: 'WebhookRemoved', data: { id } }]);
 
+type Disabling = { readonly cause: DisabledCause; readonly reason: string };
+
 /** A disabled webhook keeps its first cause. @throws NotFoundError */
-export const disableWebhook = (
-  commands: DirectoryCommands,
-  caller: Caller,
-  id: string,
-  { cause, reason }: { readonly cause: DisabledCause; readonly reason: string },
-): Promise<DirectoryChange> =>
+export const disableWebhook: DirectoryWrite<[id: string, Disabling]> = (commands, caller, id, disabling) =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
-    disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, cause, reason } }] : [],
+    disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, ...disabling } }] : [],
   );
 
 /** Appends nothing for an enabled webhook. @throws NotFoundError */
-export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<DirectoryChange> =>
+export const enableWebhook: DirectoryWrite<[id: string]> = (commands, caller, id) =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
     disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
   );
