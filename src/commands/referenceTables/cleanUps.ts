@@ -40,18 +40,16 @@ export type CleanUpResult = {
   readonly deleted: number;
   /** Names the operation, for its undo; undefined when nothing was deleted. */
   readonly operationId?: string | undefined;
+  /** Dry run of a commit only: how many records the session has carried. */
+  readonly carried?: number;
   readonly differences: readonly Difference[];
 };
 
-type CleanUpOptions = {
-  readonly dryRun?: boolean;
-  readonly guard?: CleanUpGuard | undefined;
-  readonly key?: string | undefined;
-};
+/** `guard`: the tenant's; ignored by a dry run. */
+type CleanUpOptions = { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined };
 
 /**
  * @param body `{ batch_id, confirm? }`
- * @param options.guard the tenant's; ignored by a dry run
  * @throws ValidationError without a batch id, when the guard refuses, and when the confirmed number is wrong
  * @throws NotSupportedError on Master Data
  */
@@ -60,45 +58,56 @@ export async function cleanUpTable(
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: CleanUpOptions = {},
+  { dryRun = false, guard, key }: CleanUpOptions & { readonly key?: string | undefined } = {},
 ): Promise<Once<CleanUpResult>> {
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   if (isSyncId(batchId)) throw new ValidationError({ batch_id: [`${batchId} is a sync: commit it instead.`] });
-  const dryRun = options.dryRun === true;
-  const guard = dryRun ? undefined : options.guard;
-  const table = { tenant: caller.tenant, table: assetType.name };
   const result = (position: Position, deleted: number, operation: unknown): CleanUpResult => {
     return { position, deleted, operationId: deleted === 0 ? undefined : String(operation), differences: [] };
   };
   const run = async (own: Caller): Promise<CleanUpResult> => {
-    const read = () => countCleanUp(commands, table, batchId);
+    const read = () => countCleanUp(commands, caller, assetType, batchId);
     const { position, revision, state } = await writeTable(commands, own, assetType, read, (counts) => {
+      if (dryRun) return [];
       const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
       if (refusal !== undefined) throw new ValidationError(refusal);
       const { deleted } = counts;
-      const isNothing = deleted === 0 && own.key === undefined;
-      return isNothing || dryRun ? [] : [{ ...cleanUp(batchId, deleted), counts: { deleted } }];
+      return deleted === 0 && own.key === undefined ? [] : [{ ...cleanUp(batchId, deleted), counts: { deleted } }];
     });
     if (!dryRun) return result(position, state.deleted, revision);
-    const some = commands.queries.records.outsideBatch(table, batchId, MAX_ENTRIES);
-    const { records } = await withDeadline(caller, some);
-    return { position, deleted: state.deleted, differences: firstDifferences(cleanUpDifferences(assetType, records)) };
+    const differences = await deletionsOf(commands, caller, assetType, batchId);
+    return { position, deleted: state.deleted, differences };
   };
-  const request = { table: assetType.name, key: options.key, body: ['clean-up', body] };
+  const request = { table: assetType.name, key, body: ['clean-up', body] };
   return once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) =>
     position === undefined ? undefined : result(position, Number(counts.deleted), revision ?? counts.operationId),
   );
 }
 
+const refOf = ({ tenant }: Caller, { name: table }: AssetType): TableRef => ({ tenant, table });
+
 /** Counted at the revision that the append then expects. */
 async function countCleanUp(
   { queries }: Pick<Application, 'queries'>,
-  table: TableRef,
+  caller: Caller,
+  assetType: AssetType,
   batchId: string,
 ): Promise<Loaded<CleanUpCounts>> {
-  const { count: deleted, inside: kept, revision, lastEventAt } = await queries.records.outsideBatch(table, batchId);
+  const found = await queries.records.outsideBatch(refOf(caller, assetType), batchId);
+  const { count: deleted, inside: kept, revision, lastEventAt } = found;
   return { revision, lastEventAt, state: { deleted, kept } };
+}
+
+/** The first records that a clean-up would delete. */
+async function deletionsOf(
+  { queries }: Application,
+  caller: Caller,
+  assetType: AssetType,
+  batchId: string,
+): Promise<readonly Difference[]> {
+  const some = queries.records.outsideBatch(refOf(caller, assetType), batchId, MAX_ENTRIES);
+  return firstDifferences(cleanUpDifferences(assetType, (await withDeadline(caller, some)).records));
 }
 
 export const commitBody = z.strictObject({
@@ -133,10 +142,8 @@ type StartedSync = {
 export async function startSync(commands: Application, caller: Caller, assetType: AssetType): Promise<StartedSync> {
   refuseMasterData(assetType, 'synchronized');
   const id = syncId(commands.newId());
-  const { at: startedAt, revision } = await appendSync(commands, caller, assetType, {
-    type: 'SyncStarted',
-    data: { id },
-  });
+  const event = { type: 'SyncStarted', data: { id } } as const;
+  const { at: startedAt, revision } = await appendSync(commands, caller, assetType, event);
   return { id, startedAt, expiresAt: expiryOf({ startedAt }), isFirst: revision === 0 };
 }
 
@@ -145,15 +152,11 @@ export const syncIdsOf = (batchIds: Iterable<unknown>): readonly string[] => [
   ...new Set([...batchIds].filter((id): id is string => typeof id === 'string' && isSyncId(id))),
 ];
 
-type SyncState = { readonly session: SyncSession | undefined; readonly committed: Committed | undefined };
-type Committed = { readonly deleted: number; readonly operationId?: string | undefined };
+type Session = SyncSession | undefined;
 
 /** As the rows show it. The clean-up itself ends the session there, so a decision on the table never misses that. */
-async function stateOf(commands: Application, caller: Caller, assetType: AssetType, id: string): Promise<SyncState> {
-  const table = { tenant: caller.tenant, table: assetType.name };
-  const session = await withDeadline(caller, syncSession(cancellable(commands.rows, caller.deadline), table, id));
-  return { session, committed: session?.committed };
-}
+const sessionOf = (commands: Application, caller: Caller, assetType: AssetType, id: string): Promise<Session> =>
+  withDeadline(caller, syncSession(cancellable(commands.rows, caller.deadline), refOf(caller, assetType), id));
 
 /**
  * To be called by a decision on the table, on rows that show the whole tenant.
@@ -165,25 +168,16 @@ export async function requireOpenSync(
   assetType: AssetType,
   id: string,
 ): Promise<void> {
-  requireOpen(await stateOf(commands, caller, assetType, id), id, commands.now());
+  requireOpen(await sessionOf(commands, caller, assetType, id), id, commands.now());
 }
 
-function requireOpen({ session, committed }: SyncState, id: string, now: string): void {
+function requireOpen(session: Session, id: string, now: string): void {
   const refusal = refusalOfSync(session, id, now);
   if (refusal !== undefined) throw new ConflictError(refusal);
-  if (committed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
+  if (session?.committed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
 }
 
-export type CommitResult = {
-  readonly position: Position;
-  readonly deleted: number;
-  readonly operationId?: string | undefined;
-  /** Dry run only: how many records the session has carried. */
-  readonly carried?: number;
-  readonly differences: readonly Difference[];
-};
-
-type CommitState = CleanUpCounts & SyncState;
+type CommitState = CleanUpCounts & { readonly session: Session };
 
 /**
  * A repetition gets the same answer and deletes nothing more.
@@ -197,53 +191,48 @@ export async function commitSync(
   assetType: AssetType,
   id: string,
   body: unknown,
-  { dryRun = false, guard }: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined } = {},
-): Promise<CommitResult> {
+  { dryRun = false, guard }: CleanUpOptions = {},
+): Promise<CleanUpResult> {
   refuseMasterData(assetType, 'synchronized');
   const { records, confirm, clean_up: cleansUp } = parseBody(commitBody, body);
   if (records === undefined && !dryRun)
     throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
-  const table = { tenant: caller.tenant, table: assetType.name };
   const load = async (): Promise<Loaded<CommitState>> => {
     await untilTenantIsShown(commands, caller);
-    const { state: counts, ...end } = await countCleanUp(commands, table, id);
-    return { ...end, state: { ...counts, ...(await stateOf(commands, caller, assetType, id)) } };
+    const { state: counts, ...end } = await countCleanUp(commands, caller, assetType, id);
+    return { ...end, state: { ...counts, session: await sessionOf(commands, caller, assetType, id) } };
   };
-  const check = async ({ deleted, kept, ...state }: CommitState): Promise<void> => {
-    requireOpen(state, id, commands.now());
+  const check = async ({ deleted, kept, session }: CommitState): Promise<void> => {
+    requireOpen(session, id, commands.now());
     if (records !== undefined && records !== kept)
       throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
     if (!cleansUp) return;
-    if (confirm !== deleted) await requireSent(commands, table, assetType, id, state.session);
+    if (confirm !== deleted) await requireSent(commands, refOf(caller, assetType), assetType, id, session);
     const refusal = refusalOfCleanUp(dryRun ? undefined : guard, { batchId: id, confirm }, { deleted, kept });
     if (refusal !== undefined) throw new ValidationError(refusal);
   };
   if (dryRun) {
     const { state } = await withDeadline(caller, load());
     await withDeadline(caller, check(state));
-    const some = await withDeadline(caller, commands.queries.records.outsideBatch(table, id, MAX_ENTRIES));
-    const differences = firstDifferences(cleanUpDifferences(assetType, some.records));
+    const differences = await deletionsOf(commands, caller, assetType, id);
     return { position: 0, deleted: state.deleted, carried: state.kept, differences };
   }
   // A batch asks for its session on the rows that its append expects: it is counted here, or conflicts and is refused.
   const { position, revision, state } = await writeTable(commands, caller, assetType, load, async (now) => {
-    if (now.committed !== undefined) return [];
+    if (now.session?.committed !== undefined) return [];
     await check(now);
     return cleansUp ? [cleanUp(id, now.deleted)] : [];
   });
-  if (state.committed !== undefined) {
-    if (cleansUp && state.committed.operationId === undefined)
+  const committed = state.session?.committed;
+  if (committed !== undefined) {
+    if (cleansUp && committed.operationId === undefined)
       throw new ConflictError(`${id} was committed without a clean-up.`);
-    return { ...state.committed, position: 0, differences: [] };
+    return { ...committed, position: 0, differences: [] };
   }
-  if (!cleansUp) {
-    const ended = await appendSync(commands, caller, assetType, { type: 'SyncCommitted', data: { id, deleted: 0 } });
-    return { deleted: 0, position: ended.position, differences: [] };
-  }
-  const done = { deleted: state.deleted, operationId: String(revision) };
-  const noted: SyncEvent = { type: 'SyncCommitted', data: { id, ...done } };
-  // The clean-up stands in any case, and a repetition finds it.
-  const { position: end } = await appendSync(commands, caller, assetType, noted).catch(() => ({ position }));
+  const done = cleansUp ? { deleted: state.deleted, operationId: String(revision) } : { deleted: 0 };
+  const noted = appendSync(commands, caller, assetType, { type: 'SyncCommitted', data: { id, ...done } });
+  // A clean-up stands in any case, and a repetition finds it.
+  const { position: end } = await (cleansUp ? noted.catch(() => ({ position })) : noted);
   return { ...done, position: Math.max(position, end), differences: [] };
 }
 
@@ -256,21 +245,22 @@ export async function noteRefusal(
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof ValidationError || error instanceof ConflictError)) return;
-  const reason = cutText(error.message, MAX_REASON);
   const sent = items.map((item) => Object(item) as Fields);
   for (const id of syncIdsOf(sent.map((item) => ownValue(item, '_batch_id')))) {
     await untilTenantIsShown(commands, caller);
-    const { session, committed } = await stateOf(commands, caller, assetType, id);
-    if (refusalOfSync(session, id, commands.now()) !== undefined || committed !== undefined) continue;
-    const known = session?.refused?.keys ?? new Set();
-    const keys = sent.flatMap((item) => {
-      const key = ownValue(item, '_batch_id') === id ? ownValue(item, uniqueFieldOf(assetType)) : undefined;
-      const isKey = typeof key === 'number' || (typeof key === 'string' && key.length <= MAX_STRING_LENGTH);
-      return isKey && !known.has(String(key)) ? [String(key)] : [];
-    });
-    if (session?.refused !== undefined && keys.length === 0) continue;
-    const isTooMany = known.size + keys.length > MAX_REFUSED_KEYS;
-    const data = { id, reason, ...(!isTooMany && { keys: [...new Set(keys)] }) };
+    const session = await sessionOf(commands, caller, assetType, id);
+    if (refusalOfSync(session, id, commands.now()) !== undefined || session?.committed !== undefined) continue;
+    const keys = sent
+      .filter((item) => ownValue(item, '_batch_id') === id)
+      .map((item) => ownValue(item, uniqueFieldOf(assetType)))
+      .filter((key) => typeof key === 'number' || (typeof key === 'string' && key.length <= MAX_STRING_LENGTH));
+    const known = new Set([...(session?.refused?.keys ?? []), ...keys.map(String)]);
+    const isTooMany = known.size > MAX_REFUSED_KEYS;
+    const data = {
+      id,
+      reason: cutText(error.message, MAX_REASON),
+      ...(!isTooMany && { keys: [...new Set(keys.map(String))] }),
+    };
     await appendSync(commands, caller, assetType, { type: 'SyncFailed', data });
   }
 }
