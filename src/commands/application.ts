@@ -1,12 +1,10 @@
 /** What commands use: the ports, and what one process keeps in memory for them. All of it may be lost at any time. */
 import { FairQueue } from '../supervision/fairQueue.js';
 import type { Commands } from './context.js';
-import { OrderReader } from './orders/loadOrder.js';
 import { RecordWriter } from './referenceTables/tableWriter.js';
 
 export type Application<Ports extends Commands = Commands> = Ports & {
   readonly records: RecordWriter;
-  readonly orders: OrderReader;
   /** See `LogAccess`. */
   readonly streamChanges: FairQueue;
 };
@@ -20,5 +18,5 @@ export const openApplication = <Ports extends Commands>(ports: Ports): Applicati
     waitingOfGroup: Number.POSITIVE_INFINITY,
   });
   const records = new RecordWriter({ ...ports, streamChanges });
-  return { ...ports, records, orders: new OrderReader(ports.eventStore), streamChanges };
+  return { ...ports, records, streamChanges };
 };

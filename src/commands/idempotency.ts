@@ -13,7 +13,6 @@ import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { RecordQueries, type TableRef } from '../queries/records.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
-import { nextTurn } from '../supervision/waiting.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
@@ -26,8 +25,8 @@ export type KeyUse = {
   readonly subject?: string;
   /** Of its first event; unset if an earlier release carried it out. */
   readonly revision?: Revision;
-  /** Of that event. Unset: an earlier release has begun the request, and not ended it. */
-  readonly position?: Position;
+  /** Of that event. */
+  readonly position: Position;
   /** Names of an answer with their values. */
   readonly counts: { readonly [name: string]: unknown };
 };
@@ -56,7 +55,7 @@ export async function once<Answer extends object>(
   answerOf: (use: KeyUse) => Promise<Answer | undefined> | Answer | undefined,
 ): Promise<Once<Answer>> {
   if (key === undefined) return run(caller);
-  const keyed = { ...caller, key: { id: idOf(caller, table, key), body: await hashOf(body) } };
+  const keyed = { ...caller, key: { id: idOf(caller, table, key), body: hashOf(body) } };
   const answered = async (use: KeyUse): Promise<Once<Answer> | undefined> => {
     const answer = await answerOf(use);
     return answer && { ...answer, isReplayed: true };
@@ -85,7 +84,7 @@ function unlessShown(error: unknown): undefined {
 export async function requireUnused(commands: KeyReads, caller: Caller): Promise<void> {
   if (caller.key === undefined) return;
   const use = await useOf(commands, caller);
-  if (use?.position !== undefined) throw new KeyUsedError(use);
+  if (use !== undefined) throw new KeyUsedError(use);
 }
 
 /**
@@ -109,12 +108,12 @@ export async function orderIdOf(
   }
 }
 
-/** A record as it was at a position, or as it is; undefined if there is none. */
+/** A record as it was at a position; undefined if there was none. */
 export async function recordAt(
   { rows, directory }: Pick<Commands, 'rows' | 'directory'>,
   table: TableRef,
   id: string,
-  position: Position | undefined,
+  position: Position,
 ): Promise<RecordView | undefined> {
   const text = await new RecordQueries(rows, directory, position).get(table, id);
   return text === undefined ? undefined : JSON.parse(text);
@@ -130,17 +129,15 @@ export function refuseChosenId({ key }: Caller, { id }: Pick<RecordInput, 'id'>)
 type KeyReads = Pick<Commands, 'now'> & { readonly rows?: Commands['rows'] | undefined };
 
 /** @throws ValidationError when the key was used for another body */
-async function useOf(commands: KeyReads, { tenant, key }: Caller): Promise<KeyUse | undefined> {
-  const use = key && (await useOfKey(commands, tenant, key.id));
-  return use && key && sameBody(use, key);
-}
-
-/** @param id of the key, or of a sync session whose clean-up is asked for */
-export async function useOfKey({ rows, now }: KeyReads, tenant: string, id: string): Promise<KeyUse | undefined> {
-  const [row] = (await rows?.rows({ tenant, space: KEYS.name }, { ids: [id], keys: [] }))?.rows ?? [];
-  if (row === undefined) return undefined;
+async function useOf({ rows, now }: KeyReads, { tenant, key }: Caller): Promise<KeyUse | undefined> {
+  const ids = key === undefined ? [] : [key.id];
+  const [row] = (await rows?.rows({ tenant, space: KEYS.name }, { ids, keys: [] }))?.rows ?? [];
+  if (row === undefined || key === undefined) return undefined;
   const { used_at: usedAt, counts = '{}', ...use } = JSON.parse(row.data);
-  return isOver(usedAt, now()) ? undefined : { ...use, counts: JSON.parse(counts) };
+  // Without a position an earlier release had begun the request, and not ended it.
+  return use.position === undefined || isOver(usedAt, now())
+    ? undefined
+    : sameBody({ ...use, counts: JSON.parse(counts) }, key);
 }
 
 function sameBody(use: KeyUse, key: EventKey): KeyUse {
@@ -161,19 +158,13 @@ function idOf({ actor }: Caller, table: string, key: string): string {
   return keyIdOf(hash);
 }
 
-/** Parts of a body that are hashed without a break: all of a large body would take a tenth of a second. */
-const HASHED_AT_ONCE = 100;
-
 /** Bodies that differ only in the order of members have one hash. */
-async function hashOf(body: unknown): Promise<string> {
+function hashOf(body: unknown): string {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
   const hash = createHash('sha256');
-  for (const [index, part] of (Array.isArray(body) ? body : [body]).entries()) {
-    hash.update(JSON.stringify(part, sorted) ?? 'null');
-    if (index % HASHED_AT_ONCE === HASHED_AT_ONCE - 1) await nextTurn();
-  }
+  for (const part of Array.isArray(body) ? body : [body]) hash.update(JSON.stringify(part, sorted) ?? 'null');
   return hash.digest('base64url');
 }

@@ -18,6 +18,7 @@ import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { once, recordAt, refuseChosenId } from './idempotency.js';
+import { loadOrder } from './orders/loadOrder.js';
 import { createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { orderView, type WrittenOrder, writeOrder } from './orders/orderWriter.js';
 import { type Precondition, requireTag } from './preconditions.js';
@@ -190,13 +191,14 @@ export async function createRecord(
       ? createOrder(commands, own, assetType, body)
       : creators[assetType.role](commands, own, assetType, newInput(own, assetType, body));
   return once<WrittenRecord>(commands, caller, { table: assetType.name, key, body }, create, async (use) => {
-    const { subject: id, position = 0 } = use;
+    const { subject: id, position } = use;
     if (id === undefined) return undefined;
     if (assetType.role === 'order') {
-      const order = (await commands.orders.loadAt(tenant, id, 0, caller.deadline))?.state;
+      const until = { revision: 0, cancellation: caller.deadline };
+      const order = (await loadOrder(commands.eventStore, tenant, id, until))?.state;
       return order && { position, ...createdOrder(commands, caller, assetType, id, order, body) };
     }
-    const record = await recordAt(commands, { tenant, table: assetType.name }, id, use.position);
+    const record = await recordAt(commands, { tenant, table: assetType.name }, id, position);
     return record && { position, id, record };
   });
 }

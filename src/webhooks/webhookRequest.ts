@@ -4,6 +4,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
+import { loadOrder } from '../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
@@ -66,7 +67,7 @@ async function ofOrder(commands: Application, { name, assetTypes }: Tenant, subj
     const { snapshot, ...approval } = data;
     return exportDocument(snapshot, approval, assetTypes);
   }
-  const order = await commands.orders.loadAt(name, orderId, revision);
+  const order = await loadOrder(commands.eventStore, name, orderId, { revision });
   if (order?.revision !== revision || order.eventId !== sourceEventId) throw missing(stream, subject);
   return orderDocument(await exportSnapshot(commands, name, orderId, order.state), order.approval, assetTypes);
 }

@@ -4,7 +4,7 @@
  * stream and the delivery log.
  */
 import { z } from 'zod';
-import { orderAfter } from '../../commands/orders/loadOrder.js';
+import { loadOrder, orderAfter } from '../../commands/orders/loadOrder.js';
 import { keyValue, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
 import { streamPages } from '../../commands/streamPages.js';
 import { tenantOf } from '../../commands/tables.js';
@@ -83,9 +83,10 @@ const EVENTS_AT_ONCE = 20;
 export async function* replaySteps(api: Api, replayed: Replayed): AsyncGenerator<ReplayStep, void, void> {
   const { tenant, orderId, from, cancellation } = replayed;
   const { assetTypes, orderModel } = tenant;
-  const { eventStore, orders } = api.commands;
+  const { eventStore } = api.commands;
   const find = existing(api, tenant.name, cancellation);
-  let order = from === 0 ? undefined : (await orders.loadAt(tenant.name, orderId, from - 1, cancellation))?.state;
+  const before = { revision: from - 1, cancellation };
+  let order = from === 0 ? undefined : (await loadOrder(eventStore, tenant.name, orderId, before))?.state;
   let problemsNow: readonly Problem[] | undefined;
   const pages = { from, eventsAPage: EVENTS_AT_ONCE, cancellation };
   for await (const events of streamPages(eventStore, orderStream(tenant.name, orderId), pages)) {

@@ -2,10 +2,12 @@
  * The export of an order for a dispute: a ZIP archive with its replay, its events and those of its deliveries to the byte,
  * their proofs, and what is needed to check them without the service.
  */
+
 import { readFile } from 'node:fs/promises';
 import { Zip, ZipDeflate } from 'fflate';
 import { NotFoundError } from '../../commands/context.js';
 import { recordAccess } from '../../commands/identity/access.js';
+import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { recordId } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_EXPORT_BYTES, MAX_EXPORT_EVENTS } from '../../domain/limits.js';
@@ -86,7 +88,7 @@ export async function exportReply(api: Api, { req, caller, tenant, path }: Call)
   const { commands, exportParts } = api;
   const orderId = recordId(tenant.orderModel, path.id);
   const cancellation = req.context.deadline;
-  const order = await commands.orders.load(tenant.name, orderId, cancellation);
+  const order = await loadOrder(commands.eventStore, tenant.name, orderId, { cancellation });
   if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
   const checkpoint = await exportParts.checkpoint();
   if (checkpoint === undefined) throw notReady();

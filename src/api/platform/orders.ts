@@ -5,6 +5,7 @@ import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
+import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { exportSnapshot, type SnapshotSource, snapshotOf } from '../../commands/orders/orderWriter.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { recordId } from '../../commands/tables.js';
@@ -97,7 +98,8 @@ async function pastOrderAnswer(api: Api, req: Request, tenant: Tenant, id: strin
   const { deadline } = req.context;
   const past = await pastOf(api, req, moment);
   const { assetTypes } = past.tenant;
-  const order = await api.commands.orders.loadAt(tenant.name, id, undefined, deadline, past.position);
+  const until = { position: past.position, cancellation: deadline };
+  const order = await loadOrder(api.commands.eventStore, tenant.name, id, until);
   if (order === undefined) throw notFound(`There was no order ${id} then.`);
   const reads = recordsAt(api, past);
   const find: SnapshotSource['find'] = (table, key, values) => reads.find({ tenant: tenant.name, table }, key, values);
@@ -165,7 +167,7 @@ export const orders: Resource = {
         const moment = momentIn(query);
         if (moment !== undefined) return pastOrderAnswer(api, req, tenant, id, moment);
         const { commands } = api;
-        const order = await commands.orders.load(tenant.name, id, req.context.deadline);
+        const order = await loadOrder(commands.eventStore, tenant.name, id, { cancellation: req.context.deadline });
         if (order === undefined) throw unknownOrder(id);
         return { body: await orderAnswer(commands, tenant, id, order.state) };
       },

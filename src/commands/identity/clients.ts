@@ -7,7 +7,13 @@ import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import { parseBody, shortText } from '../body.js';
 import { NotFoundError } from '../context.js';
-import { type DirectoryChange, type DirectoryWrite, refuseMore, writeDirectory } from './directoryWriter.js';
+import {
+  type DirectoryChange,
+  type DirectoryWrite,
+  refuseMore,
+  writeDirectory,
+  writeTenant,
+} from './directoryWriter.js';
 import { hashSecret, newClientSecret, requireNoRotation, requireRotation } from './secrets.js';
 
 export const clientBody = z.strictObject({
@@ -81,7 +87,7 @@ export const removeClient: DirectoryWrite<[clientId: string]> = (commands, calle
 
 /** Records that a token was issued for a secret of the client. */
 export const recordClientUse: DirectoryWrite<[clientId: string, LiveSecret]> = (commands, caller, clientId, secret) =>
-  writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+  writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
     { type: 'ApiClientUsed', data: { clientId, secret } },
   ]);
 

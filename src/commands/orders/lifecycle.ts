@@ -15,10 +15,11 @@ import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
-import { type Keyed, once, recordAt } from '../idempotency.js';
+import { type Keyed, once } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
+import { loadOrder } from './loadOrder.js';
 import { updateOrder } from './orderRecords.js';
 import { exportSnapshot, orderView, snapshotOf, type WrittenOrder, writeOrder } from './orderWriter.js';
 
@@ -55,13 +56,9 @@ export async function approveOrder(
     });
   const request = { table: orderModel, key, body: ['approve', orderId, body] };
   const run = async (own: Caller) => approved(await approve(own));
-  return once<ApprovedOrder>(commands, caller, request, run, async ({ revision, position, counts }) => {
-    if (position === undefined) return undefined;
-    if (revision === undefined) {
-      const record = await recordAt(commands, { tenant, table: orderModel }, orderId, position);
-      return record && { position, id: orderId, record, repeats: [], warnings: [], ...counts };
-    }
-    const order = (await commands.orders.loadAt(tenant, orderId, revision, caller.deadline))?.state;
+  return once<ApprovedOrder>(commands, caller, request, run, async ({ revision, position }) => {
+    const until = { ...(revision !== undefined && { revision }), cancellation: caller.deadline };
+    const order = (await loadOrder(commands.eventStore, tenant, orderId, until))?.state;
     return order && approved({ position, order });
   });
 }

@@ -3,7 +3,7 @@ import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import type { EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { EventToAppend, Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { type StreamReads, streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
@@ -16,40 +16,27 @@ type OrderAt = Loaded<Order> & {
   readonly approval: Approval | undefined;
 };
 
-/** Reads orders of one log. */
-export class OrderReader {
-  readonly #eventStore: StreamReads;
+/** Up to which event; all of them by default. */
+type Until = {
+  readonly revision?: Revision;
+  readonly position?: Position;
+  readonly cancellation?: Cancellation | undefined;
+};
 
-  constructor(eventStore: StreamReads) {
-    this.#eventStore = eventStore;
+/** An order as it is, or was after an event; undefined when there is or was none. @throws the cancellation's reason */
+export async function loadOrder(
+  eventStore: StreamReads,
+  tenant: string,
+  orderId: string,
+  { revision: to, position = Number.MAX_SAFE_INTEGER, cancellation }: Until = {},
+): Promise<OrderAt | undefined> {
+  let loaded: OrderAt | undefined;
+  for await (const events of streamPages(eventStore, orderStream(tenant, orderId), { to, cancellation })) {
+    const until = events.filter((event) => event.position <= position);
+    loaded = after(loaded, until);
+    if (until.length < events.length) break;
   }
-
-  /** An order as it is now; undefined when there is none. @throws the cancellation's reason */
-  load(tenant: string, orderId: string, cancellation?: Cancellation): Promise<OrderAt | undefined> {
-    return this.loadAt(tenant, orderId, undefined, cancellation);
-  }
-
-  /**
-   * An order as it was after the event of this revision; undefined when there was none.
-   * @param revision undefined: as it is now, or was at the position
-   * @throws the cancellation's reason
-   */
-  async loadAt(
-    tenant: string,
-    orderId: string,
-    revision: Revision | undefined,
-    cancellation?: Cancellation,
-    position = Number.MAX_SAFE_INTEGER,
-  ): Promise<OrderAt | undefined> {
-    let loaded: OrderAt | undefined;
-    const stream = orderStream(tenant, orderId);
-    for await (const events of streamPages(this.#eventStore, stream, { to: revision, cancellation })) {
-      const until = events.filter((event) => event.position <= position);
-      loaded = after(loaded, until);
-      if (until.length < events.length) break;
-    }
-    return loaded;
-  }
+  return loaded;
 }
 
 function after(before: OrderAt | undefined, events: readonly RecordedEvent[]): OrderAt | undefined {

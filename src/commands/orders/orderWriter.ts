@@ -15,7 +15,7 @@ import { orderIdOf } from '../idempotency.js';
 import { eventAt } from '../streamPages.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
 import { type Appended, beginStream, withDeadline, writeStream } from '../writeStream.js';
-import { orderAfter } from './loadOrder.js';
+import { loadOrder, orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
@@ -33,7 +33,7 @@ export async function writeOrder(
     stream: orderStream(caller.tenant, orderId),
     name: `Order ${orderId}`,
     load: async () => {
-      const order = await commands.orders.load(caller.tenant, orderId);
+      const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       // So that the rows have the key, if an event of the order has it.
       if (caller.key !== undefined) await untilTenantIsShown(commands, caller);

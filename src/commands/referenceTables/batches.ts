@@ -55,7 +55,6 @@ export async function upsertBatch(
   };
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
-    if (position === undefined) return undefined;
     const { operationId = String(revision) } = counts as { readonly operationId?: string };
     return { position, counts: counts as BatchCounts, operationId, differences: [] };
   });

@@ -81,7 +81,7 @@ export async function cleanUpTable(
   };
   const request = { table: assetType.name, key, body: ['clean-up', body] };
   return once<CleanUpResult>(commands, caller, request, run, ({ position, revision, counts }) =>
-    position === undefined ? undefined : result(position, Number(counts.deleted), revision ?? counts.operationId),
+    result(position, Number(counts.deleted), revision ?? counts.operationId),
   );
 }
 

@@ -76,8 +76,12 @@ export type UndoOptions = { readonly dryRun?: boolean };
 const NOTHING: Counts = { restored: 0, deleted: 0, unchanged: 0, leftInAll: 0 };
 
 /** The answer to a repeated request with a key. Records that were left alone are named in the first answer only. */
-export const undoneBefore = ({ position, counts }: KeyUse): UndoResult | undefined =>
-  position === undefined ? undefined : { ...NOTHING, ...counts, position, left: [] };
+export const undoneBefore = ({ position, counts }: KeyUse): UndoResult => ({
+  ...NOTHING,
+  ...counts,
+  position,
+  left: [],
+});
 
 const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
 
