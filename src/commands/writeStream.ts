@@ -198,10 +198,7 @@ const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSI
 /** @throws DeadlineError when the caller's time is over before the work is done */
 export const withDeadline = <T>({ deadline }: Caller, work: Promise<T>): Promise<T> => deadline?.within(work) ?? work;
 
-/**
- * Begins a stream; returns undefined when it has begun already.
- * @throws DeadlineError; what the log throws
- */
+/** Begins a stream; returns undefined when it has begun already. @throws DeadlineError; what the log throws */
 export async function beginStream<Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,

@@ -6,7 +6,6 @@ import { type Caller, ConflictError } from '../context.js';
 import { type LogAccess, loadStream, streamEnd, writeStream } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
-/** Appends the events. @throws what the log throws */
 export async function recordAccess(log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> {
   const stream = accessStream(caller.tenant);
   const load = () => streamEnd(log.eventStore, stream);
@@ -38,11 +37,7 @@ export async function endSession(
   if (position > 0) await waitUntilKnown(commands, caller, position);
 }
 
-/**
- * Notes that a link opened a session of the operator's console: each opens one.
- * @param link id of the link's token
- * @throws ConflictError if it was used before; what the log throws
- */
+/** Notes that a link opened a session of the operator's console. @throws ConflictError if it was used before */
 export async function useOperatorLink(
   log: LogAccess,
   caller: Caller,

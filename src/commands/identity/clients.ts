@@ -45,11 +45,7 @@ export const createClient: DirectoryWrite<[body: unknown], NewClient> = async (c
 
 type Renewal = 'ApiClientSecretRegenerated' | 'ApiClientSecretStaged';
 
-/**
- * A new secret. Regenerated: the old one, and tokens issued for it, end at once. Staged: a rotation begins, and both are
- * valid until it ends.
- * @throws NotFoundError, ConflictError (a rotation is under way already)
- */
+/** Regenerated: the old one, and tokens issued for it, end at once. Staged: both are valid until the rotation ends. */
 export const renewClientSecret: DirectoryWrite<[clientId: string, type: Renewal], NewClientSecret> = async (
   commands,
   caller,
@@ -66,10 +62,7 @@ export const renewClientSecret: DirectoryWrite<[clientId: string, type: Renewal]
 
 type RotationEnd = 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged';
 
-/**
- * Ends a rotation. Promoted: only the staged secret stays; unstaged: it goes. Tokens issued for the other end.
- * @throws NotFoundError, ConflictError (none is under way)
- */
+/** Promoted: only the staged secret stays; unstaged: it goes. Tokens issued for the other end. */
 export const endClientRotation: DirectoryWrite<[clientId: string, type: RotationEnd]> = (
   commands,
   caller,

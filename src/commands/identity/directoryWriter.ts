@@ -115,11 +115,7 @@ export const writeTenant: DirectoryWrite<
   return { position, tenant: events.reduce(after, state) };
 };
 
-/**
- * A tenant as the log has it now, for processes without a directory.
- * @param stream the directory stream that is read beside the tenant's own
- * @throws NotFoundError; TenantParkedError
- */
+/** A tenant as the log has it now, for processes without a directory. @throws NotFoundError; TenantParkedError */
 export async function tenantNow(
   { eventStore }: Pick<Commands, 'eventStore'>,
   tenant: string,

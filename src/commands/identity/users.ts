@@ -93,11 +93,7 @@ export const changeUser: DirectoryWrite<[id: number, body: unknown]> = async (co
   });
 };
 
-/**
- * Gives a user a password for the next sign-in, after which they have to change it. Sessions end at once.
- * @returns the password, which is shown only here
- * @throws NotFoundError
- */
+/** Gives a user a password for the next sign-in, after which they have to change it. Sessions end at once. */
 export const resetPassword: DirectoryWrite<[id: number], { readonly password: string }> = async (
   commands,
   caller,
@@ -138,7 +134,6 @@ export const changeOwnPassword: DirectoryWrite<[known: User, z.output<typeof own
   });
 };
 
-/** @throws NotFoundError */
 function userOf(users: ReadonlyMap<number, User>, id: number): User {
   const user = users.get(id);
   if (user === undefined) throw new NotFoundError(`There is no user ${id}.`);

@@ -47,7 +47,7 @@ export function createdOrder(
 
 /** What an update does beside it; each throws to refuse. */
 type UpdateChecks = {
-  /** @param fields the order's own of the body; empty if there are errors, which are reported later. @returns those to set */
+  /** @param fields the order's own of the body. @returns those to set */
   readonly adjust?: (fields: RecordInput['fields']) => RecordInput['fields'];
   /** On the order before the change. */
   readonly before?: (order: Order) => void | Promise<void>;
@@ -69,14 +69,11 @@ export async function updateOrder(
 ): Promise<WrittenRecord & { readonly order: Order }> {
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const isWithParts = hasParts(assetType, body);
-  const checked = checkRecord(assetType, 'update', withoutParts(assetType, body));
-  if (!checked.ok && !isWithParts) throw new ValidationError(checked.errors, checked.unnamed);
-  const fields = adjust(checked.ok ? checked.input.fields : {});
   const { position, order } = await writeOrder(commands, caller, id, async (current, at) => {
     await before?.(current);
     const ofOrder = { id, assetType, parts: current.parts };
     const { input, change } = checkedWhole(commands, assetTypes, ofOrder, 'update', body);
-    const decision = decideUpdate(current, id, { ...input, fields }, change);
+    const decision = decideUpdate(current, id, { ...input, fields: adjust(input.fields) }, change);
     if (decision.kind === 'accepted') await check?.(current, decision.events, at);
     return decision;
   });

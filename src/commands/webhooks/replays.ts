@@ -31,10 +31,7 @@ export const backfillBody = z.strictObject({
 
 export const testEventBody = z.strictObject({ event: eventKind });
 
-/**
- * Sends the same event to the same webhook again, however the delivery ended.
- * @throws NotFoundError also for a delivery of another webhook
- */
+/** Sends the same event to the same webhook again, however the delivery ended. */
 export async function resendDelivery(
   commands: DirectoryCommands,
   caller: Caller,
@@ -163,11 +160,7 @@ export async function requestBackfill(
   return { position, backfillId };
 }
 
-/**
- * Sends the example of a kind of event, whether the webhook subscribes to it or not.
- * @param body `{ event }`
- * @throws ValidationError, NotFoundError
- */
+/** Sends the example of a kind of event, whether the webhook subscribes to it or not. */
 export async function sendTestEvent(
   commands: DirectoryCommands,
   caller: Caller,

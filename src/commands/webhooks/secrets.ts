@@ -26,10 +26,7 @@ export type NewSecret = DirectoryChange & { readonly secret: string };
 
 type Renewal = 'WebhookSecretRegenerated' | 'WebhookSecretStaged';
 
-/**
- * A new secret. Regenerated: the old one stops signing, and a rotation under way ends. Staged: a rotation begins.
- * @throws NotFoundError, ConflictError (a rotation is under way already)
- */
+/** Regenerated: the old one stops signing, and a rotation under way ends. Staged: a rotation begins. */
 export async function renewWebhookSecret(
   commands: WebhookCommands,
   caller: Caller,
@@ -47,10 +44,7 @@ export async function renewWebhookSecret(
 
 type RotationEnd = 'WebhookSecretPromoted' | 'WebhookSecretUnstaged';
 
-/**
- * Ends a rotation. Promoted: only the staged secret stays; unstaged: it stops signing.
- * @throws NotFoundError, ConflictError (none is under way)
- */
+/** Promoted: only the staged secret stays; unstaged: it stops signing. */
 export const endWebhookRotation: DirectoryWrite<[id: string, type: RotationEnd]> = (commands, caller, id, type) =>
   writeWebhook(commands, caller, id, ({ stagedSecret }) => {
     requireRotation(stagedSecret);
@@ -73,7 +67,6 @@ type UnopenableSecret = { readonly tenant: string; readonly webhookId: string; r
 /**
  * Seals again, under the first key, every live secret of the tenant's webhooks that is under another key. It is one append,
  * decided on the current stream, so that a secret that is replaced meanwhile is never brought back.
- * @throws TryAgainError
  */
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
   const { tenant } = caller;

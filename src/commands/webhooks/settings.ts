@@ -58,10 +58,7 @@ type NewWebhook = {
   readonly secret: string;
 };
 
-/**
- * @param body see webhookBody; `events` default to approved orders, `name` to the host
- * @throws ValidationError, NotFoundError (tenant)
- */
+/** @param body see webhookBody; `events` default to approved orders, `name` to the host. @throws ValidationError */
 export async function createWebhook(
   commands: WebhookCommands,
   caller: Caller,
@@ -81,11 +78,7 @@ export async function createWebhook(
   return { ...change, ...created, secret };
 }
 
-/**
- * Changes what the body names. Nothing is appended when nothing changes.
- * @param body see changeWebhookBody
- * @throws ValidationError, NotFoundError
- */
+/** Changes what the body names (see changeWebhookBody). @throws ValidationError, NotFoundError */
 export const changeWebhook: DirectoryWrite<[id: string, body: unknown, CheckTarget]> = async (
   commands,
   caller,
@@ -120,7 +113,6 @@ export const enableWebhook: DirectoryWrite<[id: string]> = (commands, caller, id
     disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
   );
 
-/** @throws ValidationError */
 async function targetOf(text: string, checkTarget: CheckTarget): Promise<URL> {
   const wrong = targetUrlError(text) ?? (await checkTarget(text));
   if (wrong !== undefined) throw new ValidationError({ url: [`The url field ${wrong}`] });
