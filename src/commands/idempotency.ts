@@ -9,11 +9,13 @@ import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { type EventKey, keyIdOf } from '../domain/keyUse.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { KEYS } from '../domain/spaces.js';
-import type { Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import { orderStream } from '../domain/streams.js';
+import type { Position, Revision } from '../ports/eventStore.js';
 import { RowsUnavailableError } from '../ports/rowStore.js';
 import { RecordQueries, type TableRef } from '../queries/records.js';
 import type { FairQueue } from '../supervision/fairQueue.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
+import { eventAt } from './streamPages.js';
 
 /** A request that may have a key. A key belongs to its client and table. */
 export type Keyed = { readonly table: string; readonly key?: string | undefined; readonly body: unknown };
@@ -88,18 +90,17 @@ export async function requireUnused(commands: KeyReads, caller: Caller): Promise
 }
 
 /**
- * The id of the order that the key creates; each use of the key, a day after the one before, has its own.
- * @param firstEvent of an order
- * @throws KeyUsedError; ValidationError
+ * The id of an order that is created. That of a request with a key is made of it, so it is found again; each use of the key,
+ * a day after the one before, has its own. @throws KeyUsedError; ValidationError
  */
-export async function orderIdOf(
-  { now }: Pick<Commands, 'now'>,
-  key: EventKey,
-  firstEvent: (orderId: string) => Promise<RecordedEvent | undefined>,
+export async function newOrderId(
+  { eventStore, now, newId }: Pick<Commands, 'eventStore' | 'now' | 'newId'>,
+  { tenant, key }: Caller,
 ): Promise<string> {
+  if (key === undefined) return newId();
   for (let generation = 0; ; generation += 1) {
     const id = v5(String(generation), Buffer.from(key.id.replaceAll('-', ''), 'hex'));
-    const first = await firstEvent(id);
+    const first = await eventAt(eventStore, orderStream(tenant, id), 0);
     if (first === undefined) return id;
     const { metadata, revision, position } = first;
     if (isOver(metadata.occurredAt, now())) continue;

@@ -21,15 +21,11 @@ type SigningKeyCommands = LogAccess & { readonly secretBox: SecretBox };
 
 /** @returns undefined if the text is no P-256 private key */
 function signingKeyFrom(pem: string): SigningKey | undefined {
-  const privateKey = privateKeyIn(pem);
-  if (privateKey?.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined;
-  const publicKey = createPublicKey(privateKey);
-  return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
-}
-
-function privateKeyIn(pem: string): KeyObject | undefined {
   try {
-    return createPrivateKey(pem);
+    const privateKey = createPrivateKey(pem);
+    if (privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined;
+    const publicKey = createPublicKey(privateKey);
+    return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
   } catch {
     return undefined;
   }

@@ -10,9 +10,10 @@ import type { Order } from '../../domain/order/order.js';
 import { decideParts, hasParts, namedId, partLists, withoutParts } from '../../domain/order/parts.js';
 import type { Application } from '../application.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
-import { refuseChosenId } from '../idempotency.js';
+import { newOrderId, refuseChosenId } from '../idempotency.js';
 import { tenantOf } from '../tables.js';
-import { newOrderId, orderView, writeNewOrder, writeOrder } from './orderWriter.js';
+import { withDeadline } from '../writeStream.js';
+import { orderView, writeNewOrder, writeOrder } from './orderWriter.js';
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export async function createOrder(
@@ -21,7 +22,7 @@ export async function createOrder(
   assetType: AssetType,
   body: unknown,
 ): Promise<WrittenRecord> {
-  const newId = await newOrderId(commands, caller);
+  const newId = await withDeadline(caller, newOrderId(commands, caller));
   const { assetTypes } = tenantOf(commands, caller.tenant);
   const id = namedId(body) ?? newId;
   const { input, change } = checkedWhole(commands, assetTypes, { id, assetType, parts: new Map() }, 'create', body);

@@ -11,10 +11,9 @@ import type { StoredRecord } from '../../queries/storedRecord.js';
 import type { Application } from '../application.js';
 import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { orderIdOf } from '../idempotency.js';
-import { eventAt } from '../streamPages.js';
+import { newOrderId } from '../idempotency.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
-import { type Appended, beginStream, withDeadline, writeStream } from '../writeStream.js';
+import { type Appended, beginStream, writeStream } from '../writeStream.js';
 import { loadOrder, orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
@@ -42,14 +41,6 @@ export async function writeOrder(
     decide: async (order: Order, at) => acceptedEvents(await decide(order, at)),
   });
   return orderWith(written, written.state);
-}
-
-/** The id of an order that is created; that of a request with a key is found again. @throws KeyUsedError; ValidationError */
-export async function newOrderId(commands: Application, caller: Caller): Promise<string> {
-  const { tenant, key } = caller;
-  if (key === undefined) return commands.newId();
-  const firstEvent = (id: string) => eventAt(commands.eventStore, orderStream(tenant, id), 0);
-  return withDeadline(caller, orderIdOf(commands, key, firstEvent));
 }
 
 /** @throws ValidationError when there is an order of this id; KeyUsedError when the same request has created it meanwhile */

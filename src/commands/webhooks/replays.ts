@@ -12,8 +12,8 @@ import type { Position } from '../../ports/eventStore.js';
 import type { DeliveryLogEntry, DeliveryQuery } from '../../queries/deliveries.js';
 import type { Queries } from '../../queries/queries.js';
 import { parseBody } from '../body.js';
-import { tenantEnd } from '../catchUp.js';
-import { type Caller, type Commands, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
+import { untilTenantIsShown } from '../catchUp.js';
+import { type Caller, type Commands, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
@@ -49,7 +49,6 @@ export async function resendDelivery(
 }
 
 const PAGE = 200;
-const SHOWN_WITHIN_MS = 5_000;
 
 /**
  * Resends every delivery that failed for good, unless it was resent, or is of an order and arrived since, or its
@@ -67,25 +66,31 @@ export async function resendFailed(
   isDryRun = false,
 ): Promise<{ readonly count: number }> {
   const input = parseBody(resendFailedBody, body);
-  const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
+  const { from: since, to: until } = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
-  const { eventStore, queries, progress } = commands;
-  const patienceMs = patience(caller, SHOWN_WITHIN_MS);
+  const { eventStore, queries } = commands;
+  const { tenant } = caller;
   const head = await eventStore.head();
-  if (!(await progress.waitFor(caller.tenant, await tenantEnd(commands, caller.tenant), patienceMs))) {
-    throw new TryAgainError('The delivery log is behind; try again in a moment.');
-  }
+  await untilTenantIsShown(commands, caller);
+  /** By order, the last delivery of it so far. */
   const sequence = new Map<string, string>();
-  const { from: since, to: until } = range;
+  const isRequested = async ({ id, orderId }: DeliveryLogEntry): Promise<boolean> => {
+    const deliveryId = resendId(webhookId, id);
+    if (isDryRun) return (await loadDelivery(eventStore, { tenant, deliveryId })) === undefined;
+    const after = orderId === undefined ? undefined : sequence.get(orderId);
+    if (orderId !== undefined) sequence.set(orderId, deliveryId);
+    const sent = await subjectOf(commands, tenant, id);
+    if (sent === undefined) return false;
+    const subject = { ...resent(id, sent), ...(after === undefined ? {} : { after }) };
+    return (await requestDelivery(commands, caller, deliveryId, subject)) !== undefined;
+  };
   const query = { webhookId, state: 'failed', since, until, order: 'oldest' } as const;
   let count = 0;
-  for await (const page of pagesOf(queries.deliveries, caller.tenant, query)) {
+  for await (const page of pagesOf(queries.deliveries, tenant, query)) {
     const failed = page.filter(({ purpose, position }) => purpose !== 'test' && position <= head);
-    const areOver = await Promise.all(failed.map((entry) => isSuperseded(queries.deliveries, caller.tenant, entry)));
+    const areOver = await Promise.all(failed.map((entry) => isSuperseded(queries.deliveries, tenant, entry)));
     const due = failed.filter((_, index) => !areOver[index]);
-    const resend = (entry: DeliveryLogEntry) =>
-      isDryRun ? isNotResent(commands, caller, entry) : resendEntry(commands, caller, entry, sequence);
-    count += (await Promise.all(due.map(resend))).filter(Boolean).length;
+    count += (await Promise.all(due.map(isRequested))).filter(Boolean).length;
     if (page.some(({ position }) => position > head)) break;
   }
   return { count };
@@ -115,28 +120,6 @@ async function isSuperseded(log: Queries['deliveries'], tenant: string, failed: 
     (kind === 'order.approved' && each.sequence > sequence);
   for await (const page of pagesOf(log, tenant, { webhookId, orderId, kind })) if (page.some(isOver)) return true;
   return false;
-}
-
-const isNotResent = async (
-  { eventStore }: DirectoryCommands,
-  { tenant }: Caller,
-  { id, webhookId }: DeliveryLogEntry,
-): Promise<boolean> => (await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhookId, id) })) === undefined;
-
-/** @param sequence the last delivery of each order so far; is updated @returns undefined when it was resent before */
-async function resendEntry(
-  commands: DirectoryCommands,
-  caller: Caller,
-  { id, webhookId, orderId }: DeliveryLogEntry,
-  sequence: Map<string, string>,
-): Promise<RequestedDelivery | undefined> {
-  const deliveryId = resendId(webhookId, id);
-  const after = orderId === undefined ? undefined : sequence.get(orderId);
-  if (orderId !== undefined) sequence.set(orderId, deliveryId);
-  const sent = await subjectOf(commands, caller.tenant, id);
-  if (sent === undefined) return undefined;
-  const subject = { ...resent(id, sent), ...(after === undefined ? {} : { after }) };
-  return requestDelivery(commands, caller, deliveryId, subject);
 }
 
 /**

@@ -95,18 +95,6 @@ export class LogInMemory {
     this.#minutes += hours * 60;
   }
 
-  /** Events that say nothing, in no time. */
-  fill(stream: string, count: number): void {
-    const [last] = this.stream(stream).slice(-1);
-    if (last === undefined) throw new Error(`${stream} is empty.`);
-    const event = { ...last, data: { created: [], changed: [], seen: '' } };
-    this.#append(stream, Array(count).fill(event), last.revision);
-  }
-
-  get position(): number {
-    return this.#position;
-  }
-
   streams(category: string): readonly string[] {
     return [...this.#streams.keys()].filter((stream) => stream.startsWith(`${category}-`));
   }

@@ -148,13 +148,6 @@ test('one with a key is appended alone: its repetition is answered with the reco
   ]);
 });
 
-test('what another process wrote first makes all of them be decided again', async () => {
-  const { create, appended, failures } = openTable();
-  failures.push(new WrongExpectedRevisionError('t', 0, 1));
-  await Promise.all([create(1, 'A'), create(2, 'B'), create(3, 'C')]);
-  expect(appended.flat()).toHaveLength(3);
-});
-
 test('those that are too large together are written one by one', async () => {
   const { create, appended, appending, mostRecords } = openTable();
   const { first, release } = await appending();
