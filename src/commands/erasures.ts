@@ -16,7 +16,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
 import { streamPages } from './streamPages.js';
-import { type Loaded, loadStream, NO_STREAM, streamEnd, writeStream } from './writeStream.js';
+import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
   readonly table: string;
@@ -169,7 +169,7 @@ async function eraseFrom(
       id === orderId ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } },
     ];
   };
-  const { revision, events } = await writeStream(commands, caller, { stream, name: table, load, decide });
+  const { revision, events } = await writeStream(commands, caller, { stream, load, decide });
   return { stream, until: revision - events.length };
 }
 
@@ -182,9 +182,4 @@ const sayErased = (
 ): Promise<unknown> => writeDirectory(commands, caller, tenantStream(caller.tenant), () => [event], true);
 
 const recordErasure = (commands: DirectoryCommands, caller: Caller, data: ErasureRecorded['data']): Promise<unknown> =>
-  writeStream<undefined, ErasureRecorded>(commands, caller, {
-    stream: ERASURES_STREAM,
-    name: 'The list of erasures',
-    load: () => streamEnd(commands.eventStore, ERASURES_STREAM),
-    decide: () => [{ type: 'ErasureRecorded', data }],
-  });
+  appendEvents(commands, caller, ERASURES_STREAM, [{ type: 'ErasureRecorded', data }]);

@@ -86,11 +86,20 @@ export async function loadStream<State>(
   };
 }
 
-/** For events that no decision is made for. */
-export async function streamEnd(eventStore: Commands['eventStore'], stream: string): Promise<Loaded<undefined>> {
-  const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
-  const last = await eventAt(eventStore, stream, revision);
-  return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
+/** Appends events that no decision is made for. @throws as `writeStream` */
+export function appendEvents<Event extends DomainEvent>(
+  log: LogAccess,
+  caller: Caller,
+  stream: string,
+  events: readonly Event[],
+): Promise<Written<undefined, Event>> {
+  const { eventStore } = log;
+  const load = async () => {
+    const { revision } = (await eventStore.lastAppend(stream)) ?? NO_STREAM;
+    const last = await eventAt(eventStore, stream, revision);
+    return { state: undefined, revision, lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt };
+  };
+  return writeStream(log, caller, { stream, load, decide: () => events });
 }
 
 /** What one caller wants to write. */
@@ -103,8 +112,6 @@ export type Change<State, Event extends DomainEvent> = {
 /** A stream, and how its state is loaded. */
 export type Target<State, Event extends DomainEvent> = {
   readonly stream: string;
-  /** Name of the thing that is written, for messages: begins a sentence. */
-  readonly name: string;
   /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
   readonly load: (attempt: number, caller: Caller) => Promise<Loaded<State>>;
   /** The state after a change, for those that are decided behind it and share its append. */
@@ -187,7 +194,7 @@ export async function writeTogether<State, Event extends DomainEvent>(
       return new Map([...outcomes].map(([change, outcome]) => [change, () => outcome(appended.position)]));
     attempt += 1;
   }
-  throw new TryAgainError(`${target.name} is being written by many at once.`);
+  throw new TryAgainError('It is being written by many at once.');
 }
 
 /** Its caller's time has ended. */

@@ -3,15 +3,11 @@ import type { AccessEvent, OperatorEvent } from '../../domain/identity/events.js
 import { accessStream, operatorLinkStream, sessionStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
-import { type LogAccess, loadStream, streamEnd, writeStream } from '../writeStream.js';
+import { appendEvents, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 
-export async function recordAccess(log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> {
-  const stream = accessStream(caller.tenant);
-  const load = () => streamEnd(log.eventStore, stream);
-  const written = await writeStream(log, caller, { stream, name: 'The list of sign-ins', load, decide: () => events });
-  return written.position;
-}
+export const recordAccess = async (log: LogAccess, caller: Caller, events: readonly AccessEvent[]): Promise<Position> =>
+  (await appendEvents(log, caller, accessStream(caller.tenant), events)).position;
 
 export type Session = {
   readonly sessionId: string;
@@ -30,7 +26,6 @@ export async function endSession(
   const data = { userId, sessionId, expiresAt: new Date(expiresAt * 1000).toISOString().replace('Z', '000Z') };
   const { position } = await writeStream(commands, caller, {
     stream,
-    name: 'The session',
     load: () => loadStream(commands.eventStore, stream, () => true),
     decide: (isEnded) => (isEnded === true ? [] : [{ type: 'SessionEnded', data } as const]),
   });
@@ -47,7 +42,6 @@ export async function useOperatorLink(
   const stream = operatorLinkStream(link);
   await writeStream<true | undefined, OperatorEvent>(log, caller, {
     stream,
-    name: 'The link',
     load: () => loadStream<true>(log.eventStore, stream, () => true),
     decide: (wasUsed) => {
       if (wasUsed) throw new ConflictError('The link was used before.');

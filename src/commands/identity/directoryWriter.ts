@@ -98,7 +98,6 @@ export const writeTenant: DirectoryWrite<
 > = async (commands, caller, stream, decide, evenParked = false) => {
   const { position, state, events, at } = await writeStream(commands, caller, {
     stream,
-    name: `Tenant ${caller.tenant}`,
     load: async () => {
       const loaded = await loadTenant(commands.eventStore, caller.tenant, stream);
       if (loaded.parked !== undefined && !evenParked) throw loaded.parked;

@@ -84,7 +84,6 @@ async function write(
   const caller: Caller = { tenant: '', actor, correlationId: id, causationId: id };
   return writeStream<StoredSigningKeys | undefined, SigningKeyEvent>(log, caller, {
     stream: SIGNING_KEYS_STREAM,
-    name: 'The list of signing keys',
     load: () => load(log.eventStore),
     decide: (keys = []) => decide(keys),
   });

@@ -30,7 +30,6 @@ export async function writeOrder(
 ): Promise<WrittenOrder> {
   const written = await writeStream(commands, caller, {
     stream: orderStream(caller.tenant, orderId),
-    name: `Order ${orderId}`,
     load: async () => {
       const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);

@@ -23,7 +23,7 @@ import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import { type Loaded, streamEnd, type Written, withDeadline, writeStream } from '../writeStream.js';
+import { appendEvents, type Loaded, type Written, withDeadline } from '../writeStream.js';
 import { writeTable } from './tableWriter.js';
 
 const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
@@ -124,11 +124,7 @@ const appendSync = (
   caller: Caller,
   { name }: AssetType,
   event: SyncEvent,
-): Promise<Written<undefined, SyncEvent>> => {
-  const stream = syncStream(caller.tenant, name);
-  const load = () => streamEnd(commands.eventStore, stream);
-  return writeStream(commands, caller, { stream, name: `The syncs of ${name}`, load, decide: () => [event] });
-};
+): Promise<Written<undefined, SyncEvent>> => appendEvents(commands, caller, syncStream(caller.tenant, name), [event]);
 
 type StartedSync = {
   readonly id: string;

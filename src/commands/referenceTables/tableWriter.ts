@@ -102,7 +102,7 @@ export function writeTable<State>(
     await untilTableIsShown(ports, caller, name);
     return read();
   };
-  return writeStream(ports, caller, { stream: tableStream(caller.tenant, name), name, load, decide });
+  return writeStream(ports, caller, { stream: tableStream(caller.tenant, name), load, decide });
 }
 
 type WrittenRecords = Written<DecisionRecords, ReferenceTableEvent>;
@@ -162,19 +162,18 @@ export class RecordWriter {
 
   /** Tells each change its outcome. */
   async #writeAll(stream: string, assetType: AssetType, changes: readonly RecordChange[]): Promise<void> {
-    const { name } = assetType;
     const wanted = {
       keys: changes.flatMap(({ wanted: { keys } }) => keys),
       ids: changes.flatMap(({ wanted: { ids } }) => ids),
     };
     const load = async (_attempt: number, caller: Caller) => {
-      await untilTableIsShown(this.#ports, caller, name);
+      await untilTableIsShown(this.#ports, caller, assetType.name);
       return loadTable(this.#ports, caller, assetType, wanted);
     };
     const after = (state: DecisionRecords, events: readonly ReferenceTableEvent[], at: string) =>
       state.after(events, at);
     try {
-      const outcomes = await writeTogether(this.#ports, { stream, name, load, after }, changes);
+      const outcomes = await writeTogether(this.#ports, { stream, load, after }, changes);
       for (const change of changes) change.tell(() => outcomeOf(change, outcomes));
     } catch (error) {
       if (changes.length === 1 || !TOO_LARGE.some((each) => error instanceof each)) return refuse(changes)(error);

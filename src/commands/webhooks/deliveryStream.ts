@@ -95,7 +95,6 @@ export async function writeDelivery(
 ): Promise<{ readonly written: LoadedDelivery; readonly appended: boolean }> {
   const { state, events, revision, position, at } = await writeStream(log, loaded.caller, {
     stream: deliveryStream(loaded.tenant, loaded.deliveryId),
-    name: `Delivery ${loaded.deliveryId}`,
     load: async (attempt) => {
       const current = attempt === 0 ? loaded : await loadDelivery(log.eventStore, loaded);
       if (current === undefined) throw new Error(`There is no delivery ${loaded.deliveryId} any more.`);

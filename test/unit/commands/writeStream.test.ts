@@ -23,7 +23,6 @@ function open() {
   ) =>
     writeStream(by, as, {
       stream: STREAM,
-      name: 'The order',
       load,
       decide: () => {
         decided();
@@ -46,7 +45,6 @@ test('where others are first each time it is tried so often, then refused as saf
   const other = () =>
     writeStream(others, caller, {
       stream: STREAM,
-      name: 'The order',
       load: () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1),
       decide: () => [EVENT],
     });
@@ -54,7 +52,7 @@ test('where others are first each time it is tried so often, then refused as saf
     decisions += 1;
     log.beforeAppend(STREAM, other);
   });
-  await expect(written).rejects.toThrow(new TryAgainError('The order is being written by many at once.'));
+  await expect(written).rejects.toThrow(new TryAgainError('It is being written by many at once.'));
   expect(decisions).toBe(MAX_ATTEMPTS);
 });
 
@@ -63,7 +61,6 @@ test('times never go backwards within a stream, also where the clock does', asyn
   const at = (now: string) =>
     writeStream({ ...commands, now: () => now }, caller, {
       stream: STREAM,
-      name: 'The order',
       load: () => loadStream<number>(commands.eventStore, STREAM, (count = 0) => count + 1),
       decide: () => [EVENT],
     });
@@ -76,7 +73,6 @@ test('an event that this release does not know is never written', async () => {
   const { log, commands } = open();
   const written = writeStream(commands, caller, {
     stream: STREAM,
-    name: 'The order',
     load: async () => ({ state: undefined, ...NO_STREAM }),
     decide: () => [{ type: 'OrderSold', data: {} }],
   });
