@@ -53,8 +53,8 @@ export class MongoConnection {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     if (performance.now() < this.#awayUntil) throw away('MongoDB cannot be reached.');
     try {
-      const { database } = await this.#open();
-      return await work(database);
+      const { client, database } = await this.#open();
+      return await unlessLost(client, work(database));
     } catch (error) {
       if (!(error instanceof Error && isPassing(error))) throw error;
       // A server that answers is there for the others.
@@ -73,7 +73,7 @@ export class MongoConnection {
   }
 
   async #connect(): Promise<Opened> {
-    const client = new MongoClient(this.#url, OPTIONS);
+    const client = new MongoClient(this.#url, OPTIONS).setMaxListeners(0);
     try {
       await client.connect();
       return { client, database: databaseIn(client, this.#url) };
@@ -88,6 +88,15 @@ export class MongoConnection {
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.client.close();
   }
+}
+
+/** The driver waits for ever where it writes to a socket that is being closed. @throws MongoNetworkError */
+function unlessLost<Result>(client: MongoClient, work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const onLost = (): void => reject(new MongoNetworkError('The connection was lost.'));
+    client.once('connectionPoolCleared', onLost);
+    work.then(resolve, reject).finally(() => client.off('connectionPoolCleared', onLost));
+  });
 }
 
 /** All collections. `states` is the one that grows, and may be sharded by `s` and `i`. */
