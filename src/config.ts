@@ -18,14 +18,15 @@ export function commit(): string | undefined {
 export const ROLES = ['api', 'projector', 'webhooks'] as const;
 export type Role = (typeof ROLES)[number];
 
-const wholeNumber = (min: number, max: number) =>
+const integer = (fallback: number, min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
+    .refine(
+      (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
+      `must be a whole number from ${min} to ${max}`,
+    )
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
-
-const integer = (fallback: number, min: number, max: number) => wholeNumber(min, max).default(fallback);
+    .default(fallback);
 
 /** A cluster URL names several hosts, which the URL standard does not allow: keeps the first one. */
 const oneHost = (url: string): string => url.replace(/,[^/?#@]*(?=[/?#]|$)/, '');
@@ -50,6 +51,12 @@ const ORIGIN = /^https?:\/\/[^/?#@*\s]+$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
 
+const hostName = (example: string) =>
+  z
+    .string()
+    .regex(HOST_LABELS, `must be a host name such as ${example}`)
+    .transform((name) => name.toLowerCase().replace(/\.$/, ''));
+
 /** One entry for each variable. `describe` is its meaning, shown in the help and the README. */
 export const settings = {
   PORT: integer(3000, 0, 65535).describe('TCP port of the HTTP server; 0 takes a free one'),
@@ -60,16 +67,10 @@ export const settings = {
     .default('data')
     .transform((path) => resolve(path))
     .describe('Directory of the embedded engines, and of what each process keeps for itself; made when it is missing'),
-  BASE_HOST: z
-    .string()
-    .regex(HOST_LABELS, 'must be a host name such as assets.example.com')
-    .transform((name) => name.toLowerCase().replace(/\.$/, ''))
+  BASE_HOST: hostName('assets.example.com')
     .default('localhost')
     .describe('Host name under which tenants live: <tenant>.<BASE_HOST>'),
-  OPERATOR_HOST: z
-    .string()
-    .regex(HOST_LABELS, 'must be a host name such as operator.example.com')
-    .transform((name) => name.toLowerCase().replace(/\.$/, ''))
+  OPERATOR_HOST: hostName('operator.example.com')
     .default('operator.service.localhost')
     .describe(
       "Host name of the operator's console (`dynamic-assets console`), which no tenant can have; the default is reached on this machine alone, or through a tunnel",
@@ -82,10 +83,6 @@ export const settings = {
     )
     .default('info')
     .describe('How much is logged (JSON lines on standard error)'),
-  ACCESS_LOG: z
-    .enum(['on', 'off'], 'must be on or off')
-    .default('on')
-    .describe('Whether each request has a line in the log: level info, or debug for health checks and metrics'),
   EVENTSTORE_URL: url(
     ['esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:'],
     'esdb://127.0.0.1:2113?tls=false',
@@ -108,9 +105,6 @@ export const settings = {
     'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503, which says whether anything may have been written',
   ),
   LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('Longest time of a list, in milliseconds; then 503'),
-  READ_MAX_STALENESS_SECONDS: integer(60, 1, 86400).describe(
-    'Reads of a tenant are 503 while they lack a write that is older than this',
-  ),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
     'How long the answer to a write waits until reads show the write, in milliseconds',
   ),
@@ -146,9 +140,6 @@ export const settings = {
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(10_000, 0, 1_000_000).describe(
     'Requests a second of each API client, each user, and each network before the caller is known; a tenant can only lower it; 0 for no limit',
-  ),
-  RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe(
-    'Requests that each may make at once after a pause; 0 for twice the rate',
   ),
   SIGN_INS_PER_HOUR: integer(1000, 1, 1_000_000).describe('Sessions that one user may open at once, and in an hour'),
   REQUESTS_IN_FLIGHT: integer(512, 1, 100_000).describe(
@@ -201,10 +192,6 @@ export const settings = {
       'Waits between the five delivery attempts, in milliseconds; a fifth number, set first, delays the first attempt',
     ),
   WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
-  WEBHOOK_ENDPOINT_CONCURRENCY: integer(20, 1, 1000).describe('Deliveries in work at once to one webhook'),
-  WEBHOOK_DISABLE_AFTER_HOURS: integer(120, 0, 8760).describe(
-    'A webhook without a successful attempt for this long is disabled, and its deliveries wait; 0 for never',
-  ),
   DELIVERY_LOG_DAYS: integer(30, 1, 3650).describe('How long the delivery log shows a delivery after its end'),
   WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),
   WEBHOOK_CA_FILE: z

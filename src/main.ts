@@ -11,28 +11,24 @@ import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
 import { type Config, ROLES, type Role } from './config.js';
 import type { LogAnchor } from './ports/logAnchor.js';
-import type { RunRowJob } from './ports/rowJobs.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
-import { type FollowerNews, Progress } from './projections/progress.js';
+import { Progress } from './projections/progress.js';
 import { openQueries, shownRows } from './queries/queries.js';
 import { startAuditTree } from './service/auditTree.js';
-import { prepareDataDirectory } from './service/dataDirectory.js';
+import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
-import { openDiskReserve } from './service/disk.js';
 import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAside } from './service/engines.js';
-import { registerFigures, registerRowFigures } from './service/figures.js';
+import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
+import { openKeys, openTokens } from './service/keys.js';
 import { openOperatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
 import { apiConfig, quotasOf, webhookSettings } from './service/settings.js';
-import { openKeys } from './service/signingKeys.js';
-import { openTokens } from './service/tokens.js';
-import { observeAppends, startTracing } from './service/tracing.js';
+import { startTracing, traceAppends } from './service/tracing.js';
 import { openTransport, unlessHeld } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
-import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
 import { relayedAnchor } from './webhooks/relay.js';
 import { startWebhooks } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
@@ -49,6 +45,8 @@ export type RunningService = {
 };
 
 const START_CATCH_UP_MS = 30_000;
+/** Reads of a tenant are 503 while they lack a write that is older. */
+const MAX_STALENESS_SECONDS = 60;
 
 /** What is open, in the order of opening. */
 class OpenParts {
@@ -88,18 +86,13 @@ export async function startService(
   const parts = new OpenParts();
   try {
     const use = parts.add(await useOwnDirectory(config, roles, log), (each) => each.release());
+    const { HOST: host, PORT: port } = config;
     let serve: RequestListener = whileStarting;
+    const onRefused = (refused: object) => log.info(refused, 'request refused unread');
     // Listens before the engines are open, which may take long, so that health checks are answered.
-    const listening = {
-      host: config.HOST,
-      port: config.PORT,
-      onRefused: (refused: object): void => {
-        if (config.ACCESS_LOG === 'on') log.info(refused, 'request refused unread');
-      },
-    };
+    const listening = { host, port, onRefused };
     const server = await startHttpServer((req, res) => serve(req, res), listening);
-    const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-    const address = `http://${host}:${server.port}`;
+    const address = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
     use.listensAt(address);
     const opened = await openParts(config, { log, roles, acceptLog, parts }).catch(async (error: unknown) => {
       await server.stop();
@@ -139,18 +132,15 @@ type StartOptions = {
 async function openParts(config: Config, { log, roles, acceptLog, parts }: StartOptions) {
   const tracer = parts.add(await startTracing(config, log), (each) => each?.stop())?.tracer;
   const says = (message: string) => (error: unknown) => log.warn({ err: error }, message);
-  const { mended, open: stillOpen } = await prepareDataDirectory(config);
-  if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
-  if (stillOpen.length > 0)
-    log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  let asideCount = await setDamagedAside(config, roles.has('webhooks'), log);
+  const open = await prepareDataDirectory(config);
+  if (open !== undefined) log.warn(open);
+  setDamagedAside(config, roles.has('webhooks'), log);
   const isApi = roles.has('api');
   const isFollowing = roles.has('projector');
   const isEmbedded = config.MONGODB_URL === undefined;
 
-  let metrics: ServiceMetrics | undefined;
   const ownLog = parts.add(await openOwnLog(config, { acceptLog }), (each) => each.close());
-  const eventStore = observeAppends(ownLog, tracer, () => metrics?.tenants);
+  const eventStore = traceAppends(ownLog, tracer);
   const broker = roles.has('webhooks')
     ? parts.add(await openBroker(config, says('the message broker is interrupted, and is tried again')), (each) =>
         each.close(),
@@ -161,22 +151,19 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   if (broker !== undefined)
     await check('The webhook jobs', () => relayedAnchor(broker), 'the message broker cannot be reached');
   if (!isEmbedded) await check('The rows', () => keptCheckpoint(config), 'MongoDB cannot be reached');
-  if (config.EVENTSTORE_URL !== undefined && isEmbedded)
-    log.info('the rows are files of this machine; processes on several machines need MONGODB_URL as well');
 
   const stored = await openRowReads(config);
   const progress = new Progress(stored, {
     isTold: isFollowing && isEmbedded,
-    maxStalenessSeconds: config.READ_MAX_STALENESS_SECONDS,
+    maxStalenessSeconds: MAX_STALENESS_SECONDS,
   });
   const rows = parts.add(shownRows(stored, progress), (each) => each.close());
   if (isFollowing && isEmbedded) parts.add(await holdRows(config.DATA_DIR), (release) => release());
-  const onNews = (news: FollowerNews): void => {
-    if (news.kind === 'filling' && news.aside !== undefined) asideCount += 1;
-    progress.tell(news);
-  };
   const following = isFollowing
-    ? parts.add(startRowsThread({ ...config, acceptLog }, log, onNews), (each) => each.stop())
+    ? parts.add(
+        startRowsThread({ ...config, acceptLog }, log, (news) => progress.tell(news)),
+        (each) => each.stop(),
+      )
     : undefined;
   const watch = isFollowing ? new RowWatch(eventStore, progress) : undefined;
 
@@ -189,7 +176,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  metrics = new ServiceMetrics({
+  const metrics = new ServiceMetrics({
     names: () => Array.from(directory.tenants(), ({ name }) => name),
     limit: config.METRICS_TENANTS,
   });
@@ -214,22 +201,17 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   const parked = () => parkedTenants({ directory, progress });
-  const head = () => eventStore.head();
   registerFigures(metrics, config, {
     engines,
-    head,
-    setAside: () => asideCount,
+    head: () => eventStore.head(),
+    rows: watch && { lag: () => watch.lag(), parked: () => parked().length },
     broker,
-    queues: [DELIVERY_QUEUE, BACKFILL_QUEUE],
     tenants: () => directory.tenants(),
     usage,
   });
-  if (watch !== undefined) registerRowFigures(metrics.registry, progress, () => watch.lag(), parked);
-  const runJob = following?.run ?? notFollowing;
-  const seen = { log, eventStore, progress, runJob, directory, broker, metrics };
+  const seen = { log, eventStore, progress, runJob: following?.run, directory, broker, metrics };
   const operator = parts.add(openOperatorParts(config, seen), (each) => each.stop());
-  const { registry } = metrics;
-  const tree = isApi ? parts.add(startAuditTree(config, log, registry, head), (each) => each.stop()) : undefined;
+  const tree = isApi ? parts.add(startAuditTree(config, log, metrics.registry), (each) => each.stop()) : undefined;
   const deps: ApiDeps = {
     commands,
     queries,
@@ -264,7 +246,3 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     log.warn('the rows are behind the log; /health/ready says when they have caught up');
   return { app: isApi ? createApi(deps) : createHealthApi(deps), commands, directory, replaced };
 }
-
-const notFollowing: RunRowJob = async () => {
-  throw new Error('This process has not the role projector: ask one that has it.');
-};

@@ -1,9 +1,9 @@
 /** The index of the tree's leaves: an SQLite file, made from the log, on every engine. */
 
 import type { LeafIndex, TreePlace } from '../ports/leafIndex.js';
-import { openDerived } from './derivedSqlite.js';
 import { uuidBytes, uuidText } from './eventstore/sqlite/encoding.js';
 import type { Database } from './openSqlite.js';
+import { openDerived } from './openSqlite.js';
 
 /** Leaves of events with one id that are looked at for a proof. */
 const MAX_FOUND_LEAVES = 10;

@@ -1,4 +1,5 @@
-/** SQLite's driver, which only this file knows: a build of better-sqlite3 that brings its binaries (decision 0003). */
+/** SQLite: its driver, which only this file knows (a build of better-sqlite3 that brings its binaries, decision 0003), locks, and what is done about damaged files. */
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import Driver from '@rocicorp/zero-sqlite3';
 import { errorCode } from '../supervision/errorCode.js';
 
@@ -16,3 +17,126 @@ export const codeOf = (error: unknown): string => {
   const code = String(errorCode(error) ?? '');
   return code.startsWith('SQLITE_') ? code : '';
 };
+
+/** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
+const MAX_BYTES_CHECKED_AT_START = 33_554_432;
+
+/** What SQLite keeps beside a file has these names. */
+const ENDS = ['', '-wal', '-shm'] as const;
+
+/** SQLite found invalid pages, or a file of another kind. */
+export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
+
+/** Removes the file, so that the next use creates another one. */
+export function removeDatabase(file: string): void {
+  for (const end of ENDS) rmSync(file + end, { force: true });
+}
+
+/** Keeps the file under this name, so that a person can look at it, in place of one that was kept before. */
+export function setAside(file: string, aside: string): void {
+  removeDatabase(aside);
+  for (const end of ENDS) if (existsSync(file + end)) renameSync(file + end, aside + end);
+}
+
+/** Looks at all pages. @throws SQLite's error at the first damage */
+export function checkPages(db: Database): void {
+  const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
+  const inOneLine = said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
+  if (said !== 'ok') throw Object.assign(new Error(inOneLine), { code: 'SQLITE_CORRUPT' });
+}
+
+/** Looks at all pages of a file that is small enough to do so before each use. @throws SQLite's error at the first damage */
+export function checkIfSmall(db: Database): void {
+  if (statSync(db.name).size <= MAX_BYTES_CHECKED_AT_START) checkPages(db);
+}
+
+/**
+ * Checks a file before it is used: all pages of a small one, else those that opening needs. Changes nothing.
+ * @returns SQLite's description of the damage; undefined if none was found, or there is no file
+ */
+export function damageOf(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  let db: Database | undefined;
+  try {
+    // Closing a connection that may write would copy the write-ahead log into the file.
+    db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: true });
+    db.prepare('SELECT count(*) FROM sqlite_master').get();
+    checkIfSmall(db);
+    return undefined;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    db?.close();
+  }
+}
+
+/** A small file that is made from the log: the contents of another version are ignored. */
+type DerivedFile = {
+  /** Kept in the file's `user_version`. */
+  readonly version: number;
+  /** Drops the tables of earlier versions, and creates those of this one. */
+  readonly schema: string;
+  /** How long opening waits for another process, and later use unless it is set otherwise. */
+  readonly timeoutMs: number;
+};
+
+/**
+ * Opens the file, and creates it if it is missing. A damaged one is removed first.
+ * @param use begins to use it: damage that it meets counts as well
+ */
+export function openDerived<Used>(file: string, kind: DerivedFile, use: (db: Database) => Used): Used {
+  try {
+    return opened(file, kind, use);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    removeDatabase(file);
+    return opened(file, kind, use);
+  }
+}
+
+function opened<Used>(file: string, { version, schema, timeoutMs }: DerivedFile, use: (db: Database) => Used): Used {
+  const db = openSqlite(file, { timeout: timeoutMs });
+  try {
+    db.pragma('journal_mode = WAL');
+    // A power cut undoes the last commits together with their place in the log, so they are read from the log again.
+    db.pragma('synchronous = NORMAL');
+    const isCurrent = () => db.pragma('user_version', { simple: true }) === version;
+    if (!isCurrent()) {
+      db.transaction(() => {
+        if (isCurrent()) return;
+        db.exec(schema);
+        db.pragma(`user_version = ${version}`);
+      }).immediate();
+    }
+    return use(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** With a write-ahead log the first fails while another connection is open, which holds a lock also while it is idle. */
+const LOCKS = {
+  alone: 'PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK',
+  shared: 'BEGIN; SELECT count(*) FROM sqlite_schema',
+} as const;
+
+/**
+ * Locks the file against all other connections, also of other processes, or only against those that want it alone. Creates it
+ * if it is missing, and writes nothing.
+ * @returns releases the lock; undefined if another connection is in the way
+ */
+export function hold(file: string, how: keyof typeof LOCKS = 'alone'): (() => void) | undefined {
+  const db = openSqlite(file, { timeout: 0 });
+  try {
+    db.exec(LOCKS[how]);
+  } catch (error) {
+    db.close();
+    if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
+    // Nobody has a damaged file open.
+    if (isDamage(error)) return () => undefined;
+    throw error;
+  }
+  return () => db.close();
+}

@@ -48,8 +48,6 @@ export type ApiConfig = {
   readonly signInsPerHour: number;
   /** The token for /metrics; if unset, see `isLocalProgram`. */
   readonly metricsToken?: string;
-  /** Whether the log has a line for each request. */
-  readonly accessLog: boolean;
   /** Time limit of a request, in milliseconds. */
   readonly requestTimeoutMs: number;
   /** How long an answer waits for the rows to show a write, in milliseconds. After that it is sent anyway. */

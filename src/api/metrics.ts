@@ -68,9 +68,6 @@ export class TenantMetrics {
     before: new Map<string, RecentRequests>(),
   };
   readonly #requests: Counter<'tenant' | 'status'>;
-  readonly #requestBytes: Counter<'tenant'>;
-  readonly #responseBytes: Counter<'tenant'>;
-  readonly #events: Counter<'tenant'>;
   readonly #refused: Counter<'tenant' | 'kind' | 'reason'>;
 
   /** @param limit number of tenants with series of their own */
@@ -87,13 +84,6 @@ export class TenantMetrics {
         collect: () => void this.shown(),
       });
     this.#requests = counter('tenant_requests_total', 'Requests by the class of their status.', ['tenant', 'status']);
-    this.#requestBytes = counter('tenant_request_bytes_total', 'Bytes of bodies that were sent with Content-Length.', [
-      'tenant',
-    ]);
-    this.#responseBytes = counter('tenant_response_bytes_total', 'Bytes of the bodies of answers, compressed or not.', [
-      'tenant',
-    ]);
-    this.#events = counter('tenant_events_total', 'Events that were appended to the log.', ['tenant']);
     this.#refused = counter('sign_ins_refused_total', 'Sign-ins and token requests that were refused.', [
       'tenant',
       'kind',
@@ -101,13 +91,9 @@ export class TenantMetrics {
     ]);
   }
 
-  /** @param requestBytes,responseBytes sizes of the bodies */
-  answered(tenant: string, status: number, requestBytes: number, responseBytes: number): void {
-    const series = { tenant: this.#seriesOf(tenant) };
+  answered(tenant: string, status: number): void {
     const at = Math.min(Math.max(Math.floor(status / 100) - 2, 0), CLASSES.length - 1);
-    this.#requests.inc({ ...series, status: CLASSES[at] ?? '5xx' });
-    this.#requestBytes.inc(series, requestBytes);
-    this.#responseBytes.inc(series, responseBytes);
+    this.#requests.inc({ tenant: this.#seriesOf(tenant), status: CLASSES[at] ?? '5xx' });
     const { now } = this.#recentNow();
     const one = { requests: 1, refused: status >= 400 && status < 500 ? 1 : 0, failed: status >= 500 ? 1 : 0 };
     now.set(tenant, sumOf(now.get(tenant) ?? NONE_RECENT, one));
@@ -125,10 +111,6 @@ export class TenantMetrics {
     const before = age < 2 * RECENT_MS ? this.#recent.now : new Map<string, RecentRequests>();
     this.#recent = { since: performance.now(), now: new Map(), before };
     return this.#recent;
-  }
-
-  appended(tenant: string, events: number): void {
-    this.#events.inc({ tenant: this.#seriesOf(tenant) }, events);
   }
 
   refused(tenant: string, kind: 'user' | 'client', reason: (typeof REFUSALS)[number]['reason']): void {
@@ -159,7 +141,6 @@ export class TenantMetrics {
     if (this.#own.size >= this.limit) return OTHERS;
     this.#own.add(tenant);
     for (const status of CLASSES) this.#requests.inc({ tenant, status }, 0);
-    for (const counter of [this.#requestBytes, this.#responseBytes, this.#events]) counter.inc({ tenant }, 0);
     for (const refusal of REFUSALS) this.#refused.inc({ tenant, ...refusal }, 0);
     return tenant;
   }
@@ -167,7 +148,6 @@ export class TenantMetrics {
   #forget(tenant: string): void {
     this.#own.delete(tenant);
     for (const status of CLASSES) this.#requests.remove({ tenant, status });
-    for (const counter of [this.#requestBytes, this.#responseBytes, this.#events]) counter.remove({ tenant });
     for (const refusal of REFUSALS) this.#refused.remove({ tenant, ...refusal });
   }
 }

@@ -185,7 +185,7 @@ function accessLine(req: Request, route: string, status: number, seconds: number
 /** Gives the request its id (X-Request-Id), and counts, logs and traces it. */
 export function openRequest(
   { log, metrics, tracer }: Watchers,
-  { requestTimeoutMs, accessLog }: { readonly requestTimeoutMs: number; readonly accessLog: boolean },
+  { requestTimeoutMs }: { readonly requestTimeoutMs: number },
 ): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
@@ -197,13 +197,9 @@ export function openRequest(
     // Work for a client that has disconnected goes on until its deadline; a read is cancelled.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
-    const { tenantName, answerBytes } = req.context;
-    if (tenantName !== undefined) {
-      const sent = req.complete ? Number(req.headers['content-length'] ?? 0) : 0;
-      metrics.tenants.answered(tenantName, status, sent, req.method === 'HEAD' ? 0 : answerBytes);
-    }
+    const { tenantName } = req.context;
+    if (tenantName !== undefined) metrics.tenants.answered(tenantName, status);
     if (req.context.span !== undefined) endRequestSpan(req, req.context.span, route, status);
-    if (!accessLog) return;
     const level = status < 400 && PROBES.includes(req.context.mount + route) ? 'debug' : 'info';
     if (log.isLevelEnabled(level)) log[level](accessLine(req, route, status, seconds), 'request');
   }

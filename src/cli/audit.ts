@@ -14,10 +14,9 @@ import type { EventStore } from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
 import { keyDirectory, openTree, treeDirectory } from '../service/treeFiles.js';
-import { command, type Option } from './command.js';
+import { command, type Option, withProgressBar } from './command.js';
 import { CliError } from './errors.js';
 import { refuseMissingLog } from './operator.js';
-import { withProgressBar } from './terminal.js';
 
 /** Runs `work` with the log as stored, which must be there. */
 async function withStoredLog<T>(work: (log: EventStore, config: Config) => Promise<T>): Promise<T> {

@@ -10,10 +10,9 @@ import { backUpSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js
 import { readConfig, version } from '../config.js';
 import { KEYS, LAST_BACKUP_FILE, LOG_ID_FILE } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
-import { command } from './command.js';
+import { columns, command, withProgressBar } from './command.js';
 import { CliError } from './errors.js';
 import { type LogProof, proofOf } from './logProof.js';
-import { columns, withProgressBar } from './terminal.js';
 
 export const backup = command({
   name: 'backup',

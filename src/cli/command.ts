@@ -1,7 +1,7 @@
-/** The command line as a table: what a command is, how its options are parsed, and how its result is printed. */
+/** The command line as a table: what a command is, how its options are parsed, and how its progress and result are shown. */
+import { SingleBar } from 'cli-progress';
 import { Command as Definition, Option as OptionDefinition } from 'commander';
 import { EXIT_FAILURE } from './errors.js';
-import { printLines } from './terminal.js';
 
 /** An option `--like-this <value>`, whose key in the table is `likeThis`. */
 export type Option<Value> = {
@@ -112,3 +112,35 @@ export const commaSeparated = (given: string): string[] =>
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
+
+export function printLines(...lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Pads all columns but the last to their widest cell. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Runs `work` with a progress bar, which is shown if standard error is a terminal. */
+export async function withProgressBar<T>(
+  format: string,
+  work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
+): Promise<T> {
+  const bar = new SingleBar({ format, clearOnComplete: true });
+  bar.start(0, 0, { step: '', tenant: '' });
+  try {
+    return await work((done, total, values) => {
+      bar.setTotal(total);
+      bar.update(done, values);
+    });
+  } finally {
+    bar.stop();
+  }
+}

@@ -10,20 +10,9 @@ import { signerOf } from '../domain/identity/signingKeys.js';
 import { AppendTooLargeError, WrongExpectedRevisionError } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/progress.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
-import {
-  type Checked,
-  checked,
-  type Finding,
-  LOOK,
-  type Looked,
-  machineChecks,
-  settingsCheck,
-  shown,
-} from '../service/checks.js';
-import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { userOf } from '../service/directoryUse.js';
+import { type Checked, checked, type Finding, type Looked, machineChecks, shown } from '../service/checks.js';
 import { openBroker } from '../service/engines.js';
-import { OtherSecretsKeyError } from '../service/signingKeys.js';
+import { OtherSecretsKeyError } from '../service/keys.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { command } from './command.js';
@@ -37,7 +26,7 @@ export const doctor = command({
   example: 'dynamic-assets doctor',
   async run() {
     const config = readConfig(process.env);
-    const checks = [...(await ofMachine(config)), ...(await ofEngines(config))];
+    const checks = [...(await machineChecks(config)), ...(await ofEngines(config))];
     return { ok: checks.every(({ findings }) => findings.length === 0), checks };
   },
   lines: ({ checks }) =>
@@ -48,14 +37,6 @@ export const doctor = command({
     ),
   failure: ({ ok }) => (ok ? undefined : ''),
 });
-
-/** What is missing is not made: it may be looked for at the wrong place. */
-const ofMachine = async (config: Config): Promise<Checked[]> => [
-  await settingsCheck(config),
-  ...(existsSync(config.DATA_DIR)
-    ? [await checked('files', LOOK, () => files(config)), ...(await machineChecks(config))]
-    : []),
-];
 
 const AWAY = 'Check that the engine runs and that its URL is right (docs/engines.md).';
 
@@ -70,26 +51,7 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   // A log that could not be opened is reported once.
   if (types.detail === '') return [log, types, jobs];
   const ofServer = config.EVENTSTORE_URL === undefined ? [] : [await check('append size', appendSize)];
-  return [log, types, ...ofServer, await check('quotas', quotas), await check('rows', rows), jobs];
-}
-
-async function files(config: Config): Promise<Looked> {
-  const { mended, open } = await prepareDataDirectory(config);
-  const user = userOf(config.DATA_DIR);
-  const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
-  return {
-    detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
-    findings: [
-      ...mended.map((path) => ({
-        problem: `${path} could be read or written by others.`,
-        remedy: 'They can no longer. Find out who has had access.',
-      })),
-      ...open.map((path) => ({
-        problem: `Others can read or write ${path}.`,
-        remedy: 'Make the user of the service its owner, with mode 0700 for directories and 0600 for files.',
-      })),
-    ],
-  };
+  return [log, types, ...ofServer, await check('rows', rows), jobs];
 }
 
 const ANSWER_WITHIN_MS = 10_000;
@@ -97,8 +59,6 @@ const ANSWER_WITHIN_MS = 10_000;
 const MOVES_WITHIN_MS = 3_000;
 /** Tenants that a problem names at most. */
 const MAX_NAMED = 10;
-/** As in the alert rules. */
-const LONGEST_READY_MS = 60_000;
 
 /** Checks the embedded log; a server checks its own files. */
 async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
@@ -160,28 +120,6 @@ async function directory({ commands, tenants }: Tools): Promise<Looked> {
 
 const NO_START = 'Until then no process starts with this key, and nothing is sealed under it.';
 
-/** Share of a quota from which the operator is told. */
-const NEARLY_USED = 0.9;
-
-/** Tenants whose quota of the log is nearly used up, as far as their rows are made. */
-async function quotas(tools: Tools): Promise<Looked> {
-  const { config, tenants } = tools;
-  const used = new Map((await rowsNow(tools)).tenants.map(({ tenant, inLog }) => [tenant, inLog.bytes]));
-  const uses = (await tenants()).all.map(({ name, quotas: own }) => {
-    return { name, limit: own?.logBytes ?? config.QUOTA_LOG_BYTES, used: used.get(name) ?? 0 };
-  });
-  const findings = uses
-    .filter(({ limit, used }) => limit > 0 && used >= NEARLY_USED * limit)
-    .map(({ name, limit, used }) => ({
-      problem: `Tenant ${name} has ${shown(used)} in the event log, of ${shown(limit)} that it may have; beyond that its changes are refused.`,
-      remedy: `Find out what it writes (docs/operations.md), or raise its quota: dynamic-assets tenant quotas ${name} --log-bytes <number>`,
-    }));
-  const largest = uses.toSorted((a, b) => b.used - a.used)[0];
-  const detail =
-    largest === undefined ? 'no tenant' : `most in the event log has ${largest.name}, ${shown(largest.used)}`;
-  return { detail, findings };
-}
-
 const NEEDS_RELEASE =
   'Start a release with a fix, which continues from there. Or delete the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
@@ -200,14 +138,9 @@ async function rows(tools: Tools): Promise<Looked> {
 }
 
 const standsStill = ({ position, behind, tenants }: RowsNow): Finding => {
-  const late = tenants.filter(({ lacksSince }) => lacksSince !== undefined);
-  const named = late
-    .slice(0, MAX_NAMED)
-    .map(({ tenant }) => tenant)
-    .join(', ');
-  const more = late.length > MAX_NAMED ? ` and ${late.length - MAX_NAMED} more` : '';
+  const late = tenants.filter(({ lacksSince }) => lacksSince !== undefined).slice(0, MAX_NAMED);
   return {
-    problem: `Rows stand still at position ${position}, ${behind} positions behind the log: those of ${named}${more}.`,
+    problem: `Rows stand still at position ${position}, ${behind} positions behind the log: those of ${late.map(({ tenant }) => tenant).join(', ')}.`,
     remedy: 'Start the service, or its role projector. If it runs, its log and /health/ready give the reason.',
   };
 };
@@ -224,18 +157,8 @@ async function broker(config: Config): Promise<Looked> {
   try {
     const asked = opened.ping().then(() => opened.depth(DELIVERY_QUEUE));
     const depth = await withTimeout(ANSWER_WITHIN_MS, 'The broker does not answer.', asked);
-    const findings: Finding[] = [];
-    if (depth.dead > 0) {
-      const problem = `${depth.dead} webhook jobs are dead letters.`;
-      findings.push({ problem, remedy: 'The log of the service gives the reason for each.' });
-    }
-    if (depth.oldestReadyMs > LONGEST_READY_MS) {
-      const problem = `A webhook job that is due has waited for ${Math.round(depth.oldestReadyMs / 1000)} s.`;
-      findings.push({
-        problem,
-        remedy: 'Start the service, or its role webhooks. If it runs, raise WEBHOOK_CONCURRENCY.',
-      });
-    }
+    const problem = `${depth.dead} webhook jobs are dead letters.`;
+    const findings = depth.dead === 0 ? [] : [{ problem, remedy: 'The log of the service gives the reason for each.' }];
     return { detail: `${depth.ready} jobs are due, ${depth.delayed} are for later`, findings };
   } finally {
     await opened.close();

@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /** The command line `dynamic-assets`: a table of commands, and what comes before and after each. */
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { commit, version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
 import { auditCommands } from './audit.js';
 import { backup } from './backup.js';
 import { doctor } from './doctor.js';
-import { loadEnvironmentFile, refuseUnknownSettings } from './environment.js';
 import { erase } from './erase.js';
-import { CliError, report, UsageError, unfitNode } from './errors.js';
+import { report } from './errors.js';
 import { installationCommands } from './installation.js';
 import { migrate } from './migrate.js';
 import { projectionCommands } from './projections.js';
@@ -42,7 +42,8 @@ const GROUPS: { readonly [name: string]: string } = {
 
 makeFilesPrivate();
 
-loadEnvironmentFile();
+// Variables of the environment override the file.
+if (existsSync('.env')) process.loadEnvFile('.env');
 
 // A closed pipe, such as that of `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -51,11 +52,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  const unfit = unfitNode(process.versions.node);
-  if (unfit !== undefined) throw new CliError(unfit);
-  // Node replaces invalid UTF-8 and lone surrogates by this character.
-  if (process.argv.some((argument) => argument.includes('\ufffd')))
-    throw new UsageError('An argument is not valid UTF-8.');
   await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
   // Threads of a failed start may still run.
@@ -69,9 +65,8 @@ function program(): Command {
     .version(build === undefined ? version() : `${version()} (${build})`)
     .addHelpText(
       'after',
-      '\nSettings are environment variables: see "dynamic-assets start --help" and "dynamic-assets config".\n\nExample:\n  $ dynamic-assets start',
-    )
-    .hook('preAction', () => refuseUnknownSettings());
+      '\nSettings are environment variables: see "dynamic-assets config".\n\nExample:\n  $ dynamic-assets start',
+    );
   const groups = new Map<string, Command>();
   for (const { name, definition } of COMMANDS) {
     const [first = '', second] = name.split(' ');

@@ -1,23 +1,18 @@
 /** Webhooks, keys and settings of the whole installation. What a tenant's admin does with webhooks is on the platform. */
-import { HttpError } from '../api/errors.js';
-import { parseJson } from '../api/jsonText.js';
-import { ValidationError } from '../commands/context.js';
 import { resealSigningKeys, rotateSigningKey, signingKeysNow } from '../commands/identity/signingKeys.js';
 import { type ResealReport, resealWebhookSecrets } from '../commands/webhooks/secrets.js';
 import { createWebhook } from '../commands/webhooks/settings.js';
-import { type Config, readConfig, settingRows, settingsInUse } from '../config.js';
+import { type Config, readConfig, settingsInUse } from '../config.js';
 import { signerOf } from '../domain/identity/signingKeys.js';
 import { KEY_OVERLAP_HOURS, OPERATOR_LINK_MINUTES } from '../domain/limits.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/catalogue.js';
 import { userOf } from '../service/directoryUse.js';
-import { createSecretBox, installationKeys } from '../service/secretBox.js';
-import { tokensOfCommand } from '../service/tokens.js';
+import { createSecretBox, installationKeys, tokensOfCommand } from '../service/keys.js';
 import { heldWebhooks, holdWebhooks, resumeWebhooks } from '../service/webhooks.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
-import { command, flag, list, required, text } from './command.js';
+import { columns, command, flag, list, required } from './command.js';
 import { CliError, UsageError } from './errors.js';
 import { operator, type Tools, withLog, withTenant } from './operator.js';
-import { columns } from './terminal.js';
 
 const webhookCreate = command({
   name: 'webhook create',
@@ -26,15 +21,12 @@ const webhookCreate = command({
   options: {
     tenant: required('<name>', 'tenant whose events are sent'),
     url: required('<url>', 'endpoint, https only'),
-    name: text('<text>', 'what it is for (default: the host of the URL)'),
     events: list('<list>', `comma-separated: ${WEBHOOK_EVENT_KINDS.join(', ')} (default: order.approved)`),
-    customData: text('<json>', 'JSON object to send along as custom_data'),
   },
-  async run({ tenant, url, name, events, customData }) {
-    const body = { url, name, events, custom_data: customData === undefined ? undefined : jsonValue(customData) };
+  async run({ tenant, url, events }) {
     const { id, secret } = await withTenant(tenant, ({ commands, config }) => {
       const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-      return createWebhook(commands, operator(tenant), body, createTargetCheck(policy));
+      return createWebhook(commands, operator(tenant), { url, events }, createTargetCheck(policy));
     });
     return { id, secret };
   },
@@ -44,17 +36,6 @@ const webhookCreate = command({
       ['signing secret', secret],
     ]),
 });
-
-/** Parses as for a request: nothing is rounded or dropped. @throws UsageError */
-function jsonValue(given: string): unknown {
-  try {
-    return parseJson(given);
-  } catch (error) {
-    if (!(error instanceof HttpError || error instanceof ValidationError)) throw error;
-    const reason = error instanceof HttpError ? error.reason : error.message;
-    throw new UsageError(`--custom-data must be a JSON object, such as '{"warehouse":"north"}'. ${reason}`);
-  }
-}
 
 const hold = command({
   name: 'webhook hold',
@@ -151,13 +132,11 @@ const openConsole = command({
   name: 'console',
   about: `Print a link to the operator's console: the whole installation, its tenants, queues and log. ${ENTRANCE}`,
   example: 'dynamic-assets console',
-  options: { origin: text('<url>', 'how a browser reaches OPERATOR_HOST, such as https://operator.example.com') },
-  run: ({ origin }) =>
+  run: () =>
     withLog(async (tools) => {
-      const base = origin === undefined ? await ownOrigin(tools.config) : givenOrigin(origin, tools.config);
       const { token, expiresIn } = await operatorLink(tools);
       // In the fragment: browsers do not send it, so no log of a proxy has it.
-      return { link: `${base}/console/enter#${token}`, expires_in: expiresIn };
+      return { link: `${ownOrigin(tools.config)}/console/enter#${token}`, expires_in: expiresIn };
     }),
   lines: ({ link }) => [link, '', ENTRANCE],
 });
@@ -171,21 +150,13 @@ export async function operatorLink({ config, commands }: Tools) {
 }
 
 /** The port of the service that uses the data directory; that of the settings if none does. */
-async function ownOrigin({ DATA_DIR, OPERATOR_HOST, PORT, TRUST_PROXY }: Config): Promise<string> {
+function ownOrigin({ DATA_DIR, OPERATOR_HOST, PORT, TRUST_PROXY }: Config): string {
   // A proxy in front speaks TLS at the standard port.
   if (TRUST_PROXY > 0) return `https://${OPERATOR_HOST}`;
   const address = userOf(DATA_DIR)?.address;
   const port = address === undefined ? PORT : Number(new URL(address).port);
-  if (port === 0) throw new UsageError('The port is not known: start the service, or name it with --origin.');
+  if (port === 0) throw new UsageError('The port is not known: start the service.');
   return `http://${OPERATOR_HOST}:${port}`;
-}
-
-/** @throws UsageError */
-function givenOrigin(given: string, { OPERATOR_HOST }: Config): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.hostname !== OPERATOR_HOST)
-    throw new UsageError(`--origin must be a URL with the host ${OPERATOR_HOST}, as OPERATOR_HOST says.`);
-  return url.origin;
 }
 
 const showConfig = command({
@@ -203,14 +174,5 @@ const showConfig = command({
     return undefined;
   },
 });
-
-/** For `start --help`: name and default, then the meaning. */
-export function settingsHelp(): string {
-  const lines = settingRows.flatMap(({ name, defaultText, meaning }) => [
-    `  ${name}${defaultText === '' ? '' : ` (default ${defaultText})`}`,
-    `      ${meaning}`,
-  ]);
-  return ['Environment variables (also read from a file .env in the working directory):', ...lines].join('\n');
-}
 
 export const installationCommands = [webhookCreate, hold, resume, reseal, rotateKey, openConsole, showConfig];

@@ -13,11 +13,10 @@ import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from '../service/directoryUse.js';
 import { openStoredLog } from '../service/engines.js';
 import { heldWebhooks, holdWebhooks } from '../service/webhooks.js';
-import { command, flag, list, type Option, required } from './command.js';
+import { command, flag, list, type Option, required, withProgressBar } from './command.js';
 import { CliError, UsageError } from './errors.js';
 import { appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
 import { operator } from './operator.js';
-import { withProgressBar } from './terminal.js';
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;

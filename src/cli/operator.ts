@@ -14,8 +14,8 @@ import type { ParkedTenant } from '../ports/progress.js';
 import { Directory } from '../projections/directory/directory.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredDirectory } from '../service/engines.js';
+import { operatorsBox } from '../service/keys.js';
 import { openOwnLog } from '../service/ownLog.js';
-import { operatorsBox } from '../service/signingKeys.js';
 import { CliError, UnknownNameError } from './errors.js';
 
 /** The operator as the log records them. */

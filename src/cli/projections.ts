@@ -12,11 +12,10 @@ import type { RowReads, TenantProgress } from '../ports/rowStore.js';
 import { afterFix, parkedSentence } from '../projections/tenantTexts.js';
 import { userOf } from '../service/directoryUse.js';
 import { keptCheckpoint, openRowReads } from '../service/engines.js';
-import { command, required, text as textOption } from './command.js';
-import { CliError, interruptible } from './errors.js';
+import { columns, command, type Option, text as textOption, withProgressBar } from './command.js';
+import { CliError } from './errors.js';
 import { operatorLink } from './installation.js';
 import { requireTenant, type Tools, withLog } from './operator.js';
-import { columns, withProgressBar } from './terminal.js';
 
 const list = command({
   name: 'projections list',
@@ -46,55 +45,51 @@ const list = command({
 
 type Outcome = { readonly ok: boolean; readonly rows: number; readonly reports: readonly JobReport[] };
 
-const failure = ({ ok }: Outcome): string | undefined => (ok ? undefined : '');
+const work = (
+  kind: JobRequest['kind'],
+  about: string,
+  nothingDone: string,
+  tenantOption: Option<string | undefined> = textOption('<name>', 'only what belongs to this tenant'),
+) =>
+  command({
+    name: `projections ${kind}`,
+    about,
+    example: `dynamic-assets projections ${kind} --tenant acme`,
+    options: { tenant: tenantOption },
+    run: ({ tenant }) => workOn({ kind, tenant }),
+    lines: ({ reports }) => (reports.length === 0 ? [nothingDone] : reports.flatMap(linesOf)),
+    failure: ({ ok }) => (ok ? undefined : ''),
+  });
 
-const OF_ONE = textOption('<name>', 'only what belongs to this tenant');
-const NO_TENANT = 'There is no tenant.';
+const verify = work(
+  'verify',
+  'Have the running service apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
+  'There is no tenant.',
+);
 
-const verify = command({
-  name: 'projections verify',
-  about:
-    'Have the running service apply the event log again to a copy of the rows, and compare both. Changes nothing. Exits with 1 if they differ.',
-  example: 'dynamic-assets projections verify --tenant acme',
-  options: { tenant: OF_ONE },
-  run: ({ tenant }) => workOn({ kind: 'verify', tenant }),
-  lines: ({ reports }) => linesOf(reports, NO_TENANT),
-  failure,
-});
+const rebuild = work(
+  'rebuild',
+  'Have the running service fill a copy of the rows from the event log beside the live ones, and swap it in. No webhook is sent again.',
+  'There is no tenant.',
+);
 
-const rebuild = command({
-  name: 'projections rebuild',
-  about:
-    'Have the running service fill a copy of the rows from the event log beside the live ones, and swap it in. No webhook is sent again.',
-  example: 'dynamic-assets projections rebuild --tenant acme',
-  options: { tenant: OF_ONE },
-  run: ({ tenant }) => workOn({ kind: 'rebuild', tenant }),
-  lines: ({ reports }) => linesOf(reports, NO_TENANT),
-  failure,
-});
-
-const retry = command({
-  name: 'projections retry',
-  about: 'Have the running service retry a tenant that is parked at an event that could not be applied.',
-  example: 'dynamic-assets projections retry --tenant acme',
-  options: { tenant: required('<name>', 'the tenant') },
-  run: ({ tenant }) => workOn({ kind: 'retry', tenant }),
-  lines: ({ reports }) => linesOf(reports, 'Nothing is parked there.'),
-  failure,
-});
+const retry = work(
+  'retry',
+  'Have the running service retry a tenant that is parked at an event that could not be applied.',
+  'Nothing is parked there.',
+  { ...textOption('<name>', 'the tenant'), isRequired: true },
+);
 
 export const projectionCommands = [list, verify, rebuild, retry];
 
-/** The running service does the work, which ends with the signal. */
+/** The running service does the work, also when this command ends: the operator's console can cancel it. */
 const workOn = (request: JobRequest): Promise<Outcome> =>
   withLog(async (tools) => {
     if (request.tenant !== undefined) await requireTenant(tools, request.tenant);
     const session = await signedIn(tools);
-    const work = (signal: AbortSignal) =>
-      withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
-        jobDone(session, request, onProgress, signal),
-      );
-    const { rows, reports } = await interruptible(work, 'What is not reported is as it was.');
+    const { rows, reports } = await withProgressBar('{tenant} {bar} {percentage}% {value}/{total}', (onProgress) =>
+      jobDone(session, request, onProgress),
+    );
     return { ok: reports.every(isGood), rows, reports };
   });
 
@@ -124,21 +119,16 @@ const jobNow = z.custom<JobNow>(
   (job) => z.looseObject({ id: z.string(), reports: z.array(z.unknown()) }).safeParse(job).success,
 );
 
-/** @throws CliError that says why it failed; the reason of the signal, by which the job is cancelled */
+/** @throws CliError that says why it failed */
 async function jobDone(
   session: Session,
   request: JobRequest,
   onProgress: (done: number, of: number, values: object) => void,
-  signal: AbortSignal,
 ): Promise<Pick<Outcome, 'rows' | 'reports'>> {
   const path = `/jobs/${jobNow.parse(await ask(session, 'POST', '/jobs', request)).id}`;
   for (;;) {
     const { state, rows, progress, reports, error, ended_at: endedAt } = jobNow.parse(await ask(session, 'GET', path));
     if (progress) onProgress(progress.done, progress.of, { tenant: progress.tenant });
-    if (signal.aborted) {
-      await ask(session, 'DELETE', path).catch(() => undefined);
-      signal.throwIfAborted();
-    }
     if (error !== null) throw new CliError(error);
     if (state === 'cancelled')
       throw new CliError('The job was cancelled, by another operator or by the end of the service.');
@@ -172,10 +162,7 @@ function ask({ address, host, token }: Session, method: string, path: string, bo
   });
 }
 
-const linesOf = (reports: readonly JobReport[], nothingDone: string): readonly string[] =>
-  reports.length === 0 ? [nothingDone] : reports.flatMap(linesOfReport);
-
-function linesOfReport(report: JobReport): readonly string[] {
+function linesOf(report: JobReport): readonly string[] {
   const { tenant, outcome, position, rows, seconds, differences, more, error = '' } = report;
   const size = `${rows} rows, ${seconds.toFixed(1)} s`;
   switch (outcome) {

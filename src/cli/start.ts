@@ -2,16 +2,13 @@
 import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
-import { ConflictError } from '../commands/context.js';
 import { type Config, ROLES, type Role, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
 import { Backoff } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
-import { command, commaSeparated, flag, parsed } from './command.js';
+import { command, commaSeparated, flag, parsed, printLines } from './command.js';
 import { DEMO_TENANT, openDemoTenant } from './demo.js';
-import { settingsHelp } from './installation.js';
 import type { OpenedTenant } from './tenants.js';
-import { printLines } from './terminal.js';
 
 export const start = command({
   name: 'start',
@@ -26,7 +23,7 @@ export const start = command({
       `make a tenant "${DEMO_TENANT}" with sample data if the embedded event log is empty, and print its credentials`,
     ),
   },
-  notes: `\n${settingsHelp()}\n`,
+  notes: '\nSettings are environment variables: see "dynamic-assets config".\n',
   async run({ role: roles = new Set(ROLES), acceptLog, demo: isDemo }) {
     const config = readConfig(process.env);
     const log = pino(
@@ -89,15 +86,8 @@ const NO_TENANT =
   'There is no tenant yet. Make one with "dynamic-assets tenant create <name> --order-model dyn_stock_order".';
 
 /** Only on an empty embedded event log: a shared engine must not get sample data. */
-async function openDemoTenantOnce(service: RunningService, config: Config): Promise<OpenedTenant | undefined> {
-  if (!service.directory.isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
-  try {
-    return await openDemoTenant(service.commands);
-  } catch (error) {
-    if (error instanceof ConflictError) return undefined;
-    throw error;
-  }
-}
+const openDemoTenantOnce = async (service: RunningService, config: Config): Promise<OpenedTenant | undefined> =>
+  service.directory.isEmpty && config.EVENTSTORE_URL === undefined ? openDemoTenant(service.commands) : undefined;
 
 /** Replaces this machine's addresses by a name that works in a browser. */
 function shownAddress(address: string): string {

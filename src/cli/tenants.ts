@@ -11,10 +11,9 @@ import { ORDER_MODELS } from '../domain/identity/events.js';
 import { ROLES, type Scope } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import { usersStream } from '../domain/streams.js';
-import { command, flag, list, oneOf, parsed, required, text } from './command.js';
+import { columns, command, list, oneOf, parsed, required, text } from './command.js';
 import { UnknownNameError, UsageError } from './errors.js';
 import { operator, withFirstLog, withLog, withTenant } from './operator.js';
-import { columns, readPassword, typed } from './terminal.js';
 
 const NAME = ['<name>', 'the tenant'] as const;
 
@@ -111,15 +110,10 @@ const remove = command({
     'Delete a tenant for good: its tokens and sessions end at once, nothing more is sent to its webhooks, and its rows are removed. Its events stay in the log, and its name cannot be used again.',
   example: 'dynamic-assets tenant delete acme --confirm acme',
   argument: NAME,
-  options: { confirm: text('<name>', 'the name again, for scripts (default: asked for)') },
+  options: { confirm: required('<name>', 'the name again') },
   async run({ confirm }, tenant) {
-    await withTenant(tenant, async ({ commands }) => {
-      if (confirm === undefined && !process.stdin.isTTY) throw new UsageError(`Confirm the name: --confirm ${tenant}`);
-      const question = `Everything of ${tenant} will be deleted. Type its name again: `;
-      if ((confirm ?? (await typed(question, true))) !== tenant)
-        throw new UsageError(`Nothing was deleted: that is not the name ${tenant}.`);
-      await deleteTenant(commands, operator(tenant));
-    });
+    if (confirm !== tenant) throw new UsageError(`Nothing was deleted: that is not the name ${tenant}.`);
+    await withTenant(tenant, ({ commands }) => deleteTenant(commands, operator(tenant)));
     return { tenant, deleted: true };
   },
   lines: ({ tenant }) => [
@@ -149,7 +143,7 @@ const clientCreate = command({
 
 const userCreate = command({
   name: 'user create',
-  about: 'Add a user of the platform.',
+  about: 'Add a user of the platform. The password is shown only now.',
   example:
     'dynamic-assets user create --tenant acme --email eva@acme.example --first-name Eva --last-name Smit --roles validator',
   options: {
@@ -159,28 +153,25 @@ const userCreate = command({
     lastName: required('<name>', 'last name'),
     roles: list('<list>', `comma-separated: ${ROLES.join(', ')}`, ['validator']),
     locale: { ...required('<locale>', 'language, such as en or nl_NL'), isRequired: false, initial: 'en' },
-    askPassword: flag('ask for the password, or read it from standard input (default: one is made and shown once)'),
   },
-  async run({ tenant, email, firstName, lastName, roles, locale, askPassword }) {
-    const made = askPassword ? undefined : newPassword();
-    const password = made ?? (await readPassword());
+  async run({ tenant, email, firstName, lastName, roles, locale }) {
+    const password = newPassword();
     const body = { email, password, first_name: firstName, last_name: lastName, locale, roles };
     const { id } = await withTenant(tenant, ({ commands }) => addUser(commands, operator(tenant), body));
-    return { id, email, password: made, roles };
+    return { id, email, password, roles };
   },
   lines: ({ id, email, password, roles }) =>
     columns([
       ['user id', String(id)],
       ['e-mail', email],
-      ...(password === undefined ? [] : [['password', password]]),
+      ['password', password],
       ['roles', roles.join(', ')],
     ]),
 });
 
 const userSetPassword = command({
   name: 'user set-password',
-  about:
-    'Give a user a new password, which is asked for, or read from standard input. All sessions of the user end at once.',
+  about: 'Give a user a new password, which is shown only now. All sessions of the user end at once.',
   example: 'dynamic-assets user set-password --tenant acme --email eva@acme.example',
   options: {
     tenant: required('<name>', 'tenant the user belongs to'),
@@ -192,10 +183,11 @@ const userSetPassword = command({
       const user = users.find((each) => each.email === email.toLowerCase());
       const known = users.map((each) => each.email);
       if (user === undefined) throw new UnknownNameError(`user ${email} in ${tenant}`, known, `${tenant} has none.`);
-      await changeUser(commands, operator(tenant), user.id, { password: await readPassword() });
-      return { id: user.id, email, changed: true };
+      const password = newPassword();
+      await changeUser(commands, operator(tenant), user.id, { password });
+      return { id: user.id, email, password, changed: true };
     }),
-  lines: () => ['The password is changed, and all sessions have ended.'],
+  lines: ({ password }) => columns([['password', password]]),
 });
 
 export const tenantCommands = [create, listAll, quotas, remove, clientCreate, userCreate, userSetPassword];

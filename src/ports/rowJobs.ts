@@ -1,4 +1,4 @@
-/** Rebuilds, verifications and retries of tenants' rows as an operator asks for them and follows them (`service/rowJobs.ts`). */
+/** Rebuilds, verifications and retries of tenants' rows as an operator asks for them and follows them (`service/operatorParts.ts`). */
 import type { Position } from './eventStore.js';
 
 export const JOB_KINDS = ['rebuild', 'verify', 'retry'] as const;

@@ -123,7 +123,7 @@ try {
       everyMs: config.CHECKPOINT_MINUTES * 60_000,
       onCheckpoint: signed,
       onContradiction: ({ message }) => thread.tellNews({ kind: 'contradiction', message }),
-      onMoved: () => thread.tellNews({ kind: 'moved', position: tree.position, size: tree.size }),
+      onMoved: () => thread.tellNews({ kind: 'moved' }),
     },
     signal,
   );

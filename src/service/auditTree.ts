@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Config } from '../config.js';
-import { registerGauges } from './figures.js';
+import { one, registerGauges } from './figures.js';
 import { keepThread } from './thread.js';
 
 /** What the thread is asked, and what it answers. */
@@ -27,7 +27,7 @@ export type TreeMessages = {
   /** Undefined: the tree is being made, or must be made again, which has begun. */
   readonly answer: Questions[Kind][1] | undefined;
   readonly news:
-    | { readonly kind: 'moved'; readonly position: number; readonly size: number }
+    | { readonly kind: 'moved' }
     | { readonly kind: 'checkpoint'; readonly note: string }
     | { readonly kind: 'contradiction'; readonly message: string };
 };
@@ -40,21 +40,18 @@ export type TreeThreadData = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTOR
 const START_AFTER_MS = 5_000;
 const BACKOFF = { firstMs: 1_000, longestMs: 60_000 };
 
-export function startAuditTree(config: Config, log: Logger, registry: Registry, head: () => Promise<number>) {
+export function startAuditTree(config: Config, log: Logger, registry: Registry) {
   const { DATA_DIR, DURABILITY, EVENTSTORE_URL, CHECKPOINT_MINUTES, CHECKPOINT_DIR } = config;
   const workerData = { DATA_DIR, DURABILITY, EVENTSTORE_URL, CHECKPOINT_MINUTES, CHECKPOINT_DIR };
-  /** Undefined until the thread has told. */
-  let moved: { readonly position: number; readonly size: number } | undefined;
-  let checkpointAt: number | undefined;
+  let hasBegun = false;
   let isContradicted = false;
   const thread = keepThread<TreeMessages>(new URL('./audit.worker.js', import.meta.url), {
     workerData: workerData satisfies TreeThreadData,
     backoff: BACKOFF,
     startAfterMs: START_AFTER_MS,
     onNews(news) {
-      if (news.kind === 'moved') moved = news;
+      if (news.kind === 'moved') hasBegun = true;
       else if (news.kind === 'checkpoint') {
-        checkpointAt = Date.now();
         isContradicted = false;
         // The log of the service is often kept elsewhere: then it holds checkpoints for an audit.
         log.info({ checkpoint: news.note }, 'a checkpoint of the event log was signed');
@@ -67,25 +64,16 @@ export function startAuditTree(config: Config, log: Logger, registry: Registry, 
   });
 
   registerGauges(registry, {
-    audit_tree_events: ['Events in the Merkle tree over the log.', () => moved?.size],
-    audit_tree_lag: [
-      'Positions of the log that the Merkle tree has not reached yet.',
-      async () => (moved === undefined ? undefined : Math.max(0, (await head()) - moved.position)),
-    ],
-    audit_checkpoint_age_seconds: [
-      'Age of the last checkpoint that this process signed.',
-      () => (checkpointAt === undefined ? undefined : (Date.now() - checkpointAt) / 1000),
-    ],
     audit_log_contradicted: [
       '1 if the event log contradicts its last checkpoint: it was changed.',
-      () => Number(isContradicted),
+      () => one(Number(isContradicted)),
     ],
   });
 
   return {
     /** Undefined if the tree is not ready: ask again later. */
     async ask<K extends Kind>(question: { readonly kind: K } & TreeQuestion): Promise<Questions[K][1] | undefined> {
-      if (moved === undefined) return undefined;
+      if (!hasBegun) return undefined;
       // The thread answers each question with an answer of its kind.
       return thread.ask(question).catch(() => undefined) as Promise<Questions[K][1] | undefined>;
     },

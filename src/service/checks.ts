@@ -1,9 +1,11 @@
-/** Cheap checks of settings, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
+/** Cheap checks of settings, files, keys and disk, each with a remedy: for `doctor`, and for the operator's console. */
 import { X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.js';
-import { freeBytes } from './disk.js';
-import { knownInstallationKeys } from './secretBox.js';
+import { freeBytes, prepareDataDirectory } from './dataDirectory.js';
+import { userOf } from './directoryUse.js';
+import { knownInstallationKeys } from './keys.js';
 import { HOW_TO_RESUME, heldSentence, heldWebhooks } from './webhooks.js';
 
 /** A problem that a check has found. */
@@ -36,16 +38,29 @@ export async function checked(check: string, remedy: string, find: () => Promise
   }
 }
 
-export const settingsCheck = (config: Config): Promise<Checked> => checked('settings', LOOK, () => settings(config));
+/** What is missing is not made: it may be looked for at the wrong place. */
+export async function machineChecks(config: Config): Promise<readonly Checked[]> {
+  const found = [await checked('settings', LOOK, () => settings(config))];
+  if (!existsSync(config.DATA_DIR)) return found;
+  found.push(await checked('files', LOOK, () => files(config)));
+  found.push(await checked('keys', 'Put it back from a backup.', () => keys(config)));
+  found.push(await checked('disk', LOOK, () => disk(config)));
+  found.push(await checked('webhooks', LOOK, () => webhooks(config)));
+  return found;
+}
 
-/** The others that this file has. */
-export const machineChecks = async (config: Config): Promise<readonly Checked[]> => [
-  await checked('keys', 'Put it back from a backup.', () => keys(config)),
-  await checked('disk', LOOK, () => disk(config)),
-  await checked('webhooks', LOOK, () => webhooks(config)),
-];
+const LOOK = 'Run this as the user of the service, with its settings.';
+const FOR_ITS_OWNER = 'Find out who has had access. Its owner is the user of the service, and its mode 0700.';
 
-export const LOOK = 'Run this as the user of the service, with its settings.';
+async function files(config: Config): Promise<Looked> {
+  const problem = await prepareDataDirectory(config);
+  const user = userOf(config.DATA_DIR);
+  const used = user === undefined ? 'nobody uses it' : `in use by ${user.shown}`;
+  return {
+    detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
+    findings: problem === undefined ? [] : [{ problem, remedy: FOR_ITS_OWNER }],
+  };
+}
 
 /** A busy service fills this much within an hour. */
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -68,34 +83,26 @@ async function disk(config: Config): Promise<Looked> {
   const { DATA_DIR, DISK_RESERVE } = config;
   const free = await freeBytes(DATA_DIR);
   const remedy = 'Free some space, or move DATA_DIR to a larger disk while the service is stopped.';
-  const findings: Finding[] = [];
-  if (free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE))
-    findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
-  return { detail: `${shown(free)} are free`, findings };
+  const problem = `${shown(free)} are free below ${DATA_DIR}.`;
+  const isLow = free < Math.max(LEAST_FREE_BYTES, DISK_RESERVE);
+  return { detail: `${shown(free)} are free`, findings: isLow ? [{ problem, remedy }] : [] };
 }
 
 export const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
-/** Files that settings name. Settings that are invalid end every command. */
-const settings = async (config: Config): Promise<Looked> => ({
-  detail: 'they are consistent',
-  findings: await certificate(config),
-});
-
-async function certificate({ WEBHOOK_CA_FILE: file }: Config): Promise<readonly Finding[]> {
-  if (file === undefined) return [];
+/** Settings that are invalid end every command: what is left are the files that they name. */
+async function settings({ WEBHOOK_CA_FILE: file }: Config): Promise<Looked> {
+  const of = (...findings: readonly Finding[]): Looked => ({ detail: 'they are consistent', findings });
+  if (file === undefined) return of();
   try {
     const { validTo } = new X509Certificate(await readFile(file));
-    if (Date.parse(validTo) > Date.now()) return [];
+    if (Date.parse(validTo) > Date.now()) return of();
     const problem = `The certificate in WEBHOOK_CA_FILE, ${file}, was valid until ${validTo}.`;
-    return [
-      {
-        problem,
-        remedy: 'Replace it, and restart the service: an expired certificate makes every webhook that needs it fail.',
-      },
-    ];
+    const remedy =
+      'Replace it, and restart the service: an expired certificate makes every webhook that needs it fail.';
+    return of({ problem, remedy });
   } catch {
     const problem = `WEBHOOK_CA_FILE, ${file}, cannot be read as a certificate in PEM.`;
-    return [{ problem, remedy: 'Name a PEM file that the user of the service can read.' }];
+    return of({ problem, remedy: 'Name a PEM file that the user of the service can read.' });
   }
 }

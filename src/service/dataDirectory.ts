@@ -1,8 +1,7 @@
-/** Makes the data directory private: it holds orders, secrets and keys, so only its owner may read it. */
-import { chmod, mkdir, readdir, readFile, stat } from 'node:fs/promises';
+/** The data directory: what is in it, its disk, and that only its owner may look into it: it holds orders, secrets and keys. */
+import { chmod, mkdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
-import { errorCode } from '../supervision/errorCode.js';
 
 /** The id of the log that the directory belongs to. */
 export const LOG_ID_FILE = 'log-id';
@@ -17,8 +16,10 @@ const DATABASE_FILE = /^[a-z]+\.db(?:-.+)?$/;
 export const KEYS = 'keys';
 /** The Merkle tree over the log, and the last checkpoint. Made from the log. */
 export const AUDIT = 'audit';
-/** Rows of tenants, in a file each, which the directory's own mode protects. Made from the log. */
+/** Rows of tenants, in a file each. Made from the log. */
 export const ROWS = 'rows';
+/** Milliseconds between two looks at the free space of the disk. */
+const DISK_LOOKED_AT_EVERY_MS = 1_000;
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
@@ -38,51 +39,71 @@ export const makeFilesPrivate = (): void => {
   process.umask(OTHERS);
 };
 
-type DataDirectoryCheck = {
-  /** Paths that others could access until now. */
-  readonly mended: readonly string[];
-  /** Paths that others still can access, because this user may not change them; with the reason. */
-  readonly open: readonly string[];
-};
-
-/** Creates the directory if needed, and removes the access of others to it and to our files in it. */
-export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DataDirectoryCheck> {
+/**
+ * Creates the directory if needed, and removes the access of others, to everything in it as well.
+ * @returns a sentence if they had access, or still have it
+ */
+export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<string | undefined> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
-  const mended: string[] = [];
-  const open: string[] = [];
-  for (const path of await ownPaths(DATA_DIR)) {
-    try {
-      if (await isMended(path)) mended.push(path);
-    } catch (error) {
-      // Another process may have removed it, as SQLite does with its side files.
-      if (errorCode(error) !== 'ENOENT') open.push(`${path} (${errorCode(error) ?? String(error)})`);
-    }
-  }
-  return { mended, open };
-}
-
-async function ownPaths(directory: string): Promise<readonly string[]> {
-  // Files of others are left alone.
-  const files = (await readdir(directory)).filter((name) => isOwnEntry(name) && name !== KEYS);
-  const within = await Promise.all([KEYS, IN_USE].map((name) => pathsIn(directory, name)));
-  return [directory, ...[...files, ...within.flat()].map((name) => join(directory, name))];
-}
-
-async function pathsIn(directory: string, name: string): Promise<readonly string[]> {
-  try {
-    return [name, ...(await readdir(join(directory, name))).map((file) => join(name, file))];
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-/** Removes the access of others. @returns whether there was any. @throws Error when it cannot be changed */
-async function isMended(path: string): Promise<boolean> {
-  const { mode } = await stat(path);
-  if ((mode & OTHERS) === 0) return false;
+  const { mode } = await stat(DATA_DIR);
+  if ((mode & OTHERS) === 0) return undefined;
   // A sticky directory such as /tmp is shared on purpose.
-  if ((mode & STICKY) !== 0) throw Object.assign(new Error('It is shared.'), { code: 'sticky, so shared on purpose' });
-  await chmod(path, mode & 0o7700);
-  return true;
+  const isMended =
+    (mode & STICKY) === 0 &&
+    (await chmod(DATA_DIR, mode & 0o7700).then(
+      () => true,
+      () => false,
+    ));
+  return isMended
+    ? `Others could read or write ${DATA_DIR}; now only its owner can.`
+    : `Others can read or write ${DATA_DIR}, and this user cannot change that.`;
+}
+
+/** Bytes that the service may still write in a directory. */
+export async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
+}
+
+export async function diskBytes(directory: string): Promise<number> {
+  const { blocks, bsize } = await statfs(directory);
+  return blocks * bsize;
+}
+
+/** Size of the embedded event log with its write-ahead log. */
+export async function logFileBytes(directory: string): Promise<number> {
+  const sizes = ['events.db', 'events.db-wal'].map((name) =>
+    stat(join(directory, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+type DiskConfig = Pick<Config, 'DATA_DIR' | 'DISK_RESERVE' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
+
+/** As of a moment ago. Without embedded engines next to nothing is written to the disk of DATA_DIR, and nothing is refused. */
+export function openDiskReserve({ DATA_DIR, DISK_RESERVE, ...urls }: DiskConfig) {
+  const isUsed = [urls.EVENTSTORE_URL, urls.MONGODB_URL, urls.RABBITMQ_URL].includes(undefined);
+  // A disk that cannot be asked is no reason to refuse.
+  let free = Number.POSITIVE_INFINITY;
+  const measure = (): void =>
+    void freeBytes(DATA_DIR).then(
+      (found) => {
+        free = found;
+      },
+      () => {
+        free = Number.POSITIVE_INFINITY;
+      },
+    );
+  const looking = setInterval(measure, DISK_LOOKED_AT_EVERY_MS).unref();
+  measure();
+  return {
+    reserve: isUsed ? DISK_RESERVE : 0,
+    get free() {
+      return free;
+    },
+    stop: async () => clearInterval(looking),
+  };
 }

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { hold } from '../adapters/sqliteInUse.js';
+import { hold } from '../adapters/openSqlite.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
@@ -17,19 +17,13 @@ const LOOK_IS_OVER_MS = 250;
 const LOOK_AGAIN_MS = 50;
 
 /** The process that came last, as it describes itself; missing if it could not be written, as on a full disk. */
-const description = z.object({
-  /** Subject of a sentence: "a service with the role api". */
-  what: z.string(),
-  pid: z.int(),
-  host: z.string(),
+const user = z.object({
+  /** "a service with all roles (process 4711 on erp-1, http://localhost:3000, since 2026-11-25T09:00:00.000Z)". */
+  shown: z.string(),
   /** Where it listens, if it does: `http://127.0.0.1:3000`. */
   address: z.string().optional(),
-  since: z.string(),
 });
-type Description = z.output<typeof description>;
-
-/** `shown`: "a service with all roles (process 4711 on erp-1, http://localhost:3000, since 2026-11-25T09:00:00.000Z)". */
-type DirectoryUser = { readonly address?: string | undefined; readonly shown: string };
+type DirectoryUser = z.output<typeof user>;
 
 /** Another process uses the data directory, and this one may not share it. */
 export class DirectoryInUseError extends Error {
@@ -68,16 +62,18 @@ export async function useDirectory(
     release = await take(DATA_DIRECTORY_WAIT_SECONDS * 1_000);
   }
   if (release === undefined) throw new DirectoryInUseError(directory);
-  const about = { what, pid: process.pid, host: hostname(), since: new Date().toISOString() };
-  const describe = (text: Description): void => {
+  const since = new Date().toISOString();
+  const describe = (...address: readonly [] | readonly [string]): void => {
+    const shown = `${what} (${[`process ${process.pid} on ${hostname()}`, ...address, `since ${since}`].join(', ')})`;
     try {
-      writeFileSync(fileOf(directory, 'last.json'), `${JSON.stringify(text)}\n`, { mode: 0o600 });
+      const described: DirectoryUser = { shown, address: address[0] };
+      writeFileSync(fileOf(directory, 'last.json'), `${JSON.stringify(described)}\n`, { mode: 0o600 });
     } catch {
       // Only the lock counts.
     }
   };
-  describe(about);
-  return { listensAt: (address) => describe({ ...about, address }), release };
+  describe();
+  return { listensAt: describe, release };
 }
 
 /**
@@ -120,10 +116,7 @@ async function held(
 
 function described(directory: string): DirectoryUser {
   try {
-    const text = readFileSync(fileOf(directory, 'last.json'), 'utf8');
-    const { what, pid, host, address, since } = description.parse(JSON.parse(text));
-    const about = [`process ${pid} on ${host}`, ...(address === undefined ? [] : [address]), `since ${since}`];
-    return { address, shown: `${what} (${about.join(', ')})` };
+    return user.parse(JSON.parse(readFileSync(fileOf(directory, 'last.json'), 'utf8')));
   } catch {
     return { shown: 'a process that does not say what it is' };
   }

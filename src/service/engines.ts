@@ -6,17 +6,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
-import { damageOf, setAside } from '../adapters/damagedFiles.js';
 import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
+import { damageOf, hold, setAside } from '../adapters/openSqlite.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
   keptCheckpoint as keptInSqlite,
   openRowWriter as openSqliteRowWriter,
 } from '../adapters/rows/sqlite/writer.js';
-import { hold } from '../adapters/sqliteInUse.js';
 import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
@@ -30,13 +29,7 @@ import { ROWS } from './dataDirectory.js';
 
 export type EngineConfig = Pick<
   Config,
-  | 'DATA_DIR'
-  | 'DURABILITY'
-  | 'READER_THREADS'
-  | 'REQUEST_TIMEOUT_MS'
-  | 'EVENTSTORE_URL'
-  | 'MONGODB_URL'
-  | 'RABBITMQ_URL'
+  'DATA_DIR' | 'DURABILITY' | 'READER_THREADS' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'
 >;
 
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
@@ -103,23 +96,22 @@ export function openDirectory(
 
 /**
  * Checks the embedded engines' files before they are opened. A damaged queue is derived from the log, so it is set aside, to
- * be filled again. @returns how many files were @throws EventLogDamagedError
+ * be filled again. @throws EventLogDamagedError
  */
-export async function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): Promise<number> {
+export function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): void {
   const { DATA_DIR, EVENTSTORE_URL, RABBITMQ_URL } = config;
   if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'));
   const file = join(DATA_DIR, 'broker.db');
-  if (!hasJobs || RABBITMQ_URL !== undefined || !existsSync(file)) return 0;
+  if (!hasJobs || RABBITMQ_URL !== undefined || !existsSync(file)) return;
   // Another process would go on with the jobs in a file that is set aside.
   const release = hold(file);
-  if (release === undefined) return 0;
+  if (release === undefined) return;
   release();
   const damage = damageOf(file);
-  if (damage === undefined) return 0;
+  if (damage === undefined) return;
   const aside = `${file}.damaged`;
   setAside(file, aside);
   log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
-  return 1;
 }
 
 /** The directory of embedded rows: a file a tenant. */

@@ -1,4 +1,5 @@
 /** What the operator's console shows of the installation, from the parts that a process has (`api/operator/parts.ts`). */
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -6,20 +7,25 @@ import type { ServiceMetrics } from '../api/metrics.js';
 import type { OperatorParts } from '../api/operator/parts.js';
 import { TryAgainError } from '../commands/context.js';
 import { type Config, settingsInUse } from '../config.js';
-import { MAX_SHORT_PAGE } from '../domain/limits.js';
+import { MAX_ENTRIES, MAX_SHORT_PAGE } from '../domain/limits.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { RowProgress } from '../ports/progress.js';
-import type { RunRowJob } from '../ports/rowJobs.js';
+import {
+  isGood,
+  type JobReport,
+  type JobRequest,
+  type RowJob,
+  type RowJobs,
+  type RunRowJob,
+} from '../ports/rowJobs.js';
 import type { Directory } from '../projections/directory/directory.js';
 import { singleFlight, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 import { endpointKey } from '../webhooks/gate.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
-import { machineChecks, settingsCheck } from './checks.js';
-import { lastBackupAt } from './dataDirectory.js';
-import { diskBytes, freeBytes, logFileBytes } from './disk.js';
+import { machineChecks } from './checks.js';
+import { diskBytes, freeBytes, lastBackupAt, logFileBytes } from './dataDirectory.js';
 import { openBroker } from './engines.js';
-import { OperatorJobs } from './rowJobs.js';
 import { heldWebhooks } from './webhooks.js';
 
 /** An engine that takes longer counts as away, in milliseconds. */
@@ -31,34 +37,35 @@ type ServiceParts = {
   readonly log: Logger;
   readonly eventStore: EventStore;
   readonly progress: RowProgress;
-  readonly runJob: RunRowJob;
+  /** Undefined without the role projector. */
+  readonly runJob: RunRowJob | undefined;
   readonly directory: Pick<Directory, 'parked' | 'signingKeys'>;
   readonly metrics: Pick<ServiceMetrics, 'registry'>;
-  /** Undefined without the role webhooks: another one is opened when it is first asked for. */
+  /** Undefined without the role webhooks: another one is opened for each look. */
   readonly broker: MessageBroker | undefined;
+};
+
+const notFollowing: RunRowJob = async () => {
+  throw new Error('This process has not the role projector: ask one that has it.');
 };
 
 type OpenOperatorParts = OperatorParts & { stop(): Promise<void> };
 
 export function openOperatorParts(config: Config, given: ServiceParts): OpenOperatorParts {
   const { log, eventStore, directory } = given;
-  const jobs = new OperatorJobs(given.runJob, log);
-  const queues = new Queues(config, given.broker);
+  const jobs = new OperatorJobs(given.runJob ?? notFollowing, log);
   return {
     jobs,
     eventStore,
     parked: () => parkedTenants(given),
     projection: singleFlight(projectionOf(given)),
     openCircuits: () => openCircuits(given.metrics),
-    queues: singleFlight(() => within(queues.read())),
+    queues: singleFlight(() => within(lookAtQueues(config, given.broker))),
     machine: singleFlight(() => machineOf(config)),
     signingKeys: () => directory.signingKeys,
     settings: () => settingsInUse(process.env),
-    checks: singleFlight(async () => [await settingsCheck(config), ...(await machineChecks(config))]),
-    async stop() {
-      await jobs.stop();
-      await queues.close();
-    },
+    checks: singleFlight(() => machineChecks(config)),
+    stop: () => jobs.stop(),
   };
 }
 
@@ -102,41 +109,21 @@ function projectionOf({ eventStore, progress }: ServiceParts): OperatorParts['pr
   };
 }
 
-class Queues {
-  readonly #config: Config;
-  readonly #given: MessageBroker | undefined;
-  #opened: Promise<MessageBroker> | undefined;
-
-  constructor(config: Config, given: MessageBroker | undefined) {
-    this.#config = config;
-    this.#given = given;
-  }
-
-  async read() {
-    const { RABBITMQ_URL, DATA_DIR } = this.#config;
-    // Opening the embedded queue would make it.
-    if (this.#given === undefined && RABBITMQ_URL === undefined && !existsSync(join(DATA_DIR, 'broker.db')))
-      return undefined;
-    const broker = this.#given ?? (await this.#open());
-    return Promise.all(
+/** Undefined: the embedded queue was not made yet, and a look would make it. */
+async function lookAtQueues(config: Config, given: MessageBroker | undefined) {
+  if (given === undefined && config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
+    return undefined;
+  const broker = given ?? (await openBroker(config, () => undefined));
+  try {
+    return await Promise.all(
       [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => {
         const depth = await broker.depth(name);
         const deadLetters = depth.dead === 0 ? [] : await broker.deadLetters(name, MAX_SHORT_PAGE);
         return { name, ...depth, deadLetters };
       }),
     );
-  }
-
-  #open(): Promise<MessageBroker> {
-    this.#opened ??= openBroker(this.#config, () => undefined).catch((error: unknown) => {
-      this.#opened = undefined;
-      throw error;
-    });
-    return this.#opened;
-  }
-
-  async close(): Promise<void> {
-    await (await this.#opened?.catch(() => undefined))?.close();
+  } finally {
+    if (given === undefined) await broker.close();
   }
 }
 
@@ -155,4 +142,76 @@ async function machineOf(config: Config) {
     webhooksHeld: heldWebhooks(config)?.since,
     lastBackupAt: backup === undefined ? null : new Date(backup).toISOString(),
   };
+}
+
+type Job = { -readonly [Name in keyof RowJob]: RowJob[Name] };
+
+/** The rebuilds, verifications and retries that operators ask this process for: one at a time, as each reads the whole log. */
+class OperatorJobs implements RowJobs {
+  readonly #run: RunRowJob;
+  readonly #log: Logger;
+  /** The latest first. */
+  #jobs: readonly Job[] = [];
+  #running: { readonly job: Job; readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
+
+  constructor(run: RunRowJob, log: Logger) {
+    this.#run = run;
+    this.#log = log;
+  }
+
+  start(request: JobRequest, operator: string): RowJob | undefined {
+    if (this.#running !== undefined) return undefined;
+    const begun = { id: randomUUID(), operator, startedAt: new Date().toISOString() };
+    const job: Job = { ...request, ...begun, state: 'running', reports: [], tenantsDone: 0, rows: 0 };
+    this.#jobs = [job, ...this.#jobs.slice(0, MAX_SHORT_PAGE)];
+    const ending = new AbortController();
+    this.#running = { job, ending, ended: this.#work(job, request, ending.signal) };
+    return job;
+  }
+
+  async #work(job: Job, request: JobRequest, signal: AbortSignal): Promise<void> {
+    const { id, operator } = job;
+    this.#log.info({ job: id, operator, ...request }, 'an operator has begun work on rows');
+    const onProgress = (progress: Job['progress']): void => void Object.assign(job, { progress });
+    try {
+      await this.#run(request, { onProgress, onReport: (report) => add(job, report) }, signal);
+      job.state = 'done';
+    } catch (error) {
+      // Else it was cancelled.
+      if (!signal.aborted) {
+        job.state = 'failed';
+        job.error = error instanceof Error ? error.message : String(error);
+      }
+    }
+    job.endedAt = new Date().toISOString();
+    this.#running = undefined;
+    const { state, error } = job;
+    this.#log.info({ job: id, operator, state, error }, "an operator's work on rows has ended");
+  }
+
+  all(): readonly RowJob[] {
+    return this.#jobs;
+  }
+
+  cancel(id: string): boolean {
+    if (this.#running?.job.id !== id) return false;
+    this.#running.job.state = 'cancelled';
+    this.#running.ending.abort(new Error('It was cancelled.'));
+    return true;
+  }
+
+  /** Cancels what is at work, and waits for its end. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.cancel(running.job.id);
+    await running.ended;
+  }
+}
+
+function add(job: Job, report: JobReport): void {
+  const all = [...job.reports, report];
+  job.reports = [...all.filter((each) => !isGood(each)).slice(0, MAX_ENTRIES), ...all.filter(isGood).slice(-1)];
+  job.tenantsDone += 1;
+  job.rows += report.rows;
 }

@@ -6,11 +6,15 @@ import type { WebhookSettings } from '../webhooks/runWebhooks.js';
 
 /** An attempt without an outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
+/** A slow receiver leaves the other slots to those of others. */
+const ATTEMPTS_AT_ONE_WEBHOOK = 20;
+/** A receiver may be away over a long weekend. */
+const DISABLE_AFTER_HOURS = 120;
 
 export const webhookSettings = (config: Config): WebhookSettings => ({
   concurrency: config.WEBHOOK_CONCURRENCY,
-  endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
-  disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
+  endpointConcurrency: ATTEMPTS_AT_ONE_WEBHOOK,
+  disableAfterHours: DISABLE_AFTER_HOURS,
   backoffMs: config.WEBHOOK_BACKOFF_MS,
   version: version(),
   attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
@@ -30,11 +34,10 @@ export const apiConfig = (config: Config): ApiConfig => ({
   bodyLimitBytes: config.BODY_LIMIT_BYTES,
   rateLimit: {
     perSecond: config.RATE_LIMIT_PER_SECOND,
-    burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
+    burst: 2 * config.RATE_LIMIT_PER_SECOND,
   },
   requestsInFlight: config.REQUESTS_IN_FLIGHT,
   signInsPerHour: config.SIGN_INS_PER_HOUR,
-  accessLog: config.ACCESS_LOG === 'on',
   requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
   projectionWaitMs: config.WRITE_WAIT_MS,
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },

@@ -1,7 +1,6 @@
 /** A thread of the service that is kept running: it tells news, and does what it is asked. Both ends of the messages. */
 import { randomUUID } from 'node:crypto';
 import { parentPort, Worker } from 'node:worker_threads';
-import { threadLimits } from '../adapters/threadLimits.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { sendable } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
@@ -26,6 +25,8 @@ type Told<Of extends Kinds> =
   | { readonly kind: 'answer'; readonly id: string; readonly answer: Of['answer'] }
   | { readonly kind: 'error'; readonly id: string; readonly error: Error };
 
+/** By default V8 takes 48 MB for what is young, and gives little back. */
+const THREAD_MEMORY = { maxYoungGenerationSizeMb: 16 };
 /** A thread that was asked to stop and has not, as when an engine does not answer, is ended after this time. */
 const STOP_MS = 5_000;
 /** The same failure is reported again after this time: a lasting one is met at each restart. */
@@ -74,7 +75,7 @@ export function keepThread<Of extends Kinds>(file: URL, options: ThreadOptions<O
   };
   /** Resolves when the thread has ended for any reason. */
   const run = async (): Promise<void> => {
-    const started = new Worker(file, { workerData: options.workerData, resourceLimits: threadLimits(16) });
+    const started = new Worker(file, { workerData: options.workerData, resourceLimits: THREAD_MEMORY });
     worker = started;
     started.on('message', receive);
     started.on('error', (error) => receive({ kind: 'failed', error }));

@@ -2,7 +2,6 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
-import type { TenantMetrics } from '../api/metrics.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, EventToAppend } from '../ports/eventStore.js';
@@ -18,21 +17,15 @@ export async function startTracing(
   return openTracer({ version: version(), onTrouble: (reason) => log.warn({ reason }, 'OpenTelemetry is in trouble') });
 }
 
-/** The log with a span per append, in each trace that has events in it, and with a count of appended events by tenant. */
-export const observeAppends = (
-  log: EventStore,
-  tracer: Tracer | undefined,
-  metrics: () => Pick<TenantMetrics, 'appended'> | undefined,
-): EventStore => ({
-  ...log,
-  async append(stream, events, ...options) {
-    const append = () => log.append(stream, events, ...options);
-    const result = await (tracer === undefined ? append() : appendTraced(tracer, stream, events, append));
-    const tenant = events[0]?.metadata.tenant;
-    if (tenant) metrics()?.appended(tenant, events.length);
-    return result;
-  },
-});
+/** The log with a span per append, in each trace that has events in it. */
+export const traceAppends = (log: EventStore, tracer: Tracer | undefined): EventStore =>
+  tracer === undefined
+    ? log
+    : {
+        ...log,
+        append: (stream, events, ...options) =>
+          appendTraced(tracer, stream, events, () => log.append(stream, events, ...options)),
+      };
 
 /** Changes of several requests may share an append. */
 function appendTraced<Answer>(

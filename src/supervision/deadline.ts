@@ -6,28 +6,13 @@ export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** Precision of deadlines. All share one clock: a timer for each costs a twentieth of a get's processor time. */
-const TICK_MS = 50;
-/** Not a Set: with frequent changes, V8 keeps removed entries of a Set until the next full collection. */
-const running: Deadline[] = [];
-let clock: NodeJS.Timeout | undefined;
-
-function tick(): void {
-  const now = performance.now();
-  for (const deadline of [...running]) deadline.check(now);
-  if (running.length > 0) return;
-  clearInterval(clock);
-  clock = undefined;
-}
-
 /** Cancelled when its time ends, unless `end` is called before. */
 export class Deadline extends Cancellation {
   readonly #overReason: () => Error;
   /** On the clock of `performance.now()`. */
   #until = 0;
+  #timer: NodeJS.Timeout | undefined;
   #hasEnded = false;
-  /** Index in `running`; -1 if it is not there. */
-  #place = -1;
 
   /** @param reason makes the reason of the cancellation, such as a DeadlineError */
   constructor(milliseconds: number, reason: () => Error) {
@@ -54,7 +39,7 @@ export class Deadline extends Cancellation {
   /** Waits without using up the time. One call at a time. */
   async uncounted<T>(work: Promise<T>): Promise<T> {
     const { leftMs } = this;
-    this.#leave();
+    clearTimeout(this.#timer);
     try {
       return await work;
     } finally {
@@ -65,30 +50,11 @@ export class Deadline extends Cancellation {
   /** The work is done, or no longer wanted. */
   end(): void {
     this.#hasEnded = true;
-    this.#leave();
-  }
-
-  /** Called by the clock. */
-  check(now: number): void {
-    if (this.#place < 0 || now < this.#until) return;
-    this.#leave();
-    this.cancel(this.#overReason());
+    clearTimeout(this.#timer);
   }
 
   #start(milliseconds: number): void {
     this.#until = performance.now() + milliseconds;
-    this.#place = running.push(this) - 1;
-    clock ??= setInterval(tick, TICK_MS).unref();
-  }
-
-  /** The last deadline takes its index. */
-  #leave(): void {
-    if (this.#place < 0) return;
-    const last = running.pop();
-    if (last !== undefined && last !== this) {
-      running[this.#place] = last;
-      last.#place = this.#place;
-    }
-    this.#place = -1;
+    this.#timer = setTimeout(() => this.cancel(this.#overReason()), milliseconds).unref();
   }
 }

@@ -55,19 +55,12 @@ export async function retry<T>(
   }
 }
 
-export type Failure = {
-  readonly error: unknown;
-  /** Failures since the last success, including this one. */
-  readonly failures: number;
-  /** Milliseconds until the restart. */
-  readonly delayMs: number;
-};
-
 type KeepRunningOptions = {
   /** Ends the loop. `run` must end with it too, in any way. */
   readonly signal: AbortSignal;
   readonly backoff: BackoffSettings;
-  readonly onFailure: (failure: Failure) => void;
+  /** @param delayMs until the restart */
+  readonly onFailure: (error: unknown, delayMs: number) => void;
 };
 
 /**
@@ -79,22 +72,16 @@ export async function keepRunning(
   { signal, backoff: settings, onFailure }: KeepRunningOptions,
 ): Promise<void> {
   const backoff = new Backoff(settings);
-  let failures = 0;
-  const succeeded = (): void => {
-    failures = 0;
-    backoff.reset();
-  };
   while (!signal.aborted) {
     const startedAt = performance.now();
-    const error = await run(succeeded).then(
+    const error = await run(() => backoff.reset()).then(
       () => new Error('It ended by itself.'),
       (thrown: unknown) => thrown,
     );
     if (signal.aborted) return;
-    if (performance.now() - startedAt > settings.longestMs) succeeded();
-    failures += 1;
+    if (performance.now() - startedAt > settings.longestMs) backoff.reset();
     const delayMs = backoff.next();
-    onFailure({ error, failures, delayMs });
+    onFailure(error, delayMs);
     await sleep(delayMs, signal);
   }
 }

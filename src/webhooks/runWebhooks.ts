@@ -52,7 +52,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     keepRunning(run, {
       signal,
       backoff: RESTART_BACKOFF,
-      onFailure: ({ error, delayMs }) => {
+      onFailure: (error, delayMs) => {
         // A broker outage is no fault, and the broker reports it.
         const level = error instanceof BrokerUnavailableError ? 'warn' : 'error';
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);

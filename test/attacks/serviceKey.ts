@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { signingKeysNow } from '#app/commands/identity/signingKeys.js';
 import { signerOf } from '#app/domain/identity/signingKeys.js';
-import { createSecretBox } from '#app/service/secretBox.js';
+import { createSecretBox } from '#app/service/keys.js';
 
 /** @returns the private key in PEM */
 export async function serviceKey(dataDir: string): Promise<string> {

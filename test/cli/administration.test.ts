@@ -90,33 +90,19 @@ describe('user', () => {
     const shown = { id: 2, email: 'eva@acme.example', roles: ['validator', 'auditor'] };
     expect(made).toEqual({ ...shown, password: expect.any(String) });
     const session = await signedIn('eva@acme.example', textAt(made, 'password'));
-    const chosen = 'a new long password';
-    const change = ['user', 'set-password', ...OF, '--email', 'Eva@acme.example', '--json'];
-    const { code, stdout } = await workplace.run(change, settings, `${chosen}\n`);
-    expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 0, answer: { changed: true } });
+    const changed = await json('user', 'set-password', ...OF, '--email', 'Eva@acme.example');
+    expect(changed).toMatchObject({ changed: true, password: expect.any(String) });
     const refused = () => session.request('GET', SESSION).then(() => undefined, String);
     let refusal = await refused();
     while (refusal === undefined) refusal = await refused();
     expect(refusal).toContain('was answered 401');
     await expect(signedIn('eva@acme.example', textAt(made, 'password'))).rejects.toThrow('was answered 401');
-    await signedIn('eva@acme.example', chosen);
-  });
-
-  it.each([
-    ['nothing', '', 'No password was given'],
-    ['a short one', 'short\n', 'The password field must be at least 12 characters.'],
-    ['no UTF-8', Buffer.from('correct horse b\xe4ttery\n', 'latin1'), 'The password is not valid UTF-8.'],
-    ['one without an end', 'x'.repeat(100_000), 'A password has at most 200 characters.'],
-  ])('set-password refuses %s', async (_, input, message) => {
-    const change = ['user', 'set-password', ...OF, '--email', 'admin@acme.example'];
-    const { code, stderr } = await workplace.run(change, settings, input);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+    await signedIn('eva@acme.example', textAt(changed, 'password'));
   });
 });
 
 it('webhook create shows the secret that signs', async () => {
-  const custom = ['--events', 'order.approved', '--custom-data', '{"warehouse":"north"}'];
-  const made = await json(...createWebhook(receiver.url('/orders')), '--name', 'Real', ...custom);
+  const made = await json(...createWebhook(receiver.url('/orders')), '--events', 'order.approved');
   const secret = expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(made).toEqual({ id: expect.any(String), secret });
 });
@@ -128,7 +114,6 @@ it.each<[number, readonly string[], string | RegExp]>([
   [1, ['client', 'create', ...OF, '--name', 'E', '--scopes', 'all'], /must be one of read:.*\n$/],
   [1, createWebhook('http://erp.example/'), /^The url field .*HTTPS.*\n$/],
   [1, createWebhook('https://10.0.0.1/'), /^The url field must lead to a public address on an allowed port\..*\n$/],
-  [1, [...createWebhook('https://127.0.0.1/'), '--custom-data', '{"a":["\\ud800"]}'], 'well-formed Unicode text'],
   [2, ['client', 'create', '--name', 'E', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, .*\.\n$/],
   [2, ['user', 'set-password', ...OF, '--email', 'x@y.example'], 'There is: admin@acme.example'],
 ])('what cannot be done ends with %i, a message and no output: %j', async (expected, command, message) => {

@@ -1,12 +1,8 @@
 /** The commands `projections`, for which a running service does the work. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { type Service, startService } from '../acceptance/service.js';
-import { ENTRY } from '../engines/commandLine.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -71,34 +67,6 @@ describe('beside a running service', () => {
   it('a retry of what is not parked says so', async () => {
     expect(await run('retry', '--tenant', 'acme')).toMatchObject({ code: 0, stdout: 'Nothing is parked there.\n' });
   });
-});
-
-it.each([
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)('%s stops a rebuild, which says so, and the next one works', async (signal, exitCode) => {
-  // The thread of the service waits for this.
-  const db = openSqlite(join(service.dataDir, 'rows', 'follower.sqlite'));
-  db.exec('BEGIN IMMEDIATE');
-  const begun = () => service.log.split('an operator has begun work on rows').length;
-  const before = begun();
-  const child = spawn(process.execPath, [ENTRY, 'projections', 'rebuild'], {
-    env: { PATH: process.env.PATH ?? '', DATA_DIR: service.dataDir },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    stderr += part;
-  });
-  const ended = once(child, 'exit');
-  while (begun() === before) await wait(10);
-  child.kill(signal);
-  while (!stderr.includes('Stopping')) await wait(10);
-  db.exec('COMMIT');
-  db.close();
-  expect(await ended).toEqual([exitCode, null]);
-  expect(stderr).toContain(`Stopped by ${signal}. What is not reported is as it was.`);
-  while ((await run('rebuild')).code !== 0) await wait(50);
 });
 
 it('without a service the list works, and work on rows says what to do', async () => {

@@ -1,9 +1,7 @@
 /** What every command does: help, wrong usage, wrong settings. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { settings } from '#app/config.js';
 import { REPOSITORY, Workplace } from './cli.js';
 
 let workplace: Workplace;
@@ -20,7 +18,7 @@ async function commandsOf(parents: readonly string[]): Promise<readonly (readonl
   return names.filter((name) => name !== 'help').map((name) => [...parents, name]);
 }
 
-it('the help of every command has its usage and an example; that of start names every setting', async () => {
+it('the help of every command has its usage and an example', async () => {
   const first = await commandsOf([]);
   const second = await Promise.all(first.map(commandsOf));
   const all = [...first, ...second.flat()];
@@ -33,20 +31,14 @@ it('the help of every command has its usage and an example; that of start names 
     expect(stdout).not.toMatch(/--[\w-]*(password|passphrase|secret|token)[\w-]* </);
     expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
   }
-  const { stdout } = await workplace.run(['start', '--help']);
-  for (const name of Object.keys(settings)) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
 });
 
-const createWebhook = ['webhook', 'create', '--tenant', 'acme', '--url', 'https://a.example'];
 it.each([
   [['frobnicate'], "unknown command 'frobnicate'"],
   [['start', '--fast'], "unknown option '--fast'"],
   [['tenant', 'create', 'acme'], '--order-model'],
   [['tenant', 'create', 'acme', '--order-model', 'dyn_party'], 'dyn_stock_order, dyn_transport_order'],
   [['client', 'create', '--name', 'ERP'], '--tenant'],
-  [[...createWebhook, '--custom-data', '{'], 'JSON object'],
-  [[...createWebhook, '--custom-data', '{"a":1,"a":2}'], 'An object in the body has a name twice.'],
-  [['client', 'create', '--tenant', 'acme', '--name', 'a\ud800'], 'An argument is not valid UTF-8.'],
 ])('wrong usage ends with 2 and a message on standard error: %j', async (command, message) => {
   const { code, stdout, stderr } = await workplace.run(command);
   expect(stderr).toContain(message);
@@ -76,32 +68,6 @@ it('config shows each setting with its value, where that comes from and its mean
   expect(stdout).toContain('MONGODB_URL=mongodb://service:********@127.0.0.1:27017/assets');
   expect(stdout).not.toContain(key);
   expect(stdout).not.toContain('hush');
-});
-
-describe('a name that is no setting', () => {
-  it.each([
-    ['DURABILTY', 'Did you mean DURABILITY?'],
-    ['data_dir', 'Did you mean DATA_DIR?'],
-    ['MONGODB_URI', 'Did you mean MONGODB_URL?'],
-    ['WEBHOOK_TIMEOUT', 'Did you mean WEBHOOK_TIMEOUT_MS?'],
-    ['QUOTA_ELEPHANTS', '"dynamic-assets config" lists all settings.'],
-  ])('of the environment that is nearly ours, or begins as ours do, ends every command: %s', async (name, advice) => {
-    for (const command of [['start'], ['doctor'], ['tenant', 'list']])
-      expect(await workplace.run(command, { [name]: 'x' })).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `${name} is no setting. ${advice}\n`,
-      });
-  });
-
-  it('in .env ends every command, and help is there all the same', async () => {
-    const file = join(workplace.directory, '.env');
-    await writeFile(file, 'PORT=8080\nCOLOUR=red\nOTEL_SERVICE_NAME=assets\n');
-    const stderr = 'COLOUR in .env is no setting. "dynamic-assets config" lists all settings.\n';
-    expect(await workplace.run(['config'])).toEqual({ code: 1, stdout: '', stderr });
-    expect(await workplace.run(['start', '--help'])).toMatchObject({ code: 0 });
-    await rm(file);
-  });
 });
 
 it.each([

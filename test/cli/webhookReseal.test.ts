@@ -7,7 +7,7 @@ import type { SecretBox } from '#app/commands/context.js';
 import { renewWebhookSecret } from '#app/commands/webhooks/secrets.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import { Directory } from '#app/projections/directory/directory.js';
-import { createSecretBox } from '#app/service/secretBox.js';
+import { createSecretBox } from '#app/service/keys.js';
 import { type Environment, Workplace } from './cli.js';
 
 const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);

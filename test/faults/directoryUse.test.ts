@@ -59,11 +59,8 @@ describe('a service with all roles has its data directory for itself', () => {
     for (const each of said) expect(each).toMatch(sentence);
     await isServed(first);
     expect(await last()).toEqual({
-      what: 'a service with all roles',
-      pid: first.pid,
-      host: expect.any(String),
+      shown: expect.stringMatching(new RegExp(`^a service with all roles ${about(first)}$`)),
       address: `http://127.0.0.1:${first.port}`,
-      since: expect.any(String),
     });
 
     await first.cli('backup', 'backup');

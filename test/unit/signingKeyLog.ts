@@ -5,7 +5,7 @@ import { newId } from '#app/commands/clock.js';
 import type { LogAccess } from '#app/commands/writeStream.js';
 import { evolveSigningKeys, type SigningKeyEvent, type StoredSigningKeys } from '#app/domain/identity/signingKeys.js';
 import { SIGNING_KEYS_STREAM } from '#app/domain/streams.js';
-import { createSecretBox } from '#app/service/secretBox.js';
+import { createSecretBox } from '#app/service/keys.js';
 import { LogInMemory } from './commands/logInMemory.js';
 
 export const keyOf = (byte: number) => Buffer.alloc(32, byte);

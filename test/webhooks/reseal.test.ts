@@ -9,7 +9,7 @@ import {
 } from '#app/commands/webhooks/secrets.js';
 import { createWebhook } from '#app/commands/webhooks/settings.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import { createSecretBox } from '#app/service/secretBox.js';
+import { createSecretBox } from '#app/service/keys.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
 const OLD = createSecretBox(Buffer.alloc(32, 1));

@@ -1,8 +1,6 @@
 /** The stored directory: a small SQLite file, shared by the processes of one data directory. */
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredTenant } from '../../ports/directoryStore.js';
-import { isDamage, removeDatabase } from '../damagedFiles.js';
-import { openDerived } from '../derivedSqlite.js';
-import { codeOf, type Database } from '../openSqlite.js';
+import { codeOf, type Database, isDamage, openDerived, removeDatabase } from '../openSqlite.js';
 
 /** How long opening waits for another process that opens or closes the file. */
 const OPEN_TIMEOUT_MS = 1_000;

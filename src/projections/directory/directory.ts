@@ -151,7 +151,7 @@ export class Directory {
     return keepRunning((succeeded) => this.#read(eventStore, signal, succeeded), {
       signal,
       backoff: BACKOFF,
-      onFailure: ({ error }) => onError(error),
+      onFailure: onError,
     });
   }
 

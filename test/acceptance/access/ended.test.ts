@@ -137,7 +137,7 @@ describe('a tenant that is deleted', () => {
 
     const wrong = 'Nothing was deleted: that is not the name gone.\n';
     expect(await cli('delete', 'gone', '--confirm', 'acme')).toMatchObject({ code: 2, stderr: wrong });
-    expect(await cli('delete', 'gone')).toMatchObject({ code: 2, stderr: 'Confirm the name: --confirm gone\n' });
+    expect(await cli('delete', 'gone')).toMatchObject({ code: 2, stderr: expect.stringContaining('--confirm') });
     expect(await seen()).toBe(200);
     const deleted = await cli('delete', 'gone', '--confirm', 'gone', '--json');
     expect(deleted).toMatchObject({ code: 0, stderr: '' });

@@ -62,17 +62,6 @@ describe('a link', () => {
     expect((await operator.data('/overview')).ready).toBe(true);
   });
 
-  it('names the host as a browser reaches it, and no other', async () => {
-    const origin = 'https://operator.service.localhost:8443';
-    const { stdout } = await service.cli('console', '--origin', origin);
-    expect(stdout).toMatch(new RegExp(`^${origin}/console/enter#\\S+\n`));
-    const elsewhere = await service.cli('console', '--origin', 'https://acme.localhost');
-    expect(elsewhere).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('with the host operator.service.localhost'),
-    });
-  });
-
   if (!isRepetition)
     it('expired, of another key, or a token for something else opens nothing', async () => {
       const other = await import('node:crypto').then(({ generateKeyPairSync }) =>

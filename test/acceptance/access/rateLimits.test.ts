@@ -51,7 +51,7 @@ describe('where the operator sets one', () => {
   const PORTAL = 'https://portal.example.com';
   const run = useService({
     tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-    env: { RATE_LIMIT_PER_SECOND: '2', RATE_LIMIT_BURST: '6', TRUST_PROXY: '1', CORS_ORIGINS: PORTAL },
+    env: { RATE_LIMIT_PER_SECOND: '3', TRUST_PROXY: '1', CORS_ORIGINS: PORTAL },
   });
   const acme = () => run.tenant('acme');
   const fromNetwork = (address: string) => ({ token: null, headers: { 'x-forwarded-for': address } });
@@ -63,7 +63,7 @@ describe('where the operator sets one', () => {
     for (const { status, headers, body } of refused) {
       expect({ status, body }).toEqual({
         status: 429,
-        body: { message: 'Too many requests.', error: 'At most 2 requests a second, 6 at once.' },
+        body: { message: 'Too many requests.', error: 'At most 3 requests a second, 6 at once.' },
       });
       expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     }

@@ -16,7 +16,6 @@ const run = useService({
   env: {
     CORS_ORIGINS: ' HTTPS://Portal.Example.com:443, http://localhost:5173',
     LOG_LEVEL: 'debug',
-    ACCESS_LOG: 'off',
     METRICS_TOKEN,
     METRICS_TENANTS: '1',
     REQUESTS_IN_FLIGHT: '3',
@@ -162,10 +161,4 @@ it('SIGN_INS_PER_HOUR: a user opens so many sessions, and no more: each could be
   const statuses = [await ask(), await ask(), await ask(), await ask()];
   expect(statuses).toEqual([200, 200, 429, 429]);
   expect((await busy.call('GET', '/session')).status).toBe(200);
-});
-
-it('ACCESS_LOG=off: no request has a line', async () => {
-  await acme().list('dyn_item');
-  const lines = run.service.log.split('\n').filter((line) => line !== '');
-  expect(lines.map((line) => String(JSON.parse(line).msg)).filter((msg) => msg.startsWith('request'))).toEqual([]);
 });

@@ -20,41 +20,33 @@ async function becomes(series: string, wanted: number): Promise<void> {
 const names = async (tenant: string) =>
   [...(await scrape()).keys()].filter((series) => series.includes(`tenant="${tenant}"`));
 
-it('each tenant has its requests, bytes and events from the first scrape on, and requests to no tenant are counted for none', async () => {
+it('each tenant has its requests from the first scrape on, and requests to no tenant are counted for none', async () => {
   const before = await scrape();
   expect(before.get(`tenant_requests_total{tenant="${run.tenant('cargo').name}",status="2xx"}`)).toBe(0);
   const item = await acme().create('dyn_item', { external_id: 'A-1', name: 'Tea' });
-  const { text } = await acme().getRecord('dyn_item', item.id);
+  await acme().getRecord('dyn_item', item.id);
   await acme().send('GET', '/api/v1/dynamic-assets/dyn/dyn_item/assets', { token: null });
   const after = await scrape();
   const grown = (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
   expect(grown(`tenant_requests_total{tenant="${acme().name}",status="4xx"}`)).toBe(1);
   expect(grown(`tenant_requests_total{tenant="${acme().name}",status="2xx"}`)).toBeGreaterThanOrEqual(2);
-  expect(grown(`tenant_response_bytes_total{tenant="${acme().name}"}`)).toBeGreaterThan(2 * text.length - 50);
-  expect(grown(`tenant_request_bytes_total{tenant="${acme().name}"}`)).toBeGreaterThan(30);
-  expect(grown(`tenant_events_total{tenant="${acme().name}"}`)).toBe(1);
-  expect(grown(`tenant_events_total{tenant="${run.tenant('cargo').name}"}`)).toBe(0);
   expect(await names('_other')).toEqual([]);
   await run.service.send({ method: 'GET', path: '/nothing', headers: { host: 'nobody.localhost' } });
   expect(await names('nobody')).toEqual([]);
 });
 
-it('records of all tables are counted, and when reference data was synchronised last, though nothing changed', async () => {
-  const cargo = run.tenant('cargo');
-  const sync = `tenant_last_sync_timestamp_seconds{tenant="${run.tenant('cargo').name}"}`;
-  expect(await value(sync)).toBeNaN();
-  const items = [1, 2, 3].map((n) => ({ external_id: `P-${n}`, name: `Party ${n}` }));
-  const began = Date.now() / 1000;
-  await cargo.batch('dyn_party', items);
-  await becomes(`tenant_records{tenant="${run.tenant('cargo').name}"}`, 3);
-  const first = await value(sync);
-  expect(first).toBeGreaterThanOrEqual(began - 1);
-  await cargo.create('dyn_transport_order', {});
-  await becomes(`tenant_records{tenant="${run.tenant('cargo').name}"}`, 4);
-  expect(await value(sync)).toBe(first);
-  await cargo.batch('dyn_party', items);
-  expect(await value(sync)).toBeGreaterThan(first);
-  expect(await value(`tenant_last_sync_age_seconds{tenant="${run.tenant('cargo').name}"}`)).toBeLessThan(30);
+it('records of all tables are counted, and how long ago reference data was synchronised', async () => {
+  const { name } = run.tenant('cargo');
+  const age = `tenant_last_sync_age_seconds{tenant="${name}"}`;
+  await run.tenant('cargo').create('dyn_transport_order', {});
+  await becomes(`tenant_records{tenant="${name}"}`, 1);
+  expect(await value(age)).toBeNaN();
+  await run.tenant('cargo').batch(
+    'dyn_party',
+    [1, 2, 3].map((n) => ({ external_id: `P-${n}`, name: `Party ${n}` })),
+  );
+  await becomes(`tenant_records{tenant="${name}"}`, 4);
+  expect(await value(age)).toBeLessThan(30);
 });
 
 it('refused sign-ins and token requests are counted by tenant, kind and reason', async () => {

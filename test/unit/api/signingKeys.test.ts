@@ -1,6 +1,6 @@
 import { ensureSigningKeys, resealSigningKeys, rotateSigningKey } from '#app/commands/identity/signingKeys.js';
 import { SIGNING_KEYS_STREAM } from '#app/domain/streams.js';
-import { createSecretBox } from '#app/service/secretBox.js';
+import { createSecretBox } from '#app/service/keys.js';
 import { keyOf, OVERLAP_MS, SigningKeyLog } from '../signingKeyLog.js';
 
 const OPERATOR = { kind: 'operator', id: 'ann' } as const;

@@ -2,8 +2,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSecretBox } from '#app/service/secretBox.js';
-import { OtherSecretsKeyError, openKeys, operatorsBox } from '#app/service/signingKeys.js';
+import { createSecretBox, OtherSecretsKeyError, openKeys, operatorsBox } from '#app/service/keys.js';
 import { keyOf, SigningKeyLog } from '../signingKeyLog.js';
 
 let log: SigningKeyLog;

@@ -1,4 +1,4 @@
-import { type Failure, keepRunning } from '#app/supervision/keepRunning.js';
+import { keepRunning } from '#app/supervision/keepRunning.js';
 
 /** A run that a busy machine holds up for as long as the longest wait would count as a success. */
 const BACKOFF = { firstMs: 25, longestMs: 200, jitter: 0 };
@@ -9,10 +9,10 @@ const failing: Run = async () => {
   throw new Error('away');
 };
 
-/** What was reported of these runs, one after the other; the loop is stopped in the one after the last. */
-async function failuresOf(runs: readonly Run[]): Promise<Failure[]> {
+/** The waits after these runs, one after the other; the loop is stopped in the one after the last. */
+async function delaysOf(runs: readonly Run[]): Promise<number[]> {
   const stopping = new AbortController();
-  const failures: Failure[] = [];
+  const delays: number[] = [];
   const left = [...runs];
   const run: Run = async (succeeded) => {
     const next = left.shift();
@@ -22,16 +22,14 @@ async function failuresOf(runs: readonly Run[]): Promise<Failure[]> {
   await keepRunning(run, {
     signal: stopping.signal,
     backoff: BACKOFF,
-    onFailure: (failure) => failures.push(failure),
+    onFailure: (_, delayMs) => delays.push(delayMs),
   });
-  return failures;
+  return delays;
 }
-
-const delays = (failures: readonly Failure[]): number[] => failures.map(({ delayMs }) => delayMs);
 
 describe('what is kept running', () => {
   it('is started again after waits that double up to a limit', async () => {
-    expect(delays(await failuresOf(Array(5).fill(failing)))).toEqual([25, 50, 100, 200, 200]);
+    expect(await delaysOf(Array(5).fill(failing))).toEqual([25, 50, 100, 200, 200]);
   });
 
   it('reports nothing that its own stop brought about', async () => {

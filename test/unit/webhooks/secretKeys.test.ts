@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UnopenableSecretError } from '#app/commands/context.js';
 import { ConfigError, readConfig } from '#app/config.js';
-import { createSecretBox, installationKeys } from '#app/service/secretBox.js';
+import { createSecretBox, installationKeys } from '#app/service/keys.js';
 
 const one = Buffer.alloc(32, 1);
 const two = Buffer.alloc(32, 2);

@@ -66,7 +66,7 @@ export class Consumer {
     await keepRunning((succeeded) => this.#consume(succeeded), {
       signal,
       backoff: CONSUME_BACKOFF,
-      onFailure: ({ error }) => onTrouble(unavailable(error)),
+      onFailure: (error) => onTrouble(unavailable(error)),
     });
     await Promise.all(this.#running);
   }

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { hold } from '../../sqliteInUse.js';
+import { hold } from '../../openSqlite.js';
 import { RunningConsumers } from '../consuming.js';
 import { Consumer } from './consumer.js';
 import { JobStore } from './jobStore.js';

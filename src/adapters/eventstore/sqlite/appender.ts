@@ -9,8 +9,7 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
-import { isDamage } from '../../damagedFiles.js';
-import { threadLimits } from '../../threadLimits.js';
+import { isDamage } from '../../openSqlite.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './logFile.js';
 
@@ -60,7 +59,7 @@ export function openAppender(settings: AppenderSettings) {
   const start = (): Worker => {
     const thread = new Worker(new URL('./appender.worker.js', import.meta.url), {
       workerData: settings,
-      resourceLimits: threadLimits(16),
+      resourceLimits: { maxYoungGenerationSizeMb: 16 },
     });
     let cause: unknown = 'it stopped';
     thread.on('message', receive);

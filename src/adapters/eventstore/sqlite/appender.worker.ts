@@ -4,8 +4,7 @@
  */
 import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { EventLogDamagedError, type Position } from '../../../ports/eventStore.js';
-import { isDamage } from '../../damagedFiles.js';
-import { codeOf } from '../../openSqlite.js';
+import { codeOf, isDamage } from '../../openSqlite.js';
 import { isAt } from '../everyStore.js';
 import {
   type AppendAnswer,

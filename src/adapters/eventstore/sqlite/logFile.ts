@@ -1,8 +1,7 @@
 /** The embedded log's file: its tables and version, how it is opened, checked and copied. */
 import { open, rename } from 'node:fs/promises';
 import { EventLogDamagedError } from '../../../ports/eventStore.js';
-import { damageOf, isDamage } from '../../damagedFiles.js';
-import { type Database, openSqlite } from '../../openSqlite.js';
+import { type Database, damageOf, isDamage, openSqlite } from '../../openSqlite.js';
 
 /** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
 export type Durability = 'full' | 'normal';

@@ -14,8 +14,7 @@ import {
   type SliceRange,
 } from '../../../ports/eventStore.js';
 import { nextTurn, WakeUp } from '../../../supervision/waiting.js';
-import { isDamage } from '../../damagedFiles.js';
-import { codeOf, type Database } from '../../openSqlite.js';
+import { codeOf, type Database, isDamage } from '../../openSqlite.js';
 import { eventStoreOf, isWanted } from '../everyStore.js';
 import { headsOf, openAppender } from './appender.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';

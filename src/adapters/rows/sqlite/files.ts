@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { errorCode } from '../../../supervision/errorCode.js';
-import { checkIfSmall, removeDatabase, setAside } from '../../damagedFiles.js';
+import { checkIfSmall, removeDatabase, setAside } from '../../openSqlite.js';
 import { emptyTenantFile, type Loss, type Opening, openTenantFile } from './layout.js';
 import { TenantRows } from './pages.js';
 

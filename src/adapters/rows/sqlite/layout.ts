@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, fieldRules, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { isSought, sortValue } from '../../../domain/row.js';
-import { isDamage } from '../../damagedFiles.js';
-import { type Database, openSqlite } from '../../openSqlite.js';
+import { type Database, isDamage, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
 export const LAYOUT = 6;

@@ -4,7 +4,6 @@ import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
-import { threadLimits } from '../../threadLimits.js';
 import { RowFiles } from './files.js';
 import { type Question, type Reply, replyTo } from './questions.js';
 
@@ -95,7 +94,7 @@ class ReaderThreads {
   #start(): Worker {
     const thread = new Worker(new URL('./readerThread.js', import.meta.url), {
       workerData: this.#directory,
-      resourceLimits: threadLimits(8),
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
     });
     this.#threads.add(thread);
     // It is replaced when the next question needs one.

@@ -15,9 +15,7 @@ import {
   type Slice,
   type TenantProgress,
 } from '../../../ports/rowStore.js';
-import { checkPages, removeDatabase } from '../../damagedFiles.js';
-import { openDerived } from '../../derivedSqlite.js';
-import { codeOf, type Database, openSqlite } from '../../openSqlite.js';
+import { checkPages, codeOf, type Database, openDerived, openSqlite, removeDatabase } from '../../openSqlite.js';
 import { applySlice } from './changes.js';
 import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';

@@ -1,9 +1,20 @@
-/** Encrypts secrets in the log that must be readable again (signing keys of webhooks), with the installation's keys. */
+/**
+ * The keys of the installation: those that seal what is secret in the log and must be readable again, and those that sign
+ * tokens, which are in the log themselves.
+ */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type SecretBox, UnopenableSecretError } from '../commands/context.js';
+import type { Logger } from 'pino';
+import { SigningKeys } from '../api/auth/signingKeys.js';
+import { TokenService } from '../api/auth/tokens.js';
+import { directoryRefresh, type Refresh } from '../api/directoryRefresh.js';
+import { type Commands, type SecretBox, type TenantDirectory, UnopenableSecretError } from '../commands/context.js';
+import { ensureSigningKeys, opens, signingKeysNow } from '../commands/identity/signingKeys.js';
+import type { LogAccess } from '../commands/writeStream.js';
 import type { Config } from '../config.js';
+import { type StoredSigningKeys, signerOf } from '../domain/identity/signingKeys.js';
+import { KEY_OVERLAP_HOURS } from '../domain/limits.js';
 import { errorCode } from '../supervision/errorCode.js';
 
 const ALGORITHM = 'aes-256-gcm';
@@ -115,4 +126,99 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   const key = await readKey(file);
   if (key === undefined) throw new Error(`The key file ${file} vanished while it was made.`);
   return key;
+}
+
+/** This process cannot open what the others have sealed, and they could not open what it seals. */
+export class OtherSecretsKeyError extends Error {
+  override readonly name = 'OtherSecretsKeyError';
+  constructor(what: string) {
+    super(
+      `No key of this process opens ${what} of the event log: set the SECRETS_KEY of its other processes (the first ` +
+        'one, if it has none, keeps it in keys/secrets.key in its data directory). Only if that key is lost, run ' +
+        '"dynamic-assets keys rotate --lost-secrets-key".',
+    );
+  }
+}
+
+const SIGNING_KEY = 'the key that signs tokens';
+
+type StartDeps = Pick<LogAccess, 'eventStore' | 'now' | 'newId'> & {
+  readonly directory: Pick<TenantDirectory, 'waitFor'> & { readonly signingKeys: StoredSigningKeys };
+};
+
+/**
+ * @returns the box for secrets, once a key that it opens signs tokens
+ * @throws OtherSecretsKeyError; what the event store throws
+ */
+export async function openKeys(config: KeyConfig, deps: StartDeps): Promise<SecretBox> {
+  const { directory } = deps;
+  const hasSigner = signerOf(directory.signingKeys) !== undefined;
+  const known = await knownInstallationKeys(config);
+  if (known === undefined && hasSigner) throw new OtherSecretsKeyError(SIGNING_KEY);
+  const secretBox = createSecretBox(...(known ?? (await installationKeys(config))));
+  requireSigner(secretBox, directory.signingKeys);
+  if (!hasSigner) {
+    await directory.waitFor(await ensureSigningKeys({ ...deps, secretBox }));
+    // Another process may have been first, under its own key.
+    requireSigner(secretBox, await signingKeysNow(deps));
+  }
+  return secretBox;
+}
+
+/** @throws OtherSecretsKeyError */
+function requireSigner(secretBox: SecretBox, keys: StoredSigningKeys): void {
+  const signer = signerOf(keys);
+  if (signer !== undefined && !opens(secretBox, signer.sealedKey)) throw new OtherSecretsKeyError(SIGNING_KEY);
+}
+
+/** For the command line: seals nothing under a key that is not the installation's. @throws what the event store throws */
+export async function operatorsBox(config: KeyConfig, log: Pick<LogAccess, 'eventStore'>): Promise<SecretBox> {
+  const signer = signerOf(await signingKeysNow(log));
+  if (signer === undefined) return createSecretBox(...(await installationKeys(config)));
+  const [key = randomBytes(32), ...others] = (await knownInstallationKeys(config)) ?? [];
+  const secretBox = createSecretBox(key, ...others);
+  if (opens(secretBox, signer.sealedKey)) return secretBox;
+  const refuse = (): never => {
+    throw new OtherSecretsKeyError(SIGNING_KEY);
+  };
+  return { ...secretBox, seal: refuse, reseal: refuse };
+}
+
+const SESSION_SECONDS = 8 * 3600;
+
+type TokenDeps = Pick<Commands, 'eventStore' | 'secretBox'> & {
+  readonly directory: TenantDirectory & { readonly signingKeys: StoredSigningKeys };
+  readonly log: Logger;
+};
+
+type TokenConfig = Pick<Config, 'BASE_HOST' | 'TOKEN_TTL_SECONDS'>;
+
+/** Makes and checks tokens with the keys that the directory has of the log. */
+export function openTokens(config: TokenConfig, deps: TokenDeps): TokenService {
+  const { directory, secretBox, log } = deps;
+  const onUnopenable = (kid: string): void =>
+    log.error({ kid }, 'a signing key cannot be opened: another process has a SECRETS_KEY that this one lacks');
+  const stored = () => directory.signingKeys;
+  return tokenService(config, { stored, secretBox, onUnopenable }, directoryRefresh(deps));
+}
+
+/** @param stored keys as they are now, for a command, which ends soon */
+export const tokensOfCommand = (
+  config: TokenConfig,
+  stored: StoredSigningKeys,
+  secretBox: Commands['secretBox'],
+): TokenService =>
+  tokenService(config, { stored: () => stored, secretBox, onUnopenable: () => undefined }, async () => undefined);
+
+function tokenService(
+  config: TokenConfig,
+  keys: Omit<ConstructorParameters<typeof SigningKeys>[0], 'overlapMs'>,
+  refresh: Refresh,
+): TokenService {
+  const settings = {
+    issuer: `https://${config.BASE_HOST}`,
+    tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
+    sessionTtlSeconds: SESSION_SECONDS,
+  };
+  return new TokenService(new SigningKeys({ ...keys, overlapMs: KEY_OVERLAP_HOURS * 3_600_000 }), settings, refresh);
 }
