@@ -69,9 +69,9 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
   {
     guide: 'synchronise-a-table',
-    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back.*"carried":2.*"status":"committed".*\}committed\n.*Dry run: 6 records.*Undo: 6 records are back, 1 that it had created are deleted\.\n/s,
+    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back.*"carried":2.*"status":"committed".*\}committed\n.*Dry run: 5 records.*Undo: 5 records are back\. 2 remain.*Undo: 1 records are back, 1 that it had created are deleted\.\n/s,
     programs:
-      /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up by .*Undo: 4 records.* 2 were carried.*Sync committed: 5 records.* committed .*Undo: 6 records are back, 1 that it had created are deleted\.\n$/s,
+      /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up by .*Undo: 4 records.* 2 were carried.*Sync committed: 5 records.* committed .*Undo: 5 records are back\. 2 remain.*Undo: 1 records are back, 1 that it had created are deleted\.\n$/s,
   },
   {
     guide: 'orders-and-lines',
