@@ -150,7 +150,7 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
     return { writer, share: (signal, follow) => follow(signal, () => true), close: () => writer.close() };
   }
   const { openMongoRowWriter } = await import('../adapters/rows/mongodb/writer.js');
-  const { Shares, ShareLostError, shareOf } = await import('../adapters/rows/mongodb/shares.js');
+  const { Shares, OtherWriterError, shareOf } = await import('../adapters/rows/mongodb/shares.js');
   let changed = new AbortController();
   // Only what is followed: a checkpoint says nothing of tenants that have just come to this process.
   let followed: readonly number[] = [];
@@ -158,10 +158,7 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
     if (shares.held().join() !== followed.join()) changed.abort();
   };
   const shares = new Shares({ url, owner, onBeat });
-  const writer = openMongoRowWriter({
-    url,
-    shares: { held: () => followed, fenceOf: (tenant) => shares.fenceOf(tenant) },
-  });
+  const writer = openMongoRowWriter({ url, held: () => followed });
   return {
     writer,
     async share(signal, follow) {
@@ -174,7 +171,7 @@ export async function openRowWriter(config: EngineConfig, owner: string): Promis
         try {
           await follow(AbortSignal.any([signal, changed.signal]), isOwn);
         } catch (error) {
-          if (!(error instanceof ShareLostError)) throw error;
+          if (!(error instanceof OtherWriterError)) throw error;
         }
       }
     },

@@ -4,15 +4,11 @@ import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { isSought } from '../../../domain/row.js';
 import { RowsUnavailableError } from '../../../ports/rowStore.js';
-import { type Database, unlessThere } from './connection.js';
+import type { Database } from './connection.js';
 import type { DefinitionDocument, Slots } from './documents.js';
 
-export type Definition = {
-  readonly id: string;
-  readonly assetType: AssetType;
-  /** Of sought fields. */
-  readonly slots: Slots;
-};
+/** `slots`: of sought fields. */
+export type Definition = { readonly id: string; readonly assetType: AssetType; readonly slots: Slots };
 
 const MOST_KNOWN = 1_000;
 
@@ -28,25 +24,25 @@ export class Definitions {
   }
 
   /** Stores the definition for this asset type. @param before the one that the space has */
-  async put({ definitions }: Database, assetType: AssetType, before: Definition | undefined): Promise<Definition> {
+  async put({ definitions }: Database, assetType: AssetType, before?: Definition): Promise<Definition> {
     const kept = [...(before?.slots.keys() ?? [])];
     const added = assetType.fields.filter((field) => isSought(field) && !kept.includes(field.name));
-    const content = { assetType: JSON.stringify(assetType), slots: [...kept, ...added.map(({ name }) => name)] };
+    const slots = [...kept, ...added.map(({ name }) => name)];
+    const content = { assetType: JSON.stringify(assetType), slots };
     const _id = createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 22);
     const known = this.#known.get(_id);
     if (known !== undefined) return known;
-    const stored = { _id, ...content };
-    await unlessThere(() => definitions.insertOne(stored));
-    return this.#know(stored);
+    await definitions.updateOne({ _id }, { $setOnInsert: content }, { upsert: true });
+    return this.#know({ _id, ...content });
   }
 
-  #know({ _id, assetType, slots }: DefinitionDocument): Definition {
-    const definition: Definition = {
-      id: _id,
+  #know({ _id: id, assetType, slots }: DefinitionDocument): Definition {
+    const definition = {
+      id,
       assetType: JSON.parse(assetType),
       slots: new Map(slots.map((name, slot) => [name, slot])),
     };
-    this.#known.set(_id, definition);
+    this.#known.set(id, definition);
     return definition;
   }
 }

@@ -5,7 +5,7 @@
  */
 import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, type Row, sortValue } from '../../../domain/row.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { Position } from '../../../ports/eventStore.js';
 import type { InLog, Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
 
 /** `t` of a state that has not ended. */
@@ -13,8 +13,6 @@ export const OPEN = Number.MAX_SAFE_INTEGER;
 
 /** `replaced` and `forgotten` are no versions: they are removed when nobody can be reading them any more. */
 export type How = StoredVersion['how'] | 'replaced' | 'forgotten';
-export const VERSIONS: How[] = ['changed', 'deleted'];
-export const LEFTOVERS: How[] = ['replaced', 'forgotten'];
 
 export type StateDocument = {
   /** See `stateId`. */
@@ -44,16 +42,8 @@ export type StateDocument = {
 export type Slots = ReadonlyMap<string, number>;
 type Slot = `${'a' | 'm' | 'x'}${number}`;
 
-export type SpaceDocument = {
-  /** Its definition's id. */
-  readonly definition: string;
-  /** The number of the next row. */
-  readonly next: number;
-  readonly changed: Position;
-  readonly revision: Revision;
-  readonly lastEventAt: string;
-  readonly rows: number;
-};
+/** `definition`: its id. `next`: the number of the next row. */
+export type SpaceDocument = Omit<SpaceState, 'progress'> & { readonly definition: string; readonly next: number };
 
 /** A tenant's progress: everything that readers believe. It is written last, in one step. */
 export type TenantDocument = {
@@ -65,13 +55,9 @@ export type TenantDocument = {
   readonly position: Position;
   /** Default: nothing. */
   readonly inLog?: InLog;
-  /** The highest fencing number that has written it. */
-  readonly fence: number;
-  readonly state: 'running' | 'filling' | 'parked';
-  readonly parked?: Parked | undefined;
+  readonly state: TenantProgress['state'];
+  readonly parked: Parked | null;
   readonly spaces: { readonly [name: string]: SpaceDocument };
-  /** Spaces in which states have ended that lists may still find, and up to which position. */
-  readonly ended?: { readonly [space: string]: Position };
 };
 
 export type DefinitionDocument = {
@@ -82,33 +68,9 @@ export type DefinitionDocument = {
   readonly slots: readonly string[];
 };
 
-/** A generation that is not needed any more. */
-export type GarbageDocument = { readonly _id: string; readonly tenant: string };
-
-export type CheckpointDocument = {
-  /** The share of tenants. */
-  readonly _id: number;
-  readonly position: Position;
-  readonly eventId?: string | undefined;
-  readonly log: string;
-};
-
-/** The only one of its collection. */
-export type LeasesDocument = {
-  readonly _id: 'leases';
-  /** How often it was changed. It is replaced only where it is as it was read. */
-  readonly revision: number;
-  /** Processes that want shares, and when they were alive last, by the server's clock. */
-  readonly processes: readonly { readonly owner: string; readonly renewedAt: Date }[];
-  /** By share; without an owner, nobody has it. */
-  readonly shares: readonly { readonly owner: string | null; readonly fence: number }[];
-};
-
 /** Names of tenants and generations have no dots. */
-export const spaceKey = (
-  { tenant, generation }: Pick<TenantDocument, 'tenant' | 'generation'>,
-  space: string,
-): string => `${tenant}.${generation}.${space}`;
+export const spaceKey = ({ tenant, generation }: TenantDocument, space: string): string =>
+  `${tenant}.${generation}.${space}`;
 
 /** No tenant has such a name. */
 export const copyId = (tenant: string): string => `${tenant}~copy`;
@@ -177,25 +139,20 @@ export const storedVersion = (state: WholeState, progress: Position): StoredVers
     : { to: state.t, how: state.h === 'deleted' ? 'deleted' : 'changed' }),
 });
 
-export const spaceState = (tenant: TenantDocument | undefined, space: string): SpaceState => {
+export const spaceState = (tenant: TenantDocument | null, space: string): SpaceState => {
   const { changed = 0, revision = -1, lastEventAt = '', rows = 0 } = spaceIn(tenant, space) ?? {};
   return { progress: tenant?.position ?? 0, changed, revision, lastEventAt, rows };
 };
 
-export const spaceIn = (tenant: TenantDocument | undefined, space: string): SpaceDocument | undefined =>
-  tenant !== undefined && Object.hasOwn(tenant.spaces, space) ? tenant.spaces[space] : undefined;
+export const spaceIn = (tenant: TenantDocument | null, space: string): SpaceDocument | undefined =>
+  tenant !== null && Object.hasOwn(tenant.spaces, space) ? tenant.spaces[space] : undefined;
 
 export const NOTHING_IN_LOG: InLog = { events: 0, bytes: 0 };
 
 /** One that was made to be written, and never was, has no progress. */
-export function progressOf({
-  position,
-  inLog = NOTHING_IN_LOG,
-  state,
-  parked,
-  spaces,
-}: TenantDocument): TenantProgress | undefined {
-  if (position === 0 && state === 'running') return undefined;
+export function progressOf(tenant: TenantDocument | null): TenantProgress | undefined {
+  if (tenant === null || (tenant.position === 0 && tenant.state === 'running')) return undefined;
+  const { position, inLog = NOTHING_IN_LOG, state, parked, spaces } = tenant;
   const rows = Object.values(spaces).reduce((sum, space) => sum + space.rows, 0);
-  return { position, inLog, state, ...(parked !== undefined && { parked }), rows };
+  return { position, inLog, state, ...(parked && { parked }), rows };
 }

@@ -30,10 +30,8 @@ const MOST_SLOTS = 40;
 /** NotImplemented, CommandNotSupported: the server has no partial indexes, as those for tests. */
 const NOT_TO_BE_HAD: readonly unknown[] = [238, 115];
 
-/** Before the first row is written. */
-export const makeAlways = (database: Database): Promise<void> => make(database, ALWAYS);
-
-async function make({ states }: Database, indexes: IndexDescription[]): Promise<void> {
+/** Makes those that are not there. @param indexes by default, those that are always there */
+export async function makeIndexes({ states }: Database, indexes = ALWAYS): Promise<void> {
   try {
     await states.createIndexes(indexes);
   } catch (error) {
@@ -48,19 +46,16 @@ export class Indexes {
   /** Hears how long a list took. */
   took(milliseconds: number, database: Database, definition: Definition, { sort, conditions }: PageQuery): void {
     if (milliseconds < LONG_MS) return;
-    const sought = conditions.flatMap((condition) =>
-      condition.kind === 'equals' || condition.kind === 'compares' || condition.kind === 'contains'
-        ? condition.field
-        : [],
+    const tested = conditions.flatMap((each) =>
+      each.kind === 'equals' || each.kind === 'compares' || each.kind === 'contains' ? each.field : [],
     );
-    for (const field of [sort[0]?.field ?? 'n', ...sought]) {
-      const key = sortKey(definition, field);
-      const isOfAll = key === 'n' || key === 'i';
-      if (isOfAll || Number(key.slice(1)) >= MOST_SLOTS || this.#asked.has(key)) continue;
+    const keys = [...tested, ...sort.slice(0, 1).map(({ field }) => field)].map((field) => sortKey(definition, field));
+    for (const key of keys) {
+      if (key === 'n' || key === 'i' || Number(key.slice(1)) >= MOST_SLOTS || this.#asked.has(key)) continue;
       this.#asked.add(key);
       // Beside the reads, one after the other; one that failed is asked for again. The server goes on with one that it has begun.
       this.#building = this.#building
-        .then(() => make(database, [listed({ [key]: 1, i: 1 })]))
+        .then(() => makeIndexes(database, [listed({ [key]: 1, i: 1 })]))
         .catch(() => void this.#asked.delete(key));
     }
   }

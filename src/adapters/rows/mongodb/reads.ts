@@ -1,56 +1,245 @@
-/** What every process asks of rows on MongoDB. */
-import { type Checkpoint, type RowReads, RowsUnavailableError } from '../../../ports/rowStore.js';
+/** What is asked of rows on MongoDB. An answer is of the tenant's progress, which is read first. */
+import { LRUCache } from 'lru-cache';
+import type { FindCursor } from 'mongodb';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Position } from '../../../ports/eventStore.js';
+import {
+  type Checkpoint,
+  type FoundRows,
+  type Page,
+  type PageQuery,
+  type RowReads,
+  type RowsQuery,
+  RowsUnavailableError,
+  type SpaceRef,
+  type SpaceState,
+  type Spaces,
+  type StoredRow,
+  type TenantProgress,
+  type VersionPage,
+  type VersionQuery,
+} from '../../../ports/rowStore.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
-import { MongoConnection } from './connection.js';
-import { progressOf } from './documents.js';
+import { filtersOf, type StateFilter, sortOf } from './conditions.js';
+import { type Database, LONGEST_QUERY_MS, MongoConnection } from './connection.js';
+import { type Definition, Definitions } from './definitions.js';
+import {
+  type How,
+  OPEN,
+  progressOf,
+  spaceIn,
+  spaceKey,
+  spaceState,
+  storedRow,
+  storedVersion,
+  type TenantDocument,
+  visibleAt,
+  WHOLE_STATE,
+  type WholeState,
+} from './documents.js';
 import { Indexes } from './indexes.js';
 import { shareOf } from './shares.js';
-import { Known, TenantRows, tenantIn } from './tenantRows.js';
+
+const VERSIONS: How[] = ['changed', 'deleted'];
+/** Documents in one answer of the server. A page is to come in one. */
+const MOST_AT_ONCE = 1_001;
+const MOST_TOTALS = 1_000;
+
+/** A space as it is asked. One that does not exist has no states. */
+type Asked = {
+  readonly states: Database['states'];
+  readonly s: string;
+  readonly state: SpaceState;
+  readonly definition: Definition | undefined;
+  /** Options of queries: they end when they are not wanted any more. */
+  readonly wanted: { readonly maxTimeMS: number; readonly signal?: AbortSignal };
+};
+
+/** What readers and the writer ask alike. A tenant is its name, or the id of a copy. */
+export class StoredRows {
+  protected readonly definitions = new Definitions();
+  readonly #indexes = new Indexes();
+  /** By space, the position of its last change, and conditions. */
+  readonly #totals = new LRUCache<string, number>({ max: MOST_TOTALS });
+
+  constructor(protected readonly connection: MongoConnection) {}
+
+  /** What is asked of rows is asked of this. @throws RowsUnavailableError */
+  protected shown(tenant: TenantDocument | null): TenantDocument | null {
+    return tenant;
+  }
+
+  async #asked(database: Database, { tenant: id, space }: SpaceRef, cancellation?: Cancellation): Promise<Asked> {
+    const tenant = this.shown(await database.tenants.findOne({ _id: id }));
+    const stored = spaceIn(tenant, space);
+    return {
+      states: database.states,
+      s: tenant === null ? '' : spaceKey(tenant, space),
+      state: spaceState(tenant, space),
+      definition: stored && (await this.definitions.get(database, stored.definition)),
+      wanted: { maxTimeMS: LONGEST_QUERY_MS, ...(cancellation && { signal: cancellation.signal }) },
+    };
+  }
+
+  rows(space: SpaceRef, { ids, keys, at }: RowsQuery, cancellation?: Cancellation): Promise<FoundRows> {
+    const [byId, byKey] = [{ i: { $in: [...ids] } }, { k: { $in: [...keys] } }];
+    const named = keys.length === 0 ? byId : ids.length === 0 ? byKey : { $or: [byId, byKey] };
+    return this.connection.run(async (database) => {
+      const asked = await this.#asked(database, space, cancellation);
+      const isAsked = ids.length + keys.length > 0;
+      const rows = isAsked ? await found(asked, { ...shownAt(asked, at), ...named }).toArray() : [];
+      const taken = new Set(rows.map(({ k }) => k));
+      const free = keys.filter((key) => !taken.has(key));
+      return { rows: rows.map(storedRow), formerIds: await formerIds(asked, free, at), state: asked.state };
+    });
+  }
+
+  page(space: SpaceRef, query: PageQuery, cancellation?: Cancellation): Promise<Page> {
+    const { sort, offset, limit, behind, conditions, at, withTotal, maxCharacters } = query;
+    return this.connection.run(async (database) => {
+      const asked = await this.#asked(database, space, cancellation);
+      const { definition, state } = asked;
+      if (definition === undefined) return { rows: [], state, ...(withTotal && { total: 0 }) };
+      const filter = both(shownAt(asked, at), filtersOf(definition, conditions));
+      const isDown = sort.at(-1)?.direction === 'desc';
+      const range: StateFilter[] = behind === undefined ? [] : [{ n: isDown ? { $lt: behind } : { $gt: behind } }];
+      const startedAt = performance.now();
+      const rows: StoredRow[] = [];
+      let characters = 0;
+      const order = { sort: sortOf(definition, sort), skip: offset, limit };
+      if (limit > 0)
+        for await (const each of found(asked, both(filter, range), order)) {
+          characters += each.d.length;
+          if (rows.length > 0 && characters > maxCharacters) break;
+          rows.push(storedRow(each));
+        }
+      this.#indexes.took(performance.now() - startedAt, database, definition, query);
+      if (!withTotal) return { rows, state };
+      const isLast = behind === undefined && rows.length < limit && (rows.length > 0 || offset === 0);
+      const isWhole = isLast && characters <= maxCharacters;
+      return { rows, state, total: isWhole ? offset + rows.length : await this.#total(asked, filter, query) };
+    });
+  }
+
+  async #total({ s, state, states, wanted }: Asked, filter: StateFilter, query: PageQuery): Promise<number> {
+    const { conditions, at } = query;
+    if (conditions.length === 0 && at === undefined) return state.rows;
+    const key = JSON.stringify([s, state.changed, at, conditions]);
+    const total = this.#totals.get(key) ?? (await states.countDocuments(filter, wanted));
+    this.#totals.set(key, total);
+    return total;
+  }
+
+  versions(space: SpaceRef, query: VersionQuery, cancellation?: Cancellation): Promise<VersionPage> {
+    const { begun, direction, behind, limit, withTotal } = query;
+    const [by, order] = [begun === undefined ? 't' : 'f', direction === 'asc' ? 1 : -1] as const;
+    const range = behind === undefined ? [] : [behindOf(by, direction, behind)];
+    return this.connection.run(async (database) => {
+      const asked = await this.#asked(database, space, cancellation);
+      const { s, state, states, wanted } = asked;
+      const filter = both({ s }, versionFilters(query, state.progress));
+      const options = { sort: { [by]: order, n: order }, limit } as const;
+      const some = limit === 0 ? [] : await found(asked, both(filter, range), options).toArray();
+      const versions = some.map((each) => storedVersion(each, state.progress));
+      if (!withTotal) return { versions, state };
+      return { versions, state, total: await states.countDocuments(filter, wanted) };
+    });
+  }
+
+  spaces(tenant: string): Promise<Spaces | undefined> {
+    return this.connection.run(async (database) => {
+      const document = await database.tenants.findOne({ _id: tenant });
+      const spaces = new Map<string, { readonly assetType: AssetType; readonly state: SpaceState }>();
+      for (const [space, { definition }] of Object.entries(document?.spaces ?? {})) {
+        const { assetType } = await this.definitions.get(database, definition);
+        spaces.set(space, { assetType, state: spaceState(document, space) });
+      }
+      return document === null ? undefined : spaces;
+    });
+  }
+
+  progress(tenant: string): Promise<TenantProgress | undefined> {
+    return this.connection.run(async ({ tenants }) => progressOf(await tenants.findOne({ _id: tenant })));
+  }
+
+  close(): Promise<void> {
+    return this.connection.close();
+  }
+}
+
+class MongoRowReads extends StoredRows implements RowReads {
+  protected override shown(tenant: TenantDocument | null): TenantDocument | null {
+    if (tenant?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
+    if (tenant?.state === 'parked')
+      throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
+    return tenant;
+  }
+
+  override progress(tenant: string): Promise<TenantProgress | undefined> {
+    return this.connection.run(async ({ tenants, checkpoints }) => {
+      const asked = [tenants.findOne({ _id: tenant }), checkpoints.findOne({ _id: shareOf(tenant) })] as const;
+      const [document, kept] = await Promise.all(asked);
+      const progress = progressOf(document);
+      if (progress?.state !== 'running') return progress;
+      // Its writer has found nothing of it in between.
+      return { ...progress, position: Math.max(progress.position, kept?.position ?? 0) };
+    });
+  }
+}
 
 /** The server need not be reachable: each question connects when needed. */
-export function openMongoRowReads({ url }: { readonly url: string }): RowReads {
-  const connection = new MongoConnection(url);
-  const known = new Known(new Indexes());
-  type Ask<Result> = (rows: TenantRows) => Promise<Result>;
-  const shown = <Result>(tenant: string, cancellation: Cancellation | undefined, ask: Ask<Result>): Promise<Result> =>
-    connection.run(async (database) => {
-      const document = await tenantIn(database, tenant);
-      if (document?.state === 'filling') throw new RowsUnavailableError('The rows of this tenant are being made.');
-      if (document?.state === 'parked')
-        throw new RowsUnavailableError('The rows of this tenant are not shown: an event could not be applied.');
-      return ask(new TenantRows(database, known, document, cancellation));
-    });
-  return {
-    rows: ({ tenant, space }, query, cancellation) => shown(tenant, cancellation, (rows) => rows.rows(space, query)),
-    page: ({ tenant, space }, query, cancellation) => shown(tenant, cancellation, (rows) => rows.page(space, query)),
-    versions: ({ tenant, space }, query, cancellation) =>
-      shown(tenant, cancellation, (rows) => rows.versions(space, query)),
-    spaces: (tenant) =>
-      connection.run(async (database) => new TenantRows(database, known, await tenantIn(database, tenant)).spaces()),
-    progress: (tenant) =>
-      connection.run(async (database) => {
-        const [document, kept] = await Promise.all([
-          tenantIn(database, tenant),
-          database.checkpoints.findOne({ _id: shareOf(tenant) }),
-        ]);
-        const progress = document && progressOf(document);
-        if (progress?.state !== 'running') return progress;
-        // Its writer has found nothing of it in between.
-        return { ...progress, position: Math.max(progress.position, kept?.position ?? 0) };
-      }),
-    close: () => connection.close(),
-  };
-}
+export const openMongoRowReads = ({ url }: { readonly url: string }): RowReads =>
+  new MongoRowReads(new MongoConnection(url));
 
 /** The least that writers of all shares have kept. */
 export async function keptCheckpoint(url: string): Promise<Checkpoint | undefined> {
   const connection = new MongoConnection(url);
+  const least = { sort: { position: 1 }, projection: { _id: 0 } } as const;
   try {
-    return await connection.run(async ({ checkpoints }) => {
-      const { _id, ...first } = (await checkpoints.findOne({}, { sort: { position: 1 } })) ?? {};
-      return 'position' in first ? first : undefined;
-    });
+    return await connection.run(async ({ checkpoints }) => (await checkpoints.findOne({}, least)) ?? undefined);
   } finally {
     await connection.close();
   }
 }
+
+const found = (
+  { states, wanted }: Asked,
+  filter: StateFilter,
+  options: Parameters<Database['states']['find']>[1] = {},
+): FindCursor<WholeState> => {
+  const batchSize = Math.min(options.limit ?? MOST_AT_ONCE, MOST_AT_ONCE);
+  return states.find<WholeState>(filter, { projection: WHOLE_STATE, batchSize, ...wanted, ...options });
+};
+
+/** Of keys that no row has: the last rows that had them. */
+async function formerIds(asked: Asked, keys: string[], at: Position = OPEN): Promise<Map<string, string>> {
+  if (keys.length === 0) return new Map();
+  const t = { $lte: Math.min(at, asked.state.progress) };
+  const deleted = await found(asked, { s: asked.s, k: { $in: keys }, t, h: 'deleted' }).toArray();
+  deleted.sort((a, b) => a.t - b.t || a.n - b.n);
+  return new Map(deleted.map(({ k, i }) => [k ?? '', i]));
+}
+
+/** States that rows had at a position, or have. */
+const shownAt = ({ s, state: { progress } }: Asked, at: Position = progress): StateFilter =>
+  at >= progress ? visibleAt(s, progress) : { s, f: { $lte: at }, t: { $gt: at } };
+
+function versionFilters({ id, ended, begun, how }: VersionQuery, progress: Position): StateFilter[] {
+  const isPast = { t: { $lte: progress }, h: how === 'deleted' || how === 'changed' ? how : { $in: VERSIONS } };
+  const isPresent = { t: { $gt: progress } };
+  return [
+    ...(id === undefined ? [] : [{ i: id }]),
+    { f: { $gt: begun?.[0] ?? -1, $lte: Math.min(begun?.[1] ?? progress, progress) } },
+    ...(ended === undefined ? [] : [{ t: { $gt: ended[0], $lte: Math.min(ended[1], progress) } }]),
+    how === undefined && ended === undefined ? { $or: [isPast, isPresent] } : how === 'present' ? isPresent : isPast,
+  ];
+}
+
+function behindOf(by: 't' | 'f', direction: 'asc' | 'desc', [position, n]: readonly [Position, number]): StateFilter {
+  const [beyond, at] = [direction === 'asc' ? '$gt' : '$lt', Math.min(position, OPEN)];
+  return { $or: [{ [by]: { [beyond]: at } }, { [by]: at, n: { [beyond]: n } }] };
+}
+
+/** The space stays where each server looks for the beginning of an index. */
+const both = (filter: StateFilter, more: readonly StateFilter[]): StateFilter =>
+  more.length === 0 ? filter : { ...filter, $and: [...(filter.$and ?? []), ...more] };

@@ -1,136 +1,96 @@
 /**
- * Which tenants a process writes. Tenants have 16 shares; each is leased to one process, and processes that want shares have
- * about as many. A lease has a fencing number, higher than that of the lease before, which goes into each progress that is
- * stored: a process that has lost its lease, and does not know yet, can store none where the next one has.
+ * Which tenants a process writes. Tenants have 16 shares, and the processes that are alive have about as many each. Nobody leases
+ * them: where two processes write a tenant for a moment, one of them stores each progress, and the other begins again from it.
  */
 import { createHash } from 'node:crypto';
-import { type Database, MongoConnection, unlessThere } from './connection.js';
-import type { LeasesDocument } from './documents.js';
+import { RowsUnavailableError } from '../../../ports/rowStore.js';
+import { MongoConnection } from './connection.js';
 
 export const SHARES = 16;
+export const ALL_SHARES: readonly number[] = Array.from({ length: SHARES }, (_, share) => share);
 
 export const shareOf = (tenant: string): number => (createHash('sha256').update(tenant).digest()[0] ?? 0) % SHARES;
 
-/** Another process writes the tenant's rows, or may do so soon. */
-export class ShareLostError extends Error {
-  override readonly name = 'ShareLostError';
+/** The tenant's rows are not as this process has found them: begin again with what is stored. */
+export class OtherWriterError extends RowsUnavailableError {
+  override readonly name = 'OtherWriterError';
+
+  constructor() {
+    super('Another process writes these rows.');
+  }
 }
 
-/** The default time for which a lease lasts without renewal. */
-const LEASE_MS = 5_000;
-const BEATS_A_LEASE = 4;
+/** A process that has not beaten for so long is gone. */
+const GONE_AFTER_MS = 5_000;
+const BEATS_BEFORE_GONE = 4;
 
 export type SharesOptions = {
   readonly url: string;
   /** Names the process. */
   readonly owner: string;
-  readonly leaseMs?: number;
-  /** Called after each renewal, also one that failed: `held` may be others. */
+  readonly goneAfterMs?: number;
+  /** Called after each beat, also one that failed: `held` may be others. */
   readonly onBeat?: () => void;
-};
-
-const NOBODY: LeasesDocument = {
-  _id: 'leases',
-  revision: 0,
-  processes: [],
-  shares: Array.from({ length: SHARES }, () => ({ owner: null, fence: 0 })),
 };
 
 export class Shares {
   readonly #connection: MongoConnection;
-  readonly #options: SharesOptions;
-  readonly #leaseMs: number;
-  /** Fencing numbers of the shares that it has, and until when. */
-  #fences: ReadonlyMap<number, number> = new Map();
-  #until = 0;
+  readonly #options: Required<SharesOptions>;
+  /** What each other process has said last, and when that was heard, by this process's clock. */
+  readonly #heard = new Map<string, { readonly beats: number; readonly at: number }>();
+  #held: readonly number[] = [];
   #timer: NodeJS.Timeout | undefined;
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: SharesOptions) {
     this.#connection = new MongoConnection(options.url);
-    this.#options = options;
-    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+    this.#options = { goneAfterMs: GONE_AFTER_MS, onBeat: () => undefined, ...options };
   }
 
-  /** Takes what is free, and goes on with that in the background. @throws RowsUnavailableError */
+  /** Beats, and goes on with that in the background. @throws RowsUnavailableError */
   async start(): Promise<void> {
-    await this.#beat();
-    this.#timer = setInterval(() => this.#beatLater(), this.#leaseMs / BEATS_A_LEASE).unref();
+    const { goneAfterMs, onBeat } = this.#options;
+    const isAlone = await this.#beat();
+    // Others hear of this process before it writes what was theirs.
+    if (!isAlone) this.#held = [];
+    this.#timer = setInterval(() => {
+      // One that fails does no harm: the next may succeed.
+      this.#beating = this.#beating.then(() => this.#beat().then(onBeat, onBeat));
+    }, goneAfterMs / BEATS_BEFORE_GONE).unref();
   }
 
-  /** Shares whose lease has not run out. */
   held(): readonly number[] {
-    return performance.now() < this.#until ? [...this.#fences.keys()] : [];
+    return this.#held;
   }
 
-  /** @returns the fencing number of the tenant's share @throws ShareLostError */
-  fenceOf(tenant: string): number {
-    const fence = this.#fences.get(shareOf(tenant));
-    if (fence === undefined || performance.now() >= this.#until)
-      throw new ShareLostError(`Another process writes the rows of ${tenant}.`);
-    return fence;
-  }
-
-  /** A beat that fails does no harm: the next may succeed, and without it the leases run out. */
-  #beatLater(): void {
-    this.#beating = this.#beating
-      .then(() => this.#beat())
-      .catch(() => undefined)
-      .finally(() => this.#options.onBeat?.());
-  }
-
-  #beat(isLast = false): Promise<void> {
-    return this.#connection.run(async (database) => {
-      while (!(await this.#renew(database, isLast)));
+  /** @returns false if there are others */
+  #beat(): Promise<boolean> {
+    const { owner, goneAfterMs } = this.#options;
+    return this.#connection.run(async ({ writers }) => {
+      await writers.updateOne({ _id: owner }, { $inc: { beats: 1 } }, { upsert: true });
+      const alive = [owner];
+      for (const { _id, beats } of await writers.find({ _id: { $ne: owner } }).toArray()) {
+        const heard = this.#heard.get(_id);
+        if (heard?.beats !== beats) this.#heard.set(_id, { beats, at: performance.now() });
+        if (heard?.beats !== beats || performance.now() - heard.at < goneAfterMs) {
+          alive.push(_id);
+          continue;
+        }
+        await writers.deleteOne({ _id, beats });
+        this.#heard.delete(_id);
+      }
+      const place = alive.sort().indexOf(owner);
+      this.#held = ALL_SHARES.filter((share) => share % alive.length === place);
+      return alive.length === 1;
     });
   }
 
-  /** @returns false if another process was quicker */
-  async #renew({ leases, serverTime }: Database, isLast: boolean): Promise<boolean> {
-    const { owner } = this.#options;
-    const until = performance.now() + this.#leaseMs;
-    const now = await serverTime();
-    const before = (await leases.findOne({ _id: NOBODY._id })) ?? NOBODY;
-    const after = renewed(before, { owner, now, leaseMs: this.#leaseMs, isLast });
-    const own = after.shares.flatMap((lease, share) => (lease.owner === owner ? [[share, lease.fence] as const] : []));
-    const fences = new Map(own);
-    // What is handed over is not written any more when others may take it.
-    this.#fences = new Map([...this.#fences].filter(([share, fence]) => fences.get(share) === fence));
-    const { _id, revision } = before;
-    const there = await unlessThere(() => leases.replaceOne({ _id, revision }, after, { upsert: true }));
-    if (there.length > 0) return false;
-    [this.#fences, this.#until] = [fences, until];
-    return true;
-  }
-
-  /** Others need not wait for what is released. What cannot be released runs out. */
+  /** The others hear of it with their next beat. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#beating;
-    await this.#beat(true).catch(() => undefined);
+    this.#held = [];
+    await this.#connection.run(({ writers }) => writers.deleteOne({ _id: this.#options.owner })).catch(() => undefined);
     await this.#connection.close();
   }
-}
-
-type Beat = { readonly owner: string; readonly now: Date; readonly leaseMs: number; readonly isLast: boolean };
-
-/** The leases after a process has renewed its own, handed over what is more than its part, and taken what is free. */
-function renewed({ _id, revision, processes, shares }: LeasesDocument, beat: Beat): LeasesDocument {
-  const { owner, now, leaseMs, isLast } = beat;
-  const others = processes.filter((each) => each.owner !== owner && now.getTime() - each.renewedAt.getTime() < leaseMs);
-  const alive = isLast ? others : [...others, { owner, renewedAt: now }];
-  let room = isLast ? 0 : Math.ceil(SHARES / alive.length);
-  const kept = shares.map((lease) => {
-    if (lease.owner !== owner) return lease;
-    room -= 1;
-    return room < 0 ? { ...lease, owner: null } : lease;
-  });
-  const isTaken = (by: string | null): boolean => by === owner || others.some((each) => each.owner === by);
-  const taken = kept.map((lease, share) => {
-    if (isTaken(lease.owner) || shares[share]?.owner === owner || room <= 0) return lease;
-    room -= 1;
-    // Higher than those of any lease before, also one of an earlier release.
-    return { owner, fence: Math.max(lease.fence + 1, now.getTime()) };
-  });
-  return { _id, revision: revision + 1, processes: alive, shares: taken };
 }
