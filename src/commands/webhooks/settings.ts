@@ -29,11 +29,22 @@ export const eventKinds = boundedList({
   type: 'must be an array of kinds of event.',
   min: [1, 'must have at least 1 kind of event.'],
 });
-const customData = z
+/** JavaScript does not treat `__proto__` as a plain property, so it could not be sent as it was given. */
+const namesPrototype = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(namesPrototype));
+
+const anyObject = z
   .record(z.string(), z.unknown(), 'must be an object.')
   .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_VALUE_BYTES, {
     message: `must be at most ${MAX_VALUE_BYTES} bytes of JSON.`,
   });
+const customData = z.preprocess((value, context) => {
+  if (!namesPrototype(value)) return value;
+  context.addIssue({ code: 'custom', message: 'must not have a property __proto__.' });
+  return z.NEVER;
+}, anyObject);
 
 export const webhookBody = z.strictObject({
   url,
