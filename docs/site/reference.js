@@ -56,14 +56,15 @@ function withExampleInText(parameter) {
   if (style === 'deepObject') parameter.example = {};
 }
 
+/** Beside its operations a path has the parameters of all of them. */
+const operationsOf = ({ paths }) =>
+  Object.values(paths).flatMap(({ parameters: _, ...operations }) => Object.values(operations));
+
 /** The description in a form that the component can use: who may call is in the texts, as sign-in is this page's own. */
 function shown(description) {
-  const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
-  const parameters = [
-    ...operations.flatMap((operation) => operation.parameters ?? []),
-    ...Object.values(description.components.parameters),
-  ];
-  for (const parameter of parameters) withExampleInText(parameter);
+  const operations = operationsOf(description);
+  const described = [...operations, ...Object.values(description.paths)];
+  for (const parameter of described.flatMap(({ parameters = [] }) => parameters)) withExampleInText(parameter);
   for (const operation of operations) {
     const scopes = (operation.security ?? []).flatMap(({ oauth2, audit }) => oauth2 ?? audit ?? []);
     const needs = scopes.length === 0 ? '' : `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`;
@@ -139,8 +140,8 @@ const make = (tag, properties, ...children) => {
 };
 
 /** All operations beside the text, by their tags, with a field that narrows the list. */
-function listOperations({ paths }) {
-  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+function listOperations(description) {
+  const operations = operationsOf(description);
   const named = new Set(operations.flatMap((operation) => operation.tags ?? []));
   const groups = [...named].map((name) => {
     const items = operations

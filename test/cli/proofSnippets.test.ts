@@ -50,7 +50,10 @@ const WRONG: readonly (readonly [what: string, change: (proof: EventProof) => Ev
   ['a hash more', ({ leaf, proof }) => ({ leaf, proof: proof.replace(/(index \d+\n)([^\n]+\n)/, '$1$2$2') })],
   [
     'a signature of another text',
-    ({ leaf, proof }) => ({ leaf, proof: proof.replace(/— (\S+) (.{20})./, '— $1 $2/') }),
+    ({ leaf, proof }) => ({
+      leaf,
+      proof: proof.replace(/(— \S+ .{20})(.)/, (_, before, char) => `${before}${char === '/' ? '+' : '/'}`),
+    }),
   ],
   ['no signature', ({ leaf, proof }) => ({ leaf, proof: proof.replace(/— .*\n$/, '') })],
 ];

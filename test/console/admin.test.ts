@@ -63,7 +63,7 @@ test('adds a webhook, sends a test, and opens what was sent and answered', async
   await page.getByLabel('Custom data (JSON object)').fill('{"account": 12345678901234567890}');
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
   await page.getByRole('dialog').getByRole('alert').waitFor();
-  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('status of 400')]);
+  expect(window.complaints.splice(0)).toEqual([expect.stringContaining('status of 422')]);
   await page.getByLabel('Custom data (JSON object)').fill('{"account": "12345678901234567890"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
   await page.getByRole('dialog', { name: 'Secret' }).getByRole('button', { name: 'Close' }).last().click();
