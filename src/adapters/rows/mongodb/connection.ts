@@ -32,8 +32,10 @@ const OPTIONS = {
 const away = (said: string, error?: Error): RowsUnavailableError =>
   new RowsUnavailableError('The rows cannot be reached.', { cause: new Error(said, { cause: error }) });
 
+type Opened = { readonly client: MongoClient; readonly database: Database };
+
 export class MongoConnection {
-  #connecting: Promise<MongoClient> | undefined;
+  #connecting: Promise<Opened> | undefined;
   #awayUntil = 0;
   #isClosed = false;
 
@@ -46,8 +48,8 @@ export class MongoConnection {
     if (performance.now() < this.#awayUntil) throw away('MongoDB cannot be reached.');
     try {
       this.#connecting ??= this.#connect();
-      const client = await this.#connecting;
-      return await unlessLost(client, work(databaseIn(client, this.url)));
+      const { client, database } = await this.#connecting;
+      return await unlessLost(client, work(database));
     } catch (error) {
       if (!(error instanceof Error && isPassing(error))) throw error;
       // A server that answers is there for the others.
@@ -57,10 +59,11 @@ export class MongoConnection {
   }
 
   /** A client that has not connected is not used again. */
-  async #connect(): Promise<MongoClient> {
+  async #connect(): Promise<Opened> {
     const client = new MongoClient(this.url, OPTIONS).setMaxListeners(0);
     try {
-      return await client.connect();
+      await client.connect();
+      return { client, database: databaseIn(client, this.url) };
     } catch (error) {
       this.#connecting = undefined;
       await client.close();
@@ -70,8 +73,8 @@ export class MongoConnection {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const client = await this.#connecting?.catch(() => undefined);
-    await client?.close();
+    const opened = await this.#connecting?.catch(() => undefined);
+    await opened?.client.close();
   }
 }
 
