@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { editDistance } from './domain/editDistance.js';
+import { nameMeant } from './domain/editDistance.js';
 
 /** The version in package.json. */
 export const version = (): string =>
@@ -261,17 +261,13 @@ export class ConfigError extends Error {
 
 /** Shorter names are near to those of many programs. */
 const SHORTEST_COMPARED = 6;
-const MOST_CHANGES = 2;
 
 /** A misspelt setting would be ignored, and its default in use. @throws ConfigError */
 function refuseMisspelt(environment: Environment): void {
   const names = Object.keys(settings);
-  const isNear = (name: string) => (own: string) =>
-    own.length >= SHORTEST_COMPARED &&
-    Math.abs(own.length - name.length) <= MOST_CHANGES &&
-    editDistance(name, own) <= MOST_CHANGES;
+  const compared = names.filter((name) => name.length >= SHORTEST_COMPARED);
   const lines = Object.keys(environment).flatMap((name) => {
-    const meant = names.includes(name) ? undefined : names.find(isNear(name));
+    const meant = names.includes(name) ? undefined : nameMeant(name, compared);
     return meant === undefined ? [] : [`${name} is no setting; did you mean ${meant}?`];
   });
   if (lines.length > 0) throw new ConfigError(lines.join('\n'));

@@ -211,11 +211,9 @@ async function entriesFor(api: Api, call: Call, asked: ActivityQuery, cancellati
   await untilShown(api, tenant.name);
   const conditions = await conditionsFor(api, tenant, asked);
   const before = asked.cursor === undefined ? undefined : placeIn(asked.cursor);
-  const query = { conditions: conditions ?? [], before, limit: asked.limit };
-  const page: ActivityPage =
-    conditions === undefined
-      ? { entries: [] }
-      : await activityPage(cancellable(api.rows, cancellation), tenant.name, query);
+  const read = (found: readonly Condition[]): Promise<ActivityPage> =>
+    activityPage(cancellable(api.rows, cancellation), tenant.name, { conditions: found, before, limit: asked.limit });
+  const page = conditions === undefined ? { entries: [] } : await read(conditions);
   const entries = page.entries.map((entry): ShownEntry => {
     const isErased =
       entry.kind === 'user.added' && eventStore.erasures?.isErasedUser(tenant.name, entry.subject?.id ?? '');

@@ -20,7 +20,7 @@ const HOST = /^(?:\[([\da-f:.]+)\]|[\w.-]+)(?::\d{0,5})?$/i;
 const SCHEMES: readonly string[] = ['http', 'https'];
 
 /** Whether links can be built with this Host header. */
-export function isHost(host: string): boolean {
+function isHost(host: string): boolean {
   const [, address] = (host.length <= LONGEST_HOST && HOST.exec(host)) || [undefined, ''];
   return address === undefined || isIP(address) === 6;
 }

@@ -1,7 +1,7 @@
 /** How near names are to each other, for messages about one that is wrong. */
 
 /** Characters to insert, delete or replace to make one of the other, without regard to case (Levenshtein). */
-export function editDistance(one: string, other: string): number {
+function editDistance(one: string, other: string): number {
   const [a, b] = [one.toLowerCase(), other.toLowerCase()];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 0; i < a.length; i += 1) {
@@ -32,18 +32,24 @@ const MOST_CHANGES = 2;
 /** Names that a message lists. */
 const MOST_LISTED = 30;
 
-/**
- * The end of a message about an unknown name: `did you mean name?`, or the names there are.
- * @param known introduces the list
- */
-export function namesInstead(wrong: string, names: readonly string[], known = 'there are'): string {
+/** The name that a wrong one is likely to be a misspelling of. */
+export function nameMeant(wrong: string, names: readonly string[]): string | undefined {
   const stem = beforeBracket(wrong);
   const [nearest] = names
     .filter((name) => Math.abs(beforeBracket(name).length - stem.length) <= MOST_CHANGES)
     .map((name) => ({ name, changes: editDistance(stem, beforeBracket(name)) }))
     .filter(({ changes }) => changes <= MOST_CHANGES)
     .sort((a, b) => a.changes - b.changes);
-  if (nearest !== undefined) return `did you mean ${nearest.name}?`;
+  return nearest?.name;
+}
+
+/**
+ * The end of a message about an unknown name: `did you mean name?`, or the names there are.
+ * @param known introduces the list
+ */
+export function namesInstead(wrong: string, names: readonly string[], known = 'there are'): string {
+  const meant = nameMeant(wrong, names);
+  if (meant !== undefined) return `did you mean ${meant}?`;
   if (names.length === 0) return 'there are none.';
   const more = names.length - MOST_LISTED;
   return `${known} ${names.slice(0, MOST_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;

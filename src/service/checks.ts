@@ -40,16 +40,16 @@ export async function checked(check: string, remedy: string, find: () => Promise
 
 /** What is missing is not made: it may be looked for at the wrong place. */
 export async function machineChecks(config: Config): Promise<readonly Checked[]> {
-  const found = [await checked('settings', LOOK, () => settings(config))];
+  const found = [await checked('settings', AS_ITS_USER, () => settings(config))];
   if (!existsSync(config.DATA_DIR)) return found;
-  found.push(await checked('files', LOOK, () => files(config)));
+  found.push(await checked('files', AS_ITS_USER, () => files(config)));
   found.push(await checked('keys', 'Put it back from a backup.', () => keys(config)));
-  found.push(await checked('disk', LOOK, () => disk(config)));
-  found.push(await checked('webhooks', LOOK, () => webhooks(config)));
+  found.push(await checked('disk', AS_ITS_USER, () => disk(config)));
+  found.push(await checked('webhooks', AS_ITS_USER, () => webhooks(config)));
   return found;
 }
 
-const LOOK = 'Run this as the user of the service, with its settings.';
+const AS_ITS_USER = 'Run this as the user of the service, with its settings.';
 const FOR_ITS_OWNER = 'Find out who has had access. Its owner is the user of the service, and its mode 0700.';
 
 async function files(config: Config): Promise<Looked> {

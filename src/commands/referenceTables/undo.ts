@@ -114,7 +114,7 @@ export async function undoOperation(
 }
 
 /** @throws NotFoundError */
-export async function requireSync(rows: Rows, table: TableRef, id: string): Promise<SyncSession> {
+async function requireSync(rows: Rows, table: TableRef, id: string): Promise<SyncSession> {
   const session = await syncSession(rows, table, id);
   if (session === undefined) throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
   return session;
