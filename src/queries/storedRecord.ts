@@ -24,8 +24,10 @@ export function recordOf(
 /** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
 export type RecordJson = string;
 
-export const rowText = (row: StoredRow, assetType: Pick<AssetType, 'fields'>): RecordJson =>
-  JSON.stringify(recordView(assetType, recordOf(row, assetType)));
+export const rowText = (
+  { id, created: createdAt, updated: updatedAt, data }: StoredRow,
+  assetType: Pick<AssetType, 'fields'>,
+): RecordJson => JSON.stringify(recordView(assetType, { id, createdAt, updatedAt, fields: JSON.parse(data) }));
 
 /** The answer would be too large. The message says what to ask for instead. */
 export class AnswerTooLargeError extends Error {

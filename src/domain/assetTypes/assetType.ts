@@ -1,5 +1,5 @@
 /** What an asset type is: the schema of a dynamic table (spec §1, §2.1). */
-import { type Fields, type FieldType, ownValue } from './fieldTypes.js';
+import { type Fields, type FieldType, type FieldValue, ownValue } from './fieldTypes.js';
 
 export type AssetField = {
   readonly name: string;
@@ -74,8 +74,12 @@ export function recordView(
   assetType: Pick<AssetType, 'fields'>,
   record: { readonly id: string; readonly createdAt: string; readonly updatedAt: string; readonly fields: Fields },
 ): RecordView {
-  const fields = Object.fromEntries(
-    assetType.fields.map((field) => [field.name, ownValue(record.fields, field.name) ?? null]),
-  );
-  return { id: record.id, created_at: record.createdAt, updated_at: record.updatedAt, ...fields };
+  // Filled in place: a page has a thousand of them.
+  const view: Record<string, FieldValue> = {
+    id: record.id,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+  };
+  for (const { name } of assetType.fields) view[name] = ownValue(record.fields, name) ?? null;
+  return view as RecordView;
 }
