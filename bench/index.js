@@ -9,11 +9,8 @@
  *   npm run bench -- --console         the console in Chromium on a table of 1,000,000 records or --records: pages, sorts, and the
  *                                      import of a file; some five minutes
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
- *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
- *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
- *   npm run bench -- --growth          each cost against the number of records, up to 1,000,000 or --records, and of tenants, up to
- *                                      5,000 or --tenants; about fifteen minutes; draws docs/growth.md
- *                                      with MONGODB_URL only the tenants, with the rows there, and prints the table
+ *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 1,000,000 records or
+ *                                      --records, about half an hour; writes bench/RESULTS.md
  *   npm run bench -- --peers --records 10000 --only pocketbase     the same with one size, and only this peer
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +27,6 @@ import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
-import { measureGrowth } from './growth/index.js';
 import { measureIsolation } from './isolation/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
@@ -47,13 +43,10 @@ const { values } = parseArgs({
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
-    growth: { type: 'boolean', default: false },
-    tenants: { type: 'string', default: '5000' },
   },
 });
 const sizes = values.records?.split(',').map(Number);
 const [records] = sizes ?? [1_000_000];
-const PEER_SIZES = [10_000, 150_000, 1_000_000];
 
 /** The embedded default, in depth. */
 async function measureEmbedded(directory) {
@@ -82,8 +75,7 @@ try {
   else if (values.crowds) await measureCrowds(directory);
   else if (values.console) await measureConsole(join(directory, 'console'), records);
   else if (values.engines) await measureEngines(directory);
-  else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
-  else if (values.growth) await measureGrowth(directory, records, Number(values.tenants), !process.env.MONGODB_URL);
+  else if (values.peers) await measurePeers(directory, sizes ?? [records], values.only?.split(','));
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);
 } finally {

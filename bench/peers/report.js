@@ -59,41 +59,24 @@ function summaryOf(result, peers) {
       `\n${peer.kind.name} was left out: at its rate so far, filling would have taken ${whole(time)} s.`,
   );
   return [
-    `### ${whole(result.size)} records\n`,
+    `## ${whole(result.size)} records\n`,
     table(['', ...peers.map(({ kind }) => kind.name)], lines),
     ...left,
   ].join('\n');
 }
 
-/** Each row in which somebody is ahead of this service. */
-function lostRows(results, [own]) {
-  return results.flatMap((result) =>
-    comparedRows(result).flatMap(({ name, values, byRate }) => {
-      const mine = values.get(own);
-      const ahead = [...values].filter(([, value]) => (byRate ? value > mine : value < mine));
-      if (ahead.length === 0) return [];
-      return [`${name} (${ahead.map(([peer]) => peer.kind.name).join(', ')}, ${whole(result.size)} records)`];
-    }),
-  );
-}
-
 /** @param peers this service first */
 export async function writeReport({ begun, load }, peers, results, { rounds, turnMs, createsWarmUpMs, fillLimitS }) {
-  const lost = lostRows(results, peers);
-  const rows = results.reduce((sum, result) => sum + comparedRows(result).length, 0);
   const parts = [
     '# This service beside others',
     `Written by \`npm run bench -- --peers\` on ${begun.toISOString().slice(0, 16).replace('T', ' ')} UTC, in ${whole((Date.now() - begun) / 60_000)} minutes: one run on one machine.`,
-    '## What came out',
-    `This service wins ${rows - lost.length} of ${rows} rows. ${lost.length === 0 ? '' : `A peer is ahead in: ${lost.join('; ')}.`}`,
     ...results.map((result) => summaryOf(result, peers)),
     '## Method',
     [
       `- Machine: ${cpus().length} × ${cpus()[0].model}, ${whole(totalmem() / 2 ** 30)} GB of memory, ${type()} ${release()}, Node ${process.version} for the client, this service, Directus and Parse Server; load before the run ${load.toFixed(1)}.`,
-      '- All peers run at once and are idle but for the one that is asked, by one client (`bench/service.js`) in a process of its own on the loopback address.',
-      `- Each row is asked in ${rounds} rounds. In each round every peer has a turn of ${turnMs / 1000} s at most, and before it one create, after which no count can be reused. Creates are warmed for ${createsWarmUpMs / 1000} s.`,
-      '- Data: places of the world (`bench/places.js`), eight fields. Lists answer 25 records and the exact total (Parse Server an estimate without filter), sorted by one of six fields; filters are "contains" in any case. The clean-up deletes half.',
-      `- Memory is PSS of all processes of a peer, bytes on disk are all files of its data. A size is left out where filling takes more than ${fillLimitS} s.`,
+      `- All run at once; one client asks one at a time, in ${rounds} rounds with turns of ${turnMs / 1000} s. Creates are warmed for ${createsWarmUpMs / 1000} s.`,
+      '- Places of the world, eight fields. Lists answer 25 records and the exact total (Parse Server an estimate without filter), filters are "contains" in any case.',
+      `- Memory is PSS of all processes of a peer. A size is left out where filling takes more than ${fillLimitS} s.`,
     ].join('\n'),
     '## What each was given',
     table(

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
@@ -36,9 +36,9 @@ const file = (name, from = at(name)) => asset(name, readFileSync(from));
 
 function makePages() {
   const assets = { styles: [file('site.css')], scripts: [file('site.js')] };
-  const imageAt = (path) => file(path.slice(path.lastIndexOf('/') + 1), join(REPOSITORY, path));
+  const fileAt = (path) => file(`${basename(path)}.txt`, join(REPOSITORY, path));
   const byFile = new Map(pages.map((page) => [page.file, page]));
-  const rendered = pages.map((page) => ({ page, ...render(page, byFile, imageAt) }));
+  const rendered = pages.map((page) => ({ page, ...render(page, byFile, fileAt) }));
   checkLinks(rendered);
   for (const { page, html, headings } of rendered)
     write(`${page.address.replace('/docs/', '')}.html`, pageOf(page, assets, { kind: 'text', main: html, headings }));

@@ -34,11 +34,11 @@ const withoutDecisions = (source) => source.replace(/ \(\[(?:decision )?\d{4}\]\
 
 /**
  * @param pages all pages of the site, by their files
- * @param imageAt gives the address of an image's file
+ * @param fileAt gives the address of a program's file
  * @returns the HTML of a page, its headings as { id, text, level }, the addresses that it links to, and its sections for the search
  */
-export function render({ file, source }, pages, imageAt) {
-  const env = { file, pages, imageAt, headings: [], links: [], groups: 0 };
+export function render({ file, source }, pages, fileAt) {
+  const env = { file, pages, fileAt, headings: [], links: [], groups: 0 };
   const tokens = md.parse(withoutDecisions(source), env);
   return { html: md.renderer.render(tokens, md.options, env), ...env, sections: sectionsOf(tokens, env.headings) };
 }
@@ -73,10 +73,11 @@ function linked(children, env) {
   });
 }
 
-function addressed(href, { file, pages, links }) {
+function addressed(href, { file, pages, links, fileAt }) {
   if (/^[a-z]+:/.test(href)) return href;
   const [path, heading] = href.split('#');
   const target = path === '' ? file : posix.join(posix.dirname(file), path);
+  if (target.startsWith('docs/snippets/')) return fileAt(target);
   const page = path.startsWith('/') ? { address: path } : pages.get(target);
   if (page === undefined) return undefined;
   const address = heading === undefined ? page.address : `${page.address}#${heading}`;
@@ -143,11 +144,6 @@ md.renderer.rules.heading_close = (tokens, at) => {
 /** On a narrow window a wide table is moved sideways by itself, by keys as well. */
 md.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
 md.renderer.rules.table_close = () => '</table></div>\n';
-
-md.renderer.rules.image = (tokens, at, _options, env) => {
-  const address = env.imageAt(posix.join(posix.dirname(env.file), tokens[at].attrGet('src')));
-  return `<img src="${address}" alt="${escapeHtml(tokens[at].content)}">`;
-};
 
 for (const rule of ['html_block', 'html_inline'])
   md.renderer.rules[rule] = (tokens, at, _options, { file }) => {

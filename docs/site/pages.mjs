@@ -27,9 +27,7 @@ const guides = [
   'audit',
   'errors-and-retries',
 ].map((name) => page(`docs/guides/${name}.md`));
-const running = ['operations', 'settings', 'engines', 'limits', 'performance', 'growth'].map((name) =>
-  page(`docs/${name}.md`),
-);
+const running = ['operations', 'settings', 'engines', 'limits', 'performance'].map((name) => page(`docs/${name}.md`));
 
 /** Groups of the navigation. The reference is a page of its own (reference.html). */
 export const groups = [

@@ -44,6 +44,7 @@ const TYPES: { readonly [ending: string]: string } = {
   js: 'text/javascript; charset=utf-8',
   json: 'application/json',
   svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
 };
 
 /** All other files have a hash of their contents in their names. */

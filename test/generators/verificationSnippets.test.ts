@@ -1,14 +1,12 @@
-/** Runs the programs in docs/webhooks.md as an integrator would. */
+/** Runs the programs that docs/webhooks.md names as an integrator would. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type SignatureHeaders, signatureHeaders } from '#app/webhooks/webhookRequest.js';
 
-const DOCS = resolve(__dirname, '../../docs');
-const SNIPPETS = join(DOCS, 'snippets');
+const SNIPPETS = resolve(__dirname, '../../docs/snippets');
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
 const STAGED = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
@@ -68,9 +66,9 @@ const cases: readonly [
 type Program = { readonly command: string; readonly args: readonly string[] };
 
 const languages = [
-  { language: 'js', file: 'verify.mjs', tool: 'node', version: '--version' },
-  { language: 'python', file: 'verify.py', tool: 'python3', version: '--version' },
-  { language: 'go', file: 'verify.go', tool: 'go', version: 'version' },
+  { file: 'verify.mjs', tool: 'node', version: '--version' },
+  { file: 'verify.py', tool: 'python3', version: '--version' },
+  { file: 'verify.go', tool: 'go', version: 'version' },
 ] as const;
 
 const GO_BUILD_MS = 300_000;
@@ -98,15 +96,7 @@ async function exitCode({ command, args }: Program, secret: string, headers: Hea
   return Number(code);
 }
 
-describe.each(languages)('docs/snippets/$file', ({ language, file, tool, version }) => {
-  test('is named in docs/webhooks.md; the one for Node.js is there as it is', () => {
-    const page = readFileSync(join(DOCS, 'webhooks.md'), 'utf8');
-    expect(page).toContain(`[${file}](snippets/${file})`);
-    if (language === 'js') {
-      expect(page).toContain(`\`\`\`js\n${readFileSync(join(SNIPPETS, file), 'utf8')}\`\`\`\n`);
-    }
-  });
-
+describe.each(languages)('docs/snippets/$file', ({ file, tool, version }) => {
   const isThere = spawnSync(tool, [version]).status === 0;
   (isThere ? describe : describe.skip)(`run by ${tool}`, () => {
     let directory: string;

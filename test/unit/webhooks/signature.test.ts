@@ -27,11 +27,9 @@ const vector = z.strictObject({
   headers: z.record(z.string(), z.string()),
 });
 
-/** The test vectors of docs/webhooks.md: its JSON block that begins with an array. */
-function documentedVectors(): readonly z.output<typeof vector>[] {
-  const page = readFileSync(resolve(__dirname, '../../../docs/webhooks.md'), 'utf8');
-  return z.array(vector).parse(JSON.parse(/```json\n(\[[^`]*)```/.exec(page)?.[1] ?? ''));
-}
+const vectors = z
+  .array(vector)
+  .parse(JSON.parse(readFileSync(resolve(__dirname, '../../../docs/snippets/vectors.json'), 'utf8')));
 
 describe('signed headers (Standard Webhooks 1.0.0)', () => {
   const secrets = [
@@ -72,8 +70,7 @@ describe('signed headers (Standard Webhooks 1.0.0)', () => {
     expect(signatureHeaders({ ...call, body, secrets: [secrets[0]] })['webhook-signature']).toBe(`v1,${expected}`);
   });
 
-  test('docs/webhooks.md: its vectors are what is sent', () => {
-    const vectors = documentedVectors();
+  test('docs/snippets/vectors.json is what is sent', () => {
     expect(vectors.map(({ secrets: { length } }) => length)).toEqual([1, 1, 2]);
     for (const { secrets: given, body, headers } of vectors) {
       const messageId = headers['webhook-id'] ?? '';
