@@ -1,5 +1,5 @@
 /**
- * The guides do what they say, as printed: each in order, beside one service with the demo tenant, once in each language.
+ * The guides do what they say, as printed: each in order, beside one service with the demo tenant, once in each of its languages.
  * Blocks of `sh` are pasted into one shell a guide; those of Node and of Python make one program each. Blocks that name a
  * file are saved under that name.
  */
@@ -55,7 +55,7 @@ async function saveFiles(blocks: readonly Block[], directory: string): Promise<v
 }
 
 /** What each language prints in the guide, in the order in which a reader takes them. */
-const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonly programs: RegExp }[] = [
+const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonly programs?: RegExp }[] = [
   {
     guide: 'getting-started',
     curl: /"name":"dyn_item".*"total":4.*"name":"Cocoa 1 kg"/s,
@@ -69,7 +69,7 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
   {
     guide: 'synchronise-a-table',
-    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back.*"carried":2.*"status":"committed".*\}committed\n.*Dry run: 5 records.*Undo: 5 records are back\. 2 remain.*Undo: 1 records are back, 1 that it had created are deleted\.\n/s,
+    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back.*"carried":2.*Sync committed: 5 records.*\ncommitted\n.*Dry run: 5 records.*Undo: 5 records are back\. 2 remain.*Undo: 1 records are back, 1 that it had created are deleted\.\n/s,
     programs:
       /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up by .*Undo: 4 records.* 2 were carried.*Sync committed: 5 records.* committed .*Undo: 5 records are back\. 2 remain.*Undo: 1 records are back, 1 that it had created are deleted\.\n$/s,
   },
@@ -82,13 +82,10 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   {
     guide: 'roles-and-scopes',
     curl: /\n2\d\n.*lacks the scope write:reference_data.*403\n/s,
-    programs: /^read:reference_data\n2\d+\n403 .*write:reference_data/,
   },
   {
     guide: 'audit',
     curl: /table\.batch by .*: 1 \+ 1\n.*"change":"update".*"to":"Espresso".*"change":"create".*"to":"Mocha".*table\.batch by .*: name.*OrderCreatedWithParts pending_validation missing,OrderStatusChanged completed missing\n.*occurred_at,kind,actor_kind\n\d{4}-.*,order\.status_changed,client\n/s,
-    programs:
-      /^table\.batch by .* at \d{4}-.* POST \/api\/v1\/dynamic-assets\/dyn\/dyn_item\/assets\/batch.*\n(create.*Mocha.*\n|update.*\n)*([a-z_]+\.[a-z_]+ by .*Espresso.*\n)([a-z_]+\.[a-z_]+ by .*\n)*OrderCreatedWithParts pending_validation \nOrderStatusChanged completed reported\noccurred_at kind actor_kind\n$/,
   },
   {
     guide: 'errors-and-retries',
@@ -145,10 +142,10 @@ describe('the guides, as printed', () => {
       }
     });
 
-    for (const language of PROGRAMS) {
+    for (const language of programs === undefined ? [] : PROGRAMS) {
       (isThere(language.command) ? it : it.skip)(language.language, async () => {
         const blocks = await blocksOf(guide, service.port, receiverPort);
-        expect(await printedBy(blocks, language, workplace.directory)).toMatch(programs);
+        expect(await printedBy(blocks, language, workplace.directory)).toMatch(programs ?? '');
       });
     }
   });
