@@ -2,7 +2,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { nameMeant } from './domain/editDistance.js';
 
 /** The version in package.json. */
 export const version = (): string =>
@@ -259,23 +258,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Shorter names are near to those of many programs. */
-const SHORTEST_COMPARED = 6;
-
-/** A misspelt setting would be ignored, and its default in use. @throws ConfigError */
-function refuseMisspelt(environment: Environment): void {
-  const names = Object.keys(settings);
-  const compared = names.filter((name) => name.length >= SHORTEST_COMPARED);
-  const lines = Object.keys(environment).flatMap((name) => {
-    const meant = names.includes(name) ? undefined : nameMeant(name, compared);
-    return meant === undefined ? [] : [`${name} is no setting; did you mean ${meant}?`];
-  });
-  if (lines.length > 0) throw new ConfigError(lines.join('\n'));
-}
-
 /** @throws ConfigError naming each variable that is wrong and what is allowed */
 export function readConfig(environment: Environment): Config {
-  refuseMisspelt(environment);
   const given = Object.fromEntries(
     Object.keys(settings).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
   );

@@ -23,7 +23,6 @@ const MAX_NAMES = 10;
 export class UnknownNameError extends UsageError {
   /**
    * @param what kind and given name: "tenant acme"
-   * @param known the known names, most similar first (`nearestFirst`)
    * @param none what to do if there are none
    */
   constructor(what: string, known: readonly string[], none: string) {

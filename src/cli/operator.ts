@@ -7,7 +7,6 @@ import { type Caller, NotFoundError } from '../commands/context.js';
 import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import { type Config, readConfig } from '../config.js';
-import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ParkedTenant } from '../ports/progress.js';
@@ -85,7 +84,7 @@ export async function requireTenant({ config, eventStore, tenants }: Tools, name
     const known = (await tenants()).all.map((tenant) => tenant.name);
     const place = config.EVENTSTORE_URL === undefined ? config.DATA_DIR : 'The event log at EVENTSTORE_URL';
     const none = `${place} has none; make one with "dynamic-assets tenant create".`;
-    throw new UnknownNameError(`tenant ${name}`, nearestFirst(name, known), none);
+    throw new UnknownNameError(`tenant ${name}`, known.sort(), none);
   }
 }
 

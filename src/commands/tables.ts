@@ -1,7 +1,6 @@
 /** Finds the tenant, table or record that a request names. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { isUuid } from '../domain/assetTypes/fieldTypes.js';
-import { namesInstead } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { shownName } from '../domain/shownName.js';
 import { type Commands, NotFoundError, NotSupportedError } from './context.js';
@@ -16,10 +15,8 @@ export function tenantOf(commands: Pick<Commands, 'directory'>, name: string): T
 /** @throws NotFoundError that says which tables there are */
 export function assetTypeOf({ assetTypes }: Pick<Tenant, 'assetTypes'>, table: string): AssetType {
   const assetType = assetTypes.get(table);
-  if (assetType === undefined) {
-    const shown = shownName(table);
-    throw new NotFoundError(`There is no table ${shown}; ${namesInstead(shown, [...assetTypes.keys()])}`);
-  }
+  if (assetType === undefined)
+    throw new NotFoundError(`There is no table ${shownName(table)}; there are ${[...assetTypes.keys()].join(', ')}.`);
   return assetType;
 }
 

@@ -57,16 +57,6 @@ it.each([
   },
 );
 
-it.each([
-  ['DURABILTY', 'DURABILITY'],
-  ['data_dir', 'DATA_DIR'],
-  ['MONGODB_URI', 'MONGODB_URL'],
-])('a misspelt setting stops every command: %s', async (name, meant) => {
-  const stderr = `${name} is no setting; did you mean ${meant}?\n`;
-  for (const command of [['start'], ['tenant', 'list']])
-    expect(await workplace.run(command, { [name]: 'x' })).toEqual({ code: 1, stdout: '', stderr });
-});
-
 it('config shows each setting with its value, where that comes from and its meaning, and no key and no password', async () => {
   const key = Buffer.alloc(32, 7).toString('base64');
   const url = 'mongodb://service:hush@127.0.0.1:27017/assets';

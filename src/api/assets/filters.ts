@@ -5,7 +5,6 @@
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import { DECIMAL_TEXT, fieldRules, isHeldByDouble } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
-import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_FILTER_VALUES, MAX_FILTERS, MAX_STRING_LENGTH, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { COMPARISONS, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
@@ -53,7 +52,7 @@ function filterableField(assetType: AssetType, name: string): AssetField {
   const names = assetType.fields.filter(({ filterable }) => filterable).map((each) => each.name);
   const instead = TIMES.some((time) => time.name === name)
     ? `compare it, as with filter[${name}][gte].`
-    : namesInstead(shownName(name), [...names, ...ALWAYS_SORTABLE], 'it can be by');
+    : `it can be by ${[...names, ...ALWAYS_SORTABLE].join(', ')}.`;
   throw badRequest(`${assetType.name} cannot be filtered by ${quoted(name)}; ${instead}`);
 }
 

@@ -2,9 +2,7 @@
 import { z } from 'zod';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
-import { namesInstead } from '../../domain/editDistance.js';
 import { MAX_SORT_TERMS, MAX_STRING_LENGTH } from '../../domain/limits.js';
-import { shownName } from '../../domain/shownName.js';
 import type { FieldFilter, SortTerm } from '../../queries/conditions.js';
 import type { RecordQuery } from '../../queries/records.js';
 import { badRequest } from '../errors.js';
@@ -174,8 +172,8 @@ function parseSort(assetType: AssetType, text: string | null): readonly SortTerm
     const descending = term.startsWith('-');
     const field = descending ? term.slice(1) : term;
     if (!isSortable(assetType, field)) {
-      const instead = namesInstead(shownName(field), sortableOf(assetType), 'it can be by');
-      throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}; ${instead}`);
+      const sortable = sortableOf(assetType).join(', ');
+      throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}; it can be by ${sortable}.`);
     }
     // A repeated field cannot change the order.
     if (!terms.has(field)) terms.set(field, { field, direction: descending ? 'desc' : 'asc' });

@@ -3,7 +3,6 @@ import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
 import { recordClientUse } from '../../commands/identity/clients.js';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
-import { namesInstead } from '../../domain/editDistance.js';
 import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
@@ -147,7 +146,7 @@ function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string
   return asked.map((name) => {
     if (!isScope(name)) {
       const shown = printable(shownName(name));
-      throw new OAuthError('invalid_scope', `There is no scope ${shown}; ${namesInstead(shown, SCOPES)}`);
+      throw new OAuthError('invalid_scope', `There is no scope ${shown}; there are ${SCOPES.join(', ')}.`);
     }
     if (!client.scopes.includes(name))
       throw new OAuthError(

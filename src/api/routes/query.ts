@@ -1,7 +1,6 @@
 /** Parses the query of a request, and refuses unknown parameters and header fields that the operation does not honour. */
 import type { Request } from 'express';
 import { z } from 'zod';
-import { beforeBracket, namesInstead } from '../../domain/editDistance.js';
 import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
@@ -58,6 +57,9 @@ export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: URLS
   throw badRequest(`${String(issue?.path[0])} ${issue?.message}`);
 }
 
+/** `filter` of `filter[name]`. */
+const beforeBracket = (name: string): string => name.split('[', 1)[0] ?? name;
+
 /** Makes a check that throws HttpError 400 for an unknown parameter, or one that occurs twice. */
 export function parametersCheck(parameters: readonly QueryParameter[]): (query: URLSearchParams) => void {
   const names = parameters.map(({ name }) => name);
@@ -67,16 +69,12 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   return (query) => {
     for (const name of query.keys()) {
       const isBracketed = bracketed.has(beforeBracket(name));
-      if (!exact.has(name) && !isBracketed) throw badRequest(unknownParameter(name, names));
+      if (!exact.has(name) && !isBracketed)
+        throw badRequest(`Unknown parameter ${shownName(name)}; there are ${names.join(', ') || 'none'}.`);
       const isRepeatable = isBracketed || repeatable.has(name);
       if (!isRepeatable && query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
     }
   };
-}
-
-function unknownParameter(name: string, known: readonly string[]): string {
-  const shown = shownName(name);
-  return `Unknown parameter ${shown}; ${namesInstead(shown, known)}`;
 }
 
 /** Fields that demand something of how the request is carried out. */

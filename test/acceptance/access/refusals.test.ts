@@ -176,21 +176,17 @@ const QUERIES: readonly Row[] = [
   ...[
     ['POST', BATCH, 'dryRun', 'dry_run'],
     ['POST', CLEAN_UP, 'dryrun', 'dry_run'],
-    ['GET', ITEMS, 'per_page', 'perPage'],
-    ['GET', ITEMS, 'Page', 'page'],
-    ['GET', ITEMS, 'sort[name]', 'sort'],
-    ['GET', ITEMS, 'filters[name]', 'filter[<field>]'],
-    ['GET', `${PLATFORM}/orders`, 'que', 'queue'],
-    ['GET', `${WEBHOOKS}/${ID}/deliveries`, 'orderId', 'order_id'],
+    ['GET', ITEMS, 'per_page', 'page, perPage'],
+    ['GET', `${PLATFORM}/orders`, 'que', 'page'],
   ].map(
-    ([method = '', path = '', name = '', meant]): Row => [
+    ([method = '', path = '', name = '', known]): Row => [
       'decision: parameters',
       `the parameter ${name}`,
       400,
       method,
       path,
       { query: { [name]: '1' } },
-      `Unknown parameter ${name}; did you mean ${meant}?`,
+      `Unknown parameter ${name}; there are ${known}`,
     ],
   ),
   ...['__proto__', 'constructor', 'x'.repeat(5_000), ''].map(
@@ -245,15 +241,6 @@ const CALLERS: readonly Row[] = [
 const INSTEAD: readonly Row[] = [
   [
     '§7',
-    'a table with an error',
-    404,
-    'GET',
-    `${ASSETS}/dyn_itm/assets`,
-    {},
-    'no table dyn_itm; did you mean dyn_item?',
-  ],
-  [
-    '§7',
     'an unknown table',
     404,
     'GET',
@@ -261,8 +248,6 @@ const INSTEAD: readonly Row[] = [
     {},
     'no table x; there are dyn_stock_order, dyn_order_line, dyn',
   ],
-  ['§7', 'a table of a person', 404, 'GET', `${PLATFORM}/tables/dyn_itm/info`, {}, 'did you mean dyn_item?'],
-  ['§4.3', 'a field with an error', 400, 'GET', ITEMS, asked('filter[nme]=x'), '"nme"; did you mean name?'],
   [
     '§4.3',
     'an unknown field',
@@ -273,7 +258,6 @@ const INSTEAD: readonly Row[] = [
     '"price"; it can be by external_id, name, ',
   ],
   ['§4.3', 'a part of a time', 400, 'GET', ITEMS, asked('filter[created_at]=2026'), 'filter[created_at][gte].'],
-  ['§4.3', 'a sort with an error', 400, 'GET', ITEMS, asked('sort=-nmae'), '"nmae"; did you mean name?'],
   ['§4.3', 'a sort by nothing', 400, 'GET', ITEMS, asked('sort=x'), '"x"; it can be by created_at, updated_at, '],
   [
     '§4.8',
