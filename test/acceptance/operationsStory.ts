@@ -50,7 +50,6 @@ const OPEN: readonly Step[] = [
   '/docs',
   '/console',
   '/openapi.json',
-  '/.well-known/jwks.json',
   '/.well-known/oauth-authorization-server',
 ].map((path) => step(`GET ${path}`, { who: 'nobody' }));
 

@@ -297,7 +297,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       { by: 'nobody', body: () => ({ grant_type: 'client_credentials', client_id, client_secret }) },
     ],
     ['GET /.well-known/oauth-authorization-server', { by: 'nobody' }],
-    ['GET /.well-known/jwks.json', { by: 'nobody' }],
     ['GET /docs/', { by: 'nobody' }],
     ['GET /docs/*page', { by: 'nobody', path: '/docs/synchronise-a-table' }],
     ['GET /console/', { by: 'nobody' }],

@@ -13,7 +13,6 @@ export const READ = [
   `${ASSETS}/dyn_item/assets/${ID}`,
   '/health/ready',
   '/openapi.json',
-  '/.well-known/jwks.json',
 ];
 export const WRITTEN = [
   `POST ${ASSETS}/dyn_item/assets`,

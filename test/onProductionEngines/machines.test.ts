@@ -22,9 +22,8 @@ function expectShown(answer: Answer, body: object): void {
   expect({ status: answer.status, body: answer.body }).toMatchObject({ status: 200, body });
 }
 
-const jwks = z.object({ keys: z.array(z.looseObject({ kid: z.string() })) });
-const kidsAt = async (client: TenantClient): Promise<readonly string[]> =>
-  jwks.parse((await client.send('GET', '/.well-known/jwks.json', { token: null })).body).keys.map(({ kid }) => kid);
+const kidOf = (token: string): string => String(JSON.parse(atob(token.split('.')[0] ?? '')).kid);
+const signsAt = async (client: TenantClient): Promise<string> => kidOf(await freshToken(client));
 
 async function freshToken(client: TenantClient): Promise<string> {
   const { body } = await client.requestToken({ grant_type: 'client_credentials', ...client.client });
@@ -124,21 +123,17 @@ describeProductionEngines(() => {
 
   it('a key that is rotated at one signs at both, without a restart; earlier tokens stay good, until they are revoked', async () => {
     const [first, second] = machines;
-    const [before] = await kidsAt(one);
     const earlier = await freshToken(one);
     expect((await first.cli('keys', 'rotate')).code).toBe(0);
-    while ((await kidsAt(one))[0] === before) await wait(20);
+    while ((await signsAt(one)) === kidOf(earlier)) await wait(20);
     const later = await freshToken(one);
     for (const client of [one, other])
       for (const token of [earlier, later]) expect((await client.getList('dyn_item', '', { token })).status).toBe(200);
-    expect(await kidsAt(other)).toEqual(await kidsAt(one));
-    expect(await kidsAt(one)).toContain(before);
+    expect(await signsAt(other)).toEqual(await signsAt(one));
 
     expect((await second.cli('keys', 'rotate', '--revoke')).code).toBe(0);
-    for (const client of [one, other]) {
+    for (const client of [one, other])
       while ((await client.getList('dyn_item', '', { token: later })).status !== 401) await wait(20);
-      expect(await kidsAt(client)).toHaveLength(1);
-    }
     const token = await freshToken(one);
     expect((await other.getList('dyn_item', '', { token })).status).toBe(200);
   });

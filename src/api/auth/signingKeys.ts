@@ -40,15 +40,6 @@ export class SigningKeys {
     return this.#verifying().find((key) => key.kid === kid);
   }
 
-  /** The public keys as a JWK set (RFC 7517 §5). */
-  jwks() {
-    const keys = this.#verifying().map(({ kid, publicKey }) => {
-      const { x, y } = publicKey.export({ format: 'jwk' });
-      return { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' } as const;
-    });
-    return { keys };
-  }
-
   #verifying(): readonly SigningKey[] {
     const { stored } = this;
     if (stored !== this.#seen) {

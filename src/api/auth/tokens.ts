@@ -112,11 +112,6 @@ export class TokenService {
     this.#verifiedBy = keys.stored;
   }
 
-  /** The public keys of tokens. */
-  jwks() {
-    return this.#keys.jwks();
-  }
-
   /** @param credential `credentialOf` the secret; `verify` returns it for comparison */
   issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
     const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };

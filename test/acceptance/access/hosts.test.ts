@@ -159,7 +159,7 @@ describe('/metrics', () => {
 });
 
 it('§5: what needs no tenant is answered at any host', async () => {
-  for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json']) {
+  for (const path of ['/health/live', '/health/ready']) {
     const answer = await run.service.send({ method: 'GET', path, headers: { host: 'nobody.example.com' } });
     expect([path, answer.status, /acme|globex/.test(answer.text)]).toEqual([path, 200, false]);
   }

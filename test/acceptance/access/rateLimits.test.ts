@@ -86,7 +86,6 @@ describe('where the operator sets one', () => {
 
   it.each<[string, () => Promise<Answer>, number]>([
     ['token requests', () => acme().requestToken({}, { 'x-forwarded-for': '192.0.2.1' }), 400],
-    ['public keys', () => acme().send('GET', '/.well-known/jwks.json', fromNetwork('192.0.2.2')), 200],
     ['the document', () => acme().send('GET', '/openapi.json', fromNetwork('192.0.2.3')), 200],
     ['sign-ins', () => acme().send('POST', '/api/v1/platform/session', { ...fromNetwork('192.0.2.4'), body: {} }), 422],
     ['refused tokens', () => acme().getList('dyn_item', '', { ...fromNetwork('192.0.2.5'), token: 'a.b.c' }), 401],

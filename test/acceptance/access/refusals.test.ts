@@ -177,7 +177,7 @@ const QUERIES: readonly Row[] = [
     ['POST', BATCH, 'dryRun', 'dry_run'],
     ['POST', CLEAN_UP, 'dryrun', 'dry_run'],
     ['GET', ITEMS, 'per_page', 'page, perPage'],
-    ['GET', `${PLATFORM}/orders`, 'que', 'page'],
+    ['GET', `${PLATFORM}/orders`, 'que', 'queue, include'],
   ].map(
     ([method = '', path = '', name = '', known]): Row => [
       'decision: parameters',

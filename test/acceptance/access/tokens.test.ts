@@ -41,8 +41,7 @@ function issued(answer: Answer): z.output<typeof tokenAnswer> {
   expect(answer.headers['cache-control']).toBe('no-store');
   return tokenAnswer.parse(answer.body);
 }
-const keySet = z.object({ keys: z.tuple([z.looseObject({ kid: z.string() })], z.looseObject({ kid: z.string() })) });
-const publicKeys = async () => keySet.parse((await acme().send('GET', '/.well-known/jwks.json', { token: null })).body);
+const publicKey = async () => createPublicKey(await serviceKey(run.service.dataDir));
 
 describe('a token request', () => {
   it('§5.2, §5.3: with credentials in a JSON body or a form gives a JWT for the scopes asked, and 3600 seconds', async () => {
@@ -84,16 +83,12 @@ describe('a token request', () => {
     },
   );
 
-  it('§5.3: gives a token that is signed asymmetrically, with the claims of RFC 9068 §2.2, and checks with the public keys', async () => {
+  it('§5.3: gives a token that is signed asymmetrically, with the claims of RFC 9068 §2.2', async () => {
     const token = await acme().token();
-    const { keys } = await publicKeys();
-    const header = jwt.decode(token, { complete: true })?.header;
-    const key = keys.find(({ kid }) => kid === header?.kid) ?? {};
-    expect(header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
-    expect(JSON.stringify(keys)).not.toMatch(/"(?:d|k|p|q)":/);
+    expect(jwt.decode(token, { complete: true })?.header).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
     const claims = z
       .looseObject({ exp: z.int(), iat: z.int() })
-      .parse(jwt.verify(token, createPublicKey({ key, format: 'jwk' }), { algorithms: ['ES256'] }));
+      .parse(jwt.verify(token, await publicKey(), { algorithms: ['ES256'] }));
     expect(claims).toMatchObject({
       iss: 'https://localhost',
       aud: 'https://localhost/api/v1/dynamic-assets',
@@ -174,7 +169,6 @@ describe('OAuth clients find the token endpoint by the host alone', () => {
       (await acme().send('GET', `/.well-known/${path}`, { token: null, headers })).body;
     const { host, name } = acme();
     expect(await ask('oauth-authorization-server')).toEqual({
-      jwks_uri: `http://${host}/.well-known/jwks.json`,
       scopes_supported: [...SCOPES, 'read:audit'],
       issuer: `http://${host}`,
       token_endpoint: `http://${host}/oauth/token`,
@@ -216,10 +210,7 @@ describe('a token', () => {
   }
   const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const strangersKey = String(stranger.privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  const publicPem = async (): Promise<string> =>
-    createPublicKey({ key: (await publicKeys()).keys[0], format: 'jwk' })
-      .export({ type: 'spki', format: 'pem' })
-      .toString();
+  const publicPem = async (): Promise<string> => (await publicKey()).export({ type: 'spki', format: 'pem' }).toString();
 
   it.each<[string, () => Promise<string>]>([
     ['alg none without a signature', () => headed({ alg: 'none', kid: undefined }, () => '')],

@@ -33,20 +33,17 @@ test('a new key signs at once, and a process that has not heard of it looks for 
   for (const token of [before, after])
     expect(await other.tokens.verify('client', token)).toMatchObject({ tenant: 'acme' });
   expect(other.keys.current.kid).toBe(one.keys.current.kid);
-  for (const { tokens } of [one, other]) expect(tokens.jwks().keys).toHaveLength(2);
 });
 
-test('an earlier key verifies and is published for the time of the overlap, and no longer', async () => {
+test('an earlier key verifies for the time of the overlap, and no longer', async () => {
   const process = log.process(1);
   const { kid } = process.keys.current;
   await rotate('overlap');
   process.look();
   later(OVERLAP_MS - 60_000);
   expect(process.keys.find(kid)).toBeDefined();
-  expect(process.keys.jwks().keys.map((key) => key.kid)).toContain(kid);
   later(120_000);
   expect(process.keys.find(kid)).toBeUndefined();
-  expect(process.keys.jwks().keys).toHaveLength(1);
 });
 
 test('a revoked key ends its tokens, also those that were found good before', async () => {
