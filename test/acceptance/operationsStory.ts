@@ -277,9 +277,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /api-clients'),
     platform('POST /api-clients/{client_id}/secret'),
     platform('POST /api-clients/{client_id}/secret/rotate'),
-    platform('DELETE /api-clients/{client_id}/secret/staged'),
-    platform('POST /api-clients/{client_id}/secret/rotate'),
-    platform('POST /api-clients/{client_id}/secret/promote'),
     platform('DELETE /api-clients/{client_id}'),
 
     platform('POST /users', { body: () => ({ ...USER, password: PASSWORD }), names: 'user_id' }),

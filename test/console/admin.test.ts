@@ -28,7 +28,7 @@ afterAll(async () => {
   await receiver?.stop();
 });
 
-test('adds an API client, whose secret is shown once and works, and stages a second secret', async () => {
+test('adds an API client, whose secret is shown once and works, and rotates it', async () => {
   const { page } = window;
   await window.goto('/api-clients', 'API clients');
   await page.getByRole('button', { name: 'Add an API client' }).click();
@@ -43,12 +43,15 @@ test('adds an API client, whose secret is shown once and works, and stages a sec
   expect((await acme().requestToken(credentials)).status).toBe(200);
   await dialog.getByRole('button', { name: 'Close' }).last().click();
   const row = page.getByRole('row', { name: /onerror/ });
-  await row.getByRole('button', { name: 'Stage a second secret' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Stage a second secret' }).click();
-  await page.getByRole('dialog', { name: 'Client secret' }).getByRole('button', { name: 'Close' }).last().click();
-  await row.getByText('Two secrets are valid').waitFor();
-  await row.getByRole('button', { name: 'Promote the second secret' }).click();
-  await row.getByRole('button', { name: 'Stage a second secret' }).waitFor();
+  const renew = async (label: string) => {
+    await row.getByRole('button', { name: label }).click();
+    await page.getByRole('dialog').getByRole('button', { name: label }).click();
+    await page.getByRole('dialog', { name: 'Client secret' }).getByRole('button', { name: 'Close' }).last().click();
+  };
+  await renew('Rotate the secret');
+  await row.getByText('The old secret works until').waitFor();
+  expect((await acme().requestToken(credentials)).status).toBe(200);
+  await renew('Replace the secret at once');
   expect((await acme().requestToken(credentials)).status).toBe(401);
 });
 

@@ -3,8 +3,8 @@ import { Badge, Button, Checkbox, Group, Stack, Table, Text, TextInput } from '@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
-import { Act, Asked, FormDialog, SecretOnce } from '../app/Dialogs';
-import { useText } from '../app/language';
+import { Asked, FormDialog, SecretOnce } from '../app/Dialogs';
+import { useText, When } from '../app/language';
 import { Empty, Loaded, Page } from '../app/Page';
 import { useRoles } from '../app/useRoles';
 
@@ -93,39 +93,21 @@ function ClientRow({ client, isAdmin, onSecret }: RowProps) {
       <Table.Td>{client.scopes.join(', ')}</Table.Td>
       <Table.Td>
         {client.last_used_on ?? text.never}
-        {client.rotation !== null && (
-          <Badge color="yellow" variant="dot" tt="none" title={client.rotation.since}>
-            {text.rotation}
+        {client.old_secret_ends_at !== null && Date.parse(client.old_secret_ends_at) > Date.now() && (
+          <Badge color="yellow" variant="dot" tt="none">
+            {text.rotation} <When at={client.old_secret_ends_at} long />
           </Badge>
         )}
       </Table.Td>
       <Table.Td>
         {isAdmin && (
           <Group gap="xs">
-            {client.rotation === null ? (
-              <Asked
-                label={text.stage}
-                why={text.stageWhy}
-                color="indigo"
-                act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)))}
-              />
-            ) : (
-              <>
-                <Act
-                  label={text.promote}
-                  act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/promote', path)))}
-                />
-                <Act
-                  label={text.unstage}
-                  act={then(
-                    async () =>
-                      void (await bodyOf(
-                        api.DELETE('/api/v1/platform/api-clients/{client_id}/secret/staged', path),
-                      )) as undefined,
-                  )}
-                />
-              </>
-            )}
+            <Asked
+              label={text.rotate}
+              why={text.rotateWhy}
+              color="indigo"
+              act={then(() => bodyOf(api.POST('/api/v1/platform/api-clients/{client_id}/secret/rotate', path)))}
+            />
             <Asked
               label={text.regenerate}
               why={text.regenerateWhy}

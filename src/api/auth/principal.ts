@@ -4,9 +4,9 @@
  * take effect at once.
  */
 import type { Request, Response } from 'express';
-import { credentialOf } from '../../commands/identity/secrets.js';
+import { credentialOf, liveHashes } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { ApiClient, User } from '../../domain/identity/events.js';
+import type { User } from '../../domain/identity/events.js';
 import {
   AUDIT_SCOPE,
   isOfPeople,
@@ -82,19 +82,9 @@ async function currentClient(
 /** Whether the token's client still exists, with the secret that the token was issued for. */
 function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): boolean {
   const client = clients.get(clientId);
-  return tenant === name && client !== undefined && credentialsOfClient(client).includes(credential);
-}
-
-const credentials = new WeakMap<ApiClient, readonly string[]>();
-
-/** Cached, since they are compared for each request. */
-function credentialsOfClient(client: ApiClient): readonly string[] {
-  const known = credentials.get(client);
-  if (known !== undefined) return known;
-  const { secretHash, staged } = client;
-  const made = (staged === undefined ? [secretHash] : [secretHash, staged.secretHash]).map(credentialOf);
-  credentials.set(client, made);
-  return made;
+  return (
+    tenant === name && client !== undefined && liveHashes(client).some((hash) => credentialOf(hash) === credential)
+  );
 }
 
 /** Requires a user of the tenant who has changed their first password, or a client that audits. @throws HttpError 401, 403, 415 */

@@ -2,8 +2,8 @@
 import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
 import { recordClientUse } from '../../commands/identity/clients.js';
-import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
-import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
+import { credentialOf, liveHashes, secretMatches } from '../../commands/identity/secrets.js';
+import { type ApiClient, dayOf } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
@@ -100,11 +100,11 @@ export const tokenEndpoint: Resource = {
         const tenant = req.context.tenant.name;
         const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
         const request = readTokenRequest(parameters, req.headers.authorization);
-        const { client, secret, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
+        const { client, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
         req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(secretHash);
-        noteUse(api, req.context, client, secret);
+        noteUse(api, req.context, client);
         const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, credential, scopes);
         const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
         return { body: JSON.stringify(granted) };
@@ -127,17 +127,14 @@ async function authenticated(api: Api, tenant: string, request: TokenRequest, ne
   throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 
-/** With the secret that was used. */
-type Authenticated = { readonly client: ApiClient; readonly secret: LiveSecret; readonly secretHash: string };
+/** With the hash of the secret that was used. */
+type Authenticated = { readonly client: ApiClient; readonly secretHash: string };
 
 /** The client with this id and secret, if the directory has it. */
 function clientWith({ directory }: Api, tenant: string, request: TokenRequest): Authenticated | undefined {
   const client = directory.tenant(tenant)?.clients.get(request.clientId);
-  if (client === undefined) return undefined;
-  const { secretHash, staged } = client;
-  if (secretMatches(request.clientSecret, secretHash)) return { client, secret: 'primary', secretHash };
-  const isStaged = staged !== undefined && secretMatches(request.clientSecret, staged.secretHash);
-  return isStaged ? { client, secret: 'staged', secretHash: staged.secretHash } : undefined;
+  const secretHash = client && liveHashes(client).find((hash) => secretMatches(request.clientSecret, hash));
+  return client && secretHash !== undefined ? { client, secretHash } : undefined;
 }
 
 /** Scopes of the new token, a subset of the client's. @throws OAuthError invalid_scope */
@@ -191,13 +188,10 @@ export function noteUse(
   { commands, log }: Pick<Api, 'commands' | 'log'>,
   context: RequestContext,
   client: ApiClient,
-  secret: LiveSecret,
 ): void {
   const today = dayOf(commands.now());
-  const lastUsed = secret === 'primary' ? client.lastUsed : client.staged?.lastUsed;
-  const key = `${secret} ${today}`;
-  if (lastUsed === today || beingRecorded.get(client) === key) return;
-  beingRecorded.set(client, key);
+  if (client.lastUsed === today || beingRecorded.get(client) === today) return;
+  beingRecorded.set(client, today);
   const { requestId } = context;
   const caller = {
     tenant: context.tenant.name,
@@ -207,7 +201,7 @@ export function noteUse(
   } as const;
   const { ids } = context;
   const note = () =>
-    recordClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
+    recordClientUse(commands, caller, client.clientId).catch((error: unknown) => {
       beingRecorded.delete(client);
       log.warn({ err: error, ...ids }, 'the use of an API client was not recorded');
     });

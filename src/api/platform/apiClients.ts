@@ -2,7 +2,6 @@
 import {
   clientBody,
   createClient,
-  endClientRotation,
   type NewClientSecret,
   removeClient,
   renewClientSecret,
@@ -21,22 +20,16 @@ import {
   type Resource,
 } from '../routes/operation.js';
 
-/** A client asks for a token every hour, so the day is enough to see whether a secret is in use. */
-const lastUsedOn: json.JsonSchema = {
-  type: ['string', 'null'],
-  format: 'date',
-};
+/** Two secrets are valid for so long, so that a client changes to the new one without a gap. */
+const ROTATION_HOURS = 24;
 
 const clientView = json.view<ApiClient>({
   client_id: json.uuid,
   name: json.text,
   scopes: json.listOf(json.oneOf(SCOPES)),
   created_at: json.timestamp,
-  last_used_on: [lastUsedOn, ({ lastUsed }) => lastUsed ?? null],
-  rotation: [
-    json.orNull(json.ref('SecretRotation')),
-    ({ staged }) => (staged === undefined ? null : { since: staged.since, last_used_on: staged.lastUsed ?? null }),
-  ],
+  last_used_on: [{ type: ['string', 'null'], format: 'date' }, ({ lastUsed }) => lastUsed ?? null],
+  old_secret_ends_at: [json.orNull(json.timestamp), ({ previous }) => previous?.endsAt ?? null],
 });
 
 /** The client after a change. The directory may not know it yet, and the secret is shown only now. */
@@ -48,11 +41,7 @@ export const apiClients: Resource = {
   pathParameters: { id: pathText('client_id') },
   schemas: {
     ApiClient: clientView.schema,
-    SecretRotation: json.closedObject({ since: json.timestamp, last_used_on: lastUsedOn }),
-    ApiClientWithSecret: json.closedObject({
-      ...clientView.properties,
-      client_secret: json.text,
-    }),
+    ApiClientWithSecret: json.closedObject({ ...clientView.properties, client_secret: json.text }),
   },
   operations: {
     'GET /api-clients': {
@@ -86,34 +75,16 @@ export const apiClients: Resource = {
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
       handle: async ({ commands }, { caller, path: { id } }) =>
-        replyWithSecret(await renewClientSecret(commands, caller, id, 'ApiClientSecretRegenerated'), id),
+        replyWithSecret(await renewClientSecret(commands, caller, id, 0), id),
     },
     'POST /api-clients/:id/secret/rotate': {
-      id: 'platformStageApiClientSecret',
-      summary: 'Begin a rotation: a new secret is valid beside the old one',
+      id: 'platformRotateApiClientSecret',
+      summary: `Replace the secret; the old one, and the tokens given for it, end after ${ROTATION_HOURS} hours`,
       allow: 'admins',
       status: 201,
       answer: json.one('ApiClientWithSecret'),
       handle: async ({ commands }, { caller, path: { id } }) =>
-        replyWithSecret(await renewClientSecret(commands, caller, id, 'ApiClientSecretStaged'), id),
-    },
-    'POST /api-clients/:id/secret/promote': {
-      id: 'platformPromoteApiClientSecret',
-      summary: 'End a rotation: the new secret is the only one; tokens given for the old one end at once',
-      allow: 'admins',
-      answer: json.one('ApiClient'),
-      async handle({ commands }, { caller, path: { id } }) {
-        const { tenant } = await endClientRotation(commands, caller, id, 'ApiClientSecretPromoted');
-        return dataReply(clientView.show(known(tenant?.clients, id, 'API client')));
-      },
-    },
-    'DELETE /api-clients/:id/secret/staged': {
-      id: 'platformUnstageApiClientSecret',
-      summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
-      allow: 'admins',
-      ...noContent(({ commands }, { caller, path }: Call) =>
-        endClientRotation(commands, caller, path.id, 'ApiClientSecretUnstaged'),
-      ),
+        replyWithSecret(await renewClientSecret(commands, caller, id, ROTATION_HOURS), id),
     },
   },
 };

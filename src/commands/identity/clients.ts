@@ -1,7 +1,7 @@
-/** API clients (spec §5.1): their secret is shown once and kept as a hash. */
+/** API clients (spec §5.1): their secret is shown once and kept as a hash. Two are valid for a day after a rotation. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
-import type { ApiClient, ClientEvent, LiveSecret } from '../../domain/identity/events.js';
+import type { ClientEvent } from '../../domain/identity/events.js';
 import { DATA_SCOPES, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream, clientUseStream } from '../../domain/streams.js';
@@ -14,7 +14,7 @@ import {
   writeDirectory,
   writeTenant,
 } from './directoryWriter.js';
-import { hashSecret, newClientSecret, requireNoRotation, requireRotation } from './secrets.js';
+import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
   name: shortText,
@@ -43,55 +43,38 @@ export const createClient: DirectoryWrite<[body: unknown], NewClient> = async (c
   return { ...change, clientId, clientSecret, scopes };
 };
 
-type Renewal = 'ApiClientSecretRegenerated' | 'ApiClientSecretStaged';
-
-/** Regenerated: the old one, and tokens issued for it, end at once. Staged: both are valid until the rotation ends. */
-export const renewClientSecret: DirectoryWrite<[clientId: string, type: Renewal], NewClientSecret> = async (
+/** The old secret, and tokens issued for it, end after the overlap. */
+export const renewClientSecret: DirectoryWrite<[clientId: string, overlapHours: number], NewClientSecret> = async (
   commands,
   caller,
   clientId,
-  type,
+  overlapHours,
 ) => {
   const clientSecret = newClientSecret();
-  const change = await writeClient(commands, caller, clientId, ({ staged }) => {
-    if (type === 'ApiClientSecretStaged') requireNoRotation(staged);
-    return [{ type, data: { clientId, secretHash: hashSecret(clientSecret) } }];
-  });
+  const oldEndsAt = new Date(Date.parse(commands.now()) + overlapHours * 3_600_000).toISOString();
+  const data = { clientId, secretHash: hashSecret(clientSecret), ...(overlapHours === 0 ? {} : { oldEndsAt }) };
+  const change = await writeClient(commands, caller, clientId, [{ type: 'ApiClientSecretRegenerated', data }]);
   return { ...change, clientSecret };
 };
 
-type RotationEnd = 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged';
-
-/** Promoted: only the staged secret stays; unstaged: it goes. Tokens issued for the other end. */
-export const endClientRotation: DirectoryWrite<[clientId: string, type: RotationEnd]> = (
-  commands,
-  caller,
-  clientId,
-  type,
-) =>
-  writeClient(commands, caller, clientId, ({ staged }) => {
-    requireRotation(staged);
-    return [{ type, data: { clientId } }];
-  });
-
 /** Its tokens end, too. @throws NotFoundError */
 export const removeClient: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
-  writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
+  writeClient(commands, caller, clientId, [{ type: 'ApiClientRemoved', data: { clientId } }]);
 
-/** Records that a token was issued for a secret of the client. */
-export const recordClientUse: DirectoryWrite<[clientId: string, LiveSecret]> = (commands, caller, clientId, secret) =>
+/** Records that the client got a token. */
+export const recordClientUse: DirectoryWrite<[clientId: string]> = (commands, caller, clientId) =>
   writeTenant(commands, caller, clientUseStream(caller.tenant, clientId), () => [
-    { type: 'ApiClientUsed', data: { clientId, secret } },
+    { type: 'ApiClientUsed', data: { clientId } },
   ]);
 
-const writeClient: DirectoryWrite<[clientId: string, decide: (client: ApiClient) => readonly ClientEvent[]]> = (
+/** @throws NotFoundError */
+const writeClient: DirectoryWrite<[clientId: string, events: readonly ClientEvent[]]> = (
   commands,
   caller,
   clientId,
-  decide,
+  events,
 ) =>
   writeDirectory(commands, caller, clientsStream(caller.tenant), ({ clients }) => {
-    const client = clients.get(clientId);
-    if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
-    return decide(client);
+    if (!clients.has(clientId)) throw new NotFoundError(`There is no API client ${clientId}.`);
+    return events;
   });

@@ -1,5 +1,7 @@
 /** Client secrets and passwords: how they are made, hashed and compared. */
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { ApiClient } from '../../domain/identity/events.js';
 import { MAX_PASSWORD_HASHES_WAITING, MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
@@ -36,14 +38,26 @@ export function requireRotation(staged: unknown): void {
   if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
 }
 
+/** Hashes of the secrets of a client that are valid now. */
+export const liveHashes = ({ secretHash, previous }: ApiClient): readonly string[] =>
+  previous === undefined || (previous.endsAt !== undefined && Date.parse(previous.endsAt) <= Date.now())
+    ? [secretHash]
+    : [secretHash, previous.secretHash];
+
 const DIGEST_LENGTH = 16;
+const credentials = new LRUCache<string, string>({ max: 10_000 });
 
 /**
  * A short digest of the stored hash, which ties a token to the secret or password it was issued for: when the secret
- * changes, the digest changes, and the token ends.
+ * changes, the digest changes, and the token ends. Cached, since each request compares it.
  */
-export const credentialOf = (keptHash: string): string =>
-  createHash('sha256').update(keptHash).digest('base64url').slice(0, DIGEST_LENGTH);
+export function credentialOf(keptHash: string): string {
+  const known = credentials.get(keptHash);
+  if (known !== undefined) return known;
+  const made = createHash('sha256').update(keptHash).digest('base64url').slice(0, DIGEST_LENGTH);
+  credentials.set(keptHash, made);
+  return made;
+}
 
 // scrypt parameters as OWASP's password storage page gives them for interactive logins (N = 2^15, r = 8, p = 3).
 const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };

@@ -192,22 +192,20 @@ function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
 
 /** undefined when it was removed. */
 function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): ApiClient | undefined {
-  const { staged } = client;
+  const { secretHash, previous } = client;
   switch (event.type) {
-    case 'ApiClientSecretRegenerated':
-      return { ...client, secretHash: event.data.secretHash, lastUsed: undefined, staged: undefined };
-    case 'ApiClientSecretStaged':
-      return { ...client, staged: { secretHash: event.data.secretHash, since: at } };
-    case 'ApiClientSecretPromoted':
-      if (staged === undefined) return client;
-      return { ...client, secretHash: staged.secretHash, lastUsed: staged.lastUsed, staged: undefined };
-    case 'ApiClientSecretUnstaged':
-      return { ...client, staged: undefined };
-    case 'ApiClientUsed': {
-      const lastUsed = dayOf(at);
-      if (event.data.secret === 'primary') return { ...client, lastUsed };
-      return { ...client, staged: staged && { ...staged, lastUsed } };
+    case 'ApiClientSecretRegenerated': {
+      const { secretHash: made, oldEndsAt: endsAt } = event.data;
+      return { ...client, secretHash: made, previous: endsAt === undefined ? undefined : { secretHash, endsAt } };
     }
+    case 'ApiClientSecretStaged':
+      return { ...client, secretHash: event.data.secretHash, previous: { secretHash } };
+    case 'ApiClientSecretPromoted':
+      return { ...client, previous: undefined };
+    case 'ApiClientSecretUnstaged':
+      return { ...client, secretHash: previous?.secretHash ?? secretHash, previous: undefined };
+    case 'ApiClientUsed':
+      return { ...client, lastUsed: dayOf(at) };
     case 'ApiClientRemoved':
       return undefined;
   }

@@ -80,31 +80,27 @@ export type ApiClient = {
   readonly scopes: readonly Scope[];
   /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
   readonly secretHash: string;
-  /** The last day on which a token was issued for the secret, UTC, `YYYY-MM-DD`. */
+  /** The last day on which it got a token, UTC, `YYYY-MM-DD`. */
   readonly lastUsed?: string | undefined;
-  /** Valid beside the primary one during a rotation. */
-  readonly staged?:
-    | { readonly secretHash: string; readonly since: string; readonly lastUsed?: string | undefined }
-    | undefined;
+  /** The secret before, valid until `endsAt`; without an end if an earlier release began the rotation. */
+  readonly previous?: { readonly secretHash: string; readonly endsAt?: string | undefined } | undefined;
   readonly createdAt: string;
 };
-
-export type LiveSecret = 'primary' | 'staged';
 
 /** The day of a time, both ISO 8601 and UTC. */
 export const dayOf = (time: string): string => time.slice(0, 10);
 
 export type ChangeOfClient =
-  /** The old secret ends at once, and so does a rotation under way. */
-  | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'>>
-  /** A rotation begins: a second secret is valid beside the first. */
+  /** The old secret ends then, or else at once. */
+  | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'> & { readonly oldEndsAt?: string }>
+  /** Of earlier releases: a second secret is valid beside the first, until one of them is ended. */
   | EventOf<'ApiClientSecretStaged', Pick<ApiClient, 'clientId' | 'secretHash'>>
-  /** It ends: only the staged secret stays. */
+  /** The first was ended. */
   | EventOf<'ApiClientSecretPromoted', Pick<ApiClient, 'clientId'>>
-  /** It ends without effect: the staged secret is no longer valid. */
+  /** The second was ended. */
   | EventOf<'ApiClientSecretUnstaged', Pick<ApiClient, 'clientId'>>
-  /** A token was issued for it, for the first time of the day. In the client's own stream. */
-  | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret: LiveSecret }>
+  /** It got its first token of the day. In the client's own stream. Earlier releases name the secret. */
+  | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret?: 'primary' | 'staged' }>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 
 export type ClientEvent =

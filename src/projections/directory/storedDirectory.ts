@@ -14,7 +14,7 @@ import type { EventPosition, EventStore } from '../../ports/eventStore.js';
  * Raise it when events evolve, or tenants are stored, differently: the directory is then built from the log. Changed
  * standard tables are no reason, since they are not stored.
  */
-export const TENANTS_VERSION = 6;
+export const TENANTS_VERSION = 7;
 
 /** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;

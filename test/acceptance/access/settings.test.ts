@@ -30,9 +30,9 @@ describe('API clients', () => {
       scopes,
       created_at: expect.any(String),
       last_used_on: null,
-      rotation: null,
+      old_secret_ends_at: null,
     });
-    expect(list.text).not.toMatch(/secret|hash/i);
+    expect(list.text).not.toMatch(/das_|hash/i);
   });
 });
 
