@@ -4,12 +4,13 @@
  */
 import { NotSupportedError } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { PermissionOfPeople } from '../../domain/identity/scopes.js';
 import type { SpaceState } from '../../ports/rowStore.js';
 import { compare } from '../assets/compare.js';
 import { history } from '../assets/history.js';
-import { describeAsset } from '../assets/info.js';
+import { assetInfo } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, parseTableQuery, SEARCH } from '../assets/listQuery.js';
-import { AT, readAt } from '../assets/moments.js';
+import { AT } from '../assets/moments.js';
 import { operations } from '../assets/operations.js';
 import { behindPage, CURSOR, csvAnswer, csvReply, parseCursor, recordsIn } from '../assets/pages.js';
 import { records } from '../assets/records.js';
@@ -17,61 +18,75 @@ import { batchOf, synchronization } from '../assets/synchronize.js';
 import { syncs } from '../assets/syncs.js';
 import { cellOf, csvLine, csvPage } from '../csv.js';
 import * as json from '../openapi/schema.js';
-import {
-  type Call,
-  dataReply,
-  isTableOperation,
-  listReply,
-  type Operation,
-  pathText,
-  type Resource,
-} from '../routes/operation.js';
+import { listReply, type Operation, pathText, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 const TAG = 'platform: tables';
 
-/**
- * Orders have their own operations, and reference tables are written by batch. @throws NotFoundError, NotSupportedError
- */
-function requirePart({ assetType }: Call): void {
-  if (assetType.role === 'part') return;
-  throw new NotSupportedError(
-    `Records of ${assetType.name} are not written one by one here.`,
-    assetType.role === 'order'
-      ? 'Orders are changed at /orders here.'
-      : 'Reference tables are written at /assets/batch here.',
-  );
-}
+/** Operations of API clients that people have as well, and who of them. */
+const FOR_PEOPLE: { readonly [route: string]: PermissionOfPeople } = {
+  'POST /:table/assets/batch': 'admins',
+  'GET /:table/syncs': 'users',
+  'POST /:table/syncs': 'admins',
+  'POST /:table/syncs/:id/commit': 'admins',
+  'POST /:table/syncs/:id/undo': 'admins',
+  'GET /:table/operations': 'users',
+  'POST /:table/operations/:id/undo': 'admins',
+  'GET /:table/compare': 'users',
+  'GET /:table/info': 'users',
+  'GET /:table/assets': 'users',
+  'GET /:table/assets/:id': 'users',
+  'GET /:table/assets/:id/history': 'users',
+  'POST /:table/assets': 'validators',
+  'PUT /:table/assets/:id': 'validators',
+  'DELETE /:table/assets/:id': 'validators',
+};
 
-/** Who may call an operation of API clients, and what is documented otherwise for people. */
-type ForPeople = Pick<Operation, 'id' | 'allow'> &
-  Partial<Pick<Operation, 'summary' | 'description' | 'query' | 'body' | 'answer' | 'answers'>>;
+/** Orders have their own operations, and reference tables are written by batch. */
+const WRITTEN_ELSEWHERE = {
+  order: 'Orders are changed at /orders here.',
+  reference: 'Reference tables are written at /assets/batch here.',
+};
 
-/** Operations of API clients on tables, by their routes, for people: below `/tables`. */
-function forPeople(
-  { operations, pathParameters }: Resource,
-  named: { readonly [route: string]: ForPeople },
-  check: (call: Call) => void = () => {},
-): Resource {
-  const shared = Object.entries(operations).flatMap(([route, operation]) => {
-    const own = named[route];
-    if (own === undefined || !isTableOperation(operation)) return [];
-    const { tables: _, handle, ...described } = operation;
+const anyFields: json.JsonSchema = { type: 'object' };
+
+/** What the document says of any table, in place of what it says to clients of each. */
+const DESCRIBED: { readonly [route: string]: Partial<Operation> } = {
+  'GET /:table/assets': {
+    query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
+    answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
+  },
+  'GET /:table/assets/:id/history': { answer: json.answer('One page.', json.ref('RecordHistory')) },
+  'POST /:table/assets/batch': {
+    body: { limit: 'batch', schema: batchOf({ ...anyFields, additionalProperties: true }), example: { items: [{}] } },
+  },
+  'POST /:table/assets': { body: { limit: 'record', schema: anyFields, example: { quantity: 3 } } },
+  'PUT /:table/assets/:id': { body: { limit: 'record', schema: anyFields, example: { quantity: 4 } } },
+};
+
+/** Operations of API clients on tables, for people: below `/tables`. */
+function forPeople({ operations, pathParameters }: Resource): Resource {
+  const shared = Object.entries(operations).flatMap(([route, { tables: _, handle, ...operation }]) => {
+    const allow = FOR_PEOPLE[route];
+    if (allow === undefined) return [];
+    const id = `platform${operation.id.charAt(0).toUpperCase()}${operation.id.slice(1)}`;
     const forUser: Operation = {
-      ...described,
-      ...own,
-      handle(...asked) {
-        check(asked[1]);
-        return handle(...asked);
+      ...operation,
+      ...DESCRIBED[route],
+      id,
+      allow,
+      handle(api, call, cancellation) {
+        const { name, role } = call.assetType;
+        if (allow === 'validators' && role !== 'part')
+          throw new NotSupportedError(`Records of ${name} are not written one by one here.`, WRITTEN_ELSEWHERE[role]);
+        return handle(api, call, cancellation);
       },
     };
-    return [[route.replace(' /', ' /tables/'), forUser]];
+    return [[route.replace(' /', ' /tables/'), forUser] as const];
   });
   const parameters = { table: pathText('table'), ...pathParameters };
   return { tag: TAG, pathParameters: parameters, operations: Object.fromEntries(shared) };
 }
-
-const anyFields: json.JsonSchema = { type: 'object' };
 
 /** `state` is undefined before the first write. */
 type Summarized = { readonly table: AssetType; readonly state: SpaceState | undefined };
@@ -101,17 +116,6 @@ const ofPeople: Resource = {
         return listReply(tenant.assetTypes.values(), (table) =>
           tableSummary.show({ table, state: spaces?.get(table.name)?.state }),
         );
-      },
-    },
-    'GET /tables/:table/info': {
-      id: 'platformGetTableInfo',
-      summary: 'Fields and relationships of a table',
-      allow: 'users',
-      query: [AT],
-      answer: json.one('AssetType'),
-      async handle(api, call) {
-        const { table } = await readAt(api, call.req, call.assetType, call.query);
-        return dataReply(describeAsset(table));
       },
     },
     'GET /tables/:table/assets.csv': {
@@ -144,65 +148,5 @@ const ofPeople: Resource = {
 /** A batch comes before `assets/:id`, which would match it. */
 export const tables: readonly Resource[] = [
   ofPeople,
-  forPeople(synchronization, {
-    'POST /:table/assets/batch': {
-      id: 'platformWriteBatch',
-      allow: 'admins',
-      body: {
-        limit: 'batch',
-        schema: batchOf({ ...anyFields, additionalProperties: true }),
-        example: { items: [{ external_id: 'I1', name: 'Tea' }] },
-      },
-    },
-  }),
-  forPeople(syncs, {
-    'GET /:table/syncs': { id: 'platformListSyncs', allow: 'users' },
-    'POST /:table/syncs': { id: 'platformStartSync', allow: 'admins' },
-    'POST /:table/syncs/:id/commit': { id: 'platformCommitSync', allow: 'admins' },
-    'POST /:table/syncs/:id/undo': { id: 'platformUndoSync', allow: 'admins' },
-  }),
-  forPeople(operations, {
-    'GET /:table/operations': { id: 'platformListOperations', allow: 'users' },
-    'POST /:table/operations/:id/undo': { id: 'platformUndoOperation', allow: 'admins' },
-  }),
-  forPeople(compare, { 'GET /:table/compare': { id: 'platformCompareMoments', allow: 'users' } }),
-  forPeople(history, {
-    'GET /:table/assets/:id/history': {
-      id: 'platformListRecordHistory',
-      allow: 'users',
-      description: 'By cursor and limit, the newest change first; of an order see /orders.',
-      answer: json.answer('One page.', json.ref('RecordHistory')),
-    },
-  }),
-  forPeople(records, {
-    'GET /:table/assets': {
-      id: 'platformListRecords',
-      summary: 'Records of a table, page by page',
-      allow: 'users',
-      description: 'As for API clients, by the fields of the table.',
-      query: [SEARCH, ...ANY_LIST_PARAMETERS, AT],
-      answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
-    },
-    'GET /:table/assets/:id': { id: 'platformGetRecord', summary: 'One record of a table', allow: 'users' },
-  }),
-  forPeople(
-    records,
-    {
-      'POST /:table/assets': {
-        id: 'platformAddPart',
-        summary: 'Add a line, consignment, goods or charge to an order',
-        allow: 'validators',
-        body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
-      },
-      'PUT /:table/assets/:id': {
-        id: 'platformChangePart',
-        summary: 'Change a part of an order; fields that the body lacks stay',
-        description: 'null clears one.',
-        allow: 'validators',
-        body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
-      },
-      'DELETE /:table/assets/:id': { id: 'platformRemovePart', allow: 'validators' },
-    },
-    requirePart,
-  ),
+  ...[synchronization, syncs, operations, compare, history, assetInfo, records].map(forPeople),
 ];
