@@ -7,7 +7,6 @@ import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js
 import type { EventStore } from '#app/ports/eventStore.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { anyEventStoreDb, eventStoreDbMissing } from '../engines/eventstoredb.js';
 import { describeEventStore, type LogUnderTest } from './eventStore.js';
 import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
@@ -50,12 +49,8 @@ describeEventStore('eventstoredb, over a protocol double, not a real server', as
   return logAt(double.url, () => double.kill());
 });
 
-describeEngine('eventstoredb', 'the event store contract on EventStoreDB', eventStoreDbMissing(), () => {
-  let server: Awaited<ReturnType<typeof anyEventStoreDb>>;
-  beforeAll(async () => {
-    server = await anyEventStoreDb();
-  });
-  afterAll(() => server.dispose());
-
-  describeEventStore('eventstoredb', () => logAt(server.url));
+const { EVENTSTORE_URL } = process.env;
+const missing = EVENTSTORE_URL === undefined ? 'EVENTSTORE_URL is unset' : undefined;
+describeEngine('eventstoredb', 'the event store contract on EventStoreDB', missing, () => {
+  describeEventStore('eventstoredb', () => logAt(EVENTSTORE_URL ?? ''));
 });

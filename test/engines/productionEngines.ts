@@ -1,7 +1,6 @@
 /** MongoDB, RabbitMQ and a protocol double of EventStoreDB (a real one: EVENTSTORE_URL), for a service whose processes share them. */
 import { describeEngine } from './describeEngine.js';
 import { EventStoreDouble } from './eventStoreDouble.js';
-import { anyEventStoreDb, eventStoreDbMissing } from './eventstoredb.js';
 import { anyMongoDb, mongoDbMissing } from './mongodb.js';
 import { anyRabbitMq, rabbitMqMissing } from './rabbitmq.js';
 
@@ -12,7 +11,9 @@ export type ProductionEngines = {
 };
 
 export async function startProductionEngines(): Promise<ProductionEngines> {
-  const eventStore = await (eventStoreDbMissing() === undefined ? anyEventStoreDb() : EventStoreDouble.start());
+  const given = process.env.EVENTSTORE_URL;
+  const eventStore =
+    given === undefined ? await EventStoreDouble.start() : { url: given, dispose: async () => undefined };
   const [mongoDb, rabbitMq] = await Promise.all([anyMongoDb(), anyRabbitMq()]);
   return {
     env: { EVENTSTORE_URL: eventStore.url, MONGODB_URL: mongoDb.freshUrl(), RABBITMQ_URL: rabbitMq.freshUrl() },

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 export type RawCase = {
   /** What it is, for the report of a failure. */
   readonly name: string;
-  readonly chunks: readonly Buffer[];
-  /** How the client goes on after the last chunk: it waits for an answer, ends its side, or is gone at once. */
-  readonly ending: 'wait' | 'end' | 'reset';
+  readonly bytes: Buffer;
+  /** Whether the client is gone as soon as it has sent them. */
+  readonly isCut?: boolean;
 };
 
 export type RawAnswer = {
@@ -20,10 +20,10 @@ const LONGEST_WAIT_MS = 3000;
 const QUIET_MS = 60;
 
 /** All that came back until the connection was closed, or nothing more came. */
-export function exchange(port: number, { chunks, ending }: RawCase): Promise<Buffer> {
+export function exchange(port: number, { bytes, isCut = false }: RawCase): Promise<Buffer> {
   return new Promise((resolve) => {
     const received: Buffer[] = [];
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: ending === 'wait' });
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: !isCut });
     const done = (): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -36,13 +36,10 @@ export function exchange(port: number, { chunks, ending }: RawCase): Promise<Buf
       timer = setTimeout(done, QUIET_MS);
     });
     // The service may close the connection in the middle of what is sent.
-    socket.on('error', done);
-    socket.on('end', done);
-    socket.on('close', done);
+    for (const event of ['error', 'end', 'close']) socket.on(event, done);
     socket.once('connect', () => {
-      for (const chunk of chunks) socket.write(chunk);
-      if (ending === 'end') socket.end();
-      if (ending === 'reset') socket.resetAndDestroy();
+      socket.write(bytes);
+      if (isCut) socket.end();
     });
   });
 }

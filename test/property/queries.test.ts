@@ -1,14 +1,15 @@
-/** Random lists of random tables, from rows on SQLite: what a naive list of records in memory answers. */
+/** Random lists of random tables, from rows on SQLite: what rows in memory answer. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { openRowReads } from '#app/adapters/rows/sqlite/reads.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
+import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { RecordQueries } from '#app/queries/records.js';
 import { recordsOn, write } from '../contract/queriesFixture.js';
-import { WrittenRows } from '../support/writtenRows.js';
-import { NaiveTable } from './naiveTable.js';
+import { MemoryRows } from '../support/memoryRows.js';
+import { type RecordChange, WrittenRows } from '../support/writtenRows.js';
 import { runsOf, SEED } from './runs.js';
 import { allFields, assetType, firstFields, history, places, queryOf, type Step } from './tableHistories.js';
 
@@ -30,39 +31,73 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** @param perCommit how many steps are shown together */
-async function fill(written: WrittenRows, steps: readonly Step[], perCommit: number): Promise<NaiveTable> {
-  const naive = new NaiveTable(allFields);
-  await write(written, () => written.defineTable(places, assetType(firstFields)));
-  for (let from = 0; from < steps.length; from += perCommit) {
-    await write(written, async () => {
-      for (const [n, step] of steps.slice(from, from + perCommit).entries()) {
-        if (step.kind === 'define') {
-          await written.defineTable(places, assetType(allFields));
-          continue;
-        }
-        const changes = naive.changesOf(step);
-        naive.apply(changes);
-        await written.applyToTable(places, changes, { revision: from + n, at: '2026-11-21T03:11:47.000000Z' });
+/** Steps name records by a number that is taken modulo how many there are. */
+class Table {
+  #records: { readonly id: string; batchId: string | null }[] = [];
+  #keys = 0;
+
+  changesOf(step: Exclude<Step, { kind: 'define' }>): readonly RecordChange[] {
+    const count = this.#records.length;
+    const picked = 'pick' in step ? this.#records[step.pick % Math.max(1, count)] : undefined;
+    switch (step.kind) {
+      case 'insert':
+        return step.records.flatMap(({ id, at, batchId, fields }): RecordChange[] => {
+          if (this.#records.some((record) => record.id === id)) return [];
+          this.#records.push({ id, batchId });
+          this.#keys += 1;
+          const key = `Key-${this.#keys % 7}.${this.#keys}`;
+          return [{ kind: 'insert', id, at, batchId, fields: { ...(fields as Fields), key } }];
+        });
+      case 'patch':
+        if (picked === undefined) return [];
+        if (step.batchId !== undefined) picked.batchId = step.batchId;
+        return [{ ...step, id: picked.id, set: step.set as Fields } as RecordChange];
+      case 'delete':
+        this.#records = this.#records.filter((record) => record !== picked);
+        return picked === undefined ? [] : [{ kind: 'delete', id: picked.id }];
+      case 'seen': {
+        const seen = this.#records.slice(step.from % (count + 1));
+        for (const record of seen) record.batchId = step.batchId;
+        return [{ kind: 'seen', ids: seen.map(({ id }) => id), batchId: step.batchId }];
       }
-    });
+      case 'cleanUp':
+        this.#records = this.#records.filter(({ batchId }) => batchId === step.batchId);
+        return [step];
+    }
   }
-  return naive;
+}
+
+/** Applies the steps to each. @param perCommit how many steps are shown together */
+async function fill(all: readonly WrittenRows[], steps: readonly Step[], perCommit: number): Promise<void> {
+  const table = new Table();
+  for (const each of all) await write(each, () => each.defineTable(places, assetType(firstFields)));
+  const changes = steps.map((step) => (step.kind === 'define' ? 'define' : table.changesOf(step)));
+  for (let from = 0; from < steps.length; from += perCommit)
+    for (const each of all)
+      await write(each, async () => {
+        for (const [n, change] of changes.slice(from, from + perCommit).entries()) {
+          if (change === 'define') await each.defineTable(places, assetType(allFields));
+          else await each.applyToTable(places, change, { revision: from + n, at: '2026-11-21T03:11:47.000000Z' });
+        }
+      });
 }
 
 test(
-  `random queries are answered as a naive list of records answers them (seed ${SEED})`,
+  `random queries are answered as the model of engines answers them (seed ${SEED})`,
   () =>
     fc.assert(
       fc.asyncProperty(history, queries, fc.integer({ min: 1, max: 4 }), async (steps, asked, perCommit) => {
         await writer.remove('acme');
-        const written = new WrittenRows(writer);
-        const naive = await fill(written, steps, perCommit);
-        const records = new RecordQueries(rows, written);
-        for (const query of asked) {
-          const page = await records.list(places, query);
-          expect({ query, total: page.total, records: recordsOn(page) }).toEqual({ query, ...naive.list(query) });
-        }
+        const model = new MemoryRows();
+        const [written, modelled] = [new WrittenRows(writer), new WrittenRows(model)];
+        await fill([written, modelled], steps, perCommit);
+        const answers = (reads: RecordQueries) =>
+          asked.map(async (query) => {
+            const page = await reads.list(places, query);
+            return { query, total: page.total, records: recordsOn(page) };
+          });
+        const expected = await Promise.all(answers(new RecordQueries(model.reads, modelled)));
+        expect(await Promise.all(answers(new RecordQueries(rows, written)))).toEqual(expected);
       }),
       { numRuns: runs, seed: SEED },
     ),

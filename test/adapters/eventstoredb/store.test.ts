@@ -3,11 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import type { EventStore, EventToAppend, RecordedEvent } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
-import { describeEngine } from '../../engines/describeEngine.js';
 import { systemEvent } from '../../engines/doubleLog.js';
 import type { Dialect } from '../../engines/doubleSubscription.js';
 import { EventStoreDouble } from '../../engines/eventStoreDouble.js';
-import { EventStoreDbServer, eventStoreDbServerMissing } from '../../engines/eventstoredb.js';
 import { describeOutages } from './outages.js';
 
 const DIALECTS: readonly Dialect[] = ['23.10', '25.0'];
@@ -125,10 +123,6 @@ describe('the server is away', () => {
 });
 
 describeOutages('a protocol double, not a real server', () => EventStoreDouble.start());
-
-describeEngine('eventstoredb', 'outages of EventStoreDB', eventStoreDbServerMissing(), () => {
-  describeOutages('a real server', () => EventStoreDbServer.start());
-});
 
 /** The tests that see the answers in which versions differ. */
 const describeDialects = (title: string, tests: () => void): void =>
