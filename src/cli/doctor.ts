@@ -106,13 +106,11 @@ async function directory({ commands, tenants }: Tools): Promise<Looked> {
     findings.push({ problem: new OtherSecretsKeyError('the key that signs tokens').message, remedy: NO_START });
   let secrets = 0;
   for (const { name, webhooks } of all) {
-    for (const { id, sealedSecret, stagedSecret } of webhooks.values()) {
-      for (const sealed of [sealedSecret, ...(stagedSecret === undefined ? [] : [stagedSecret])]) {
-        secrets += 1;
-        if (opens(commands.secretBox, sealed)) continue;
-        const problem = `No key opens a signing secret of webhook ${id} of tenant ${name}.`;
-        findings.push({ problem, remedy: 'Add the key that sealed it to SECRETS_KEY, or regenerate the secret.' });
-      }
+    for (const { id, sealedSecret } of webhooks.values()) {
+      secrets += 1;
+      if (opens(commands.secretBox, sealedSecret)) continue;
+      const problem = `No key opens the signing secret of webhook ${id} of tenant ${name}.`;
+      findings.push({ problem, remedy: 'Add the key that sealed it to SECRETS_KEY, or rotate the secret.' });
     }
   }
   return { detail: `${all.length} tenants, ${secrets} signing secrets that open`, findings };

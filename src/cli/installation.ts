@@ -76,11 +76,7 @@ const reseal = command({
       return {
         resealed: reports.reduce((sum, report) => sum + report.resealed, 0),
         current: reports.reduce((sum, report) => sum + report.current, 0),
-        unopenable: unopenable.map((each) => ({
-          tenant: each.tenant,
-          webhook_id: each.webhookId,
-          secret: each.which,
-        })),
+        unopenable: unopenable.map((each) => ({ tenant: each.tenant, webhook_id: each.webhookId })),
         signing_keys: signingKeys,
       };
     }),
@@ -93,10 +89,10 @@ const reseal = command({
     ]),
   failure({ unopenable }) {
     if (unopenable.length === 0) return undefined;
-    const rows = unopenable.map((each) => [each.tenant, each.webhook_id, each.secret]);
+    const rows = unopenable.map((each) => [each.tenant, each.webhook_id]);
     return [
       'No key opens these; add the key they were sealed under to SECRETS_KEY, or give the webhooks new secrets:',
-      ...columns([['TENANT', 'WEBHOOK', 'SECRET'], ...rows]),
+      ...columns([['TENANT', 'WEBHOOK'], ...rows]),
     ].join('\n');
   },
 });

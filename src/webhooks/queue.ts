@@ -45,6 +45,7 @@ export const rangeJob = z.object({
   kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)).readonly().default([]),
   from: z.string().default(''),
   to: z.string().optional(),
+  failedOnly: z.boolean().default(false),
 });
 export type RangeJob = z.infer<typeof rangeJob>;
 

@@ -6,16 +6,20 @@
  */
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
+import { loadOrder } from '../commands/orders/loadOrder.js';
 import { streamPagesBackwards } from '../commands/streamPages.js';
+import { firstDeliveryId, resendId } from '../commands/webhooks/deliveryIds.js';
+import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { orderStream, tableStream, webhooksStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { WebhookEvent } from '../domain/webhook/events.js';
-import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import type { DeliveryQuery } from '../queries/deliveries.js';
 import {
   appendRequests,
+  type DeliveryRequest,
   RELAYED_AT_ONCE,
   requestsFor,
   type Subscription,
@@ -101,7 +105,8 @@ async function step(
   if (streamPrefixes.length === 0) return DONE;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount, signal })) {
     const events = slice.events.filter(({ position }) => position <= to);
-    const requests = await requestsFor(eventStore, events, subscriptions);
+    const all = await requestsFor(eventStore, events, subscriptions);
+    const requests = job.failedOnly ? await failedOf(eventStore, all) : all;
     // The relay publishes those of a backfill, as all replays.
     const requested = await (task === 'backfill'
       ? appendRequests(deps.commands, requests, () => callerOf(job))
@@ -114,6 +119,24 @@ async function step(
   // Published before this step ends, so that no crash ends the work.
   await publishWork(deps.broker, [], [rangeMessage({ ...job, ...next })]);
   return DONE;
+}
+
+/** Those whose first delivery failed for good; of an order's export, while the order still waits for it. */
+async function failedOf(
+  eventStore: EventStore,
+  requests: readonly DeliveryRequest[],
+): Promise<readonly DeliveryRequest[]> {
+  const failed: DeliveryRequest[] = [];
+  for (const request of requests) {
+    const { tenant, subject, source } = request;
+    const { webhookId, orderId, kind } = subject;
+    const deliveryId = firstDeliveryId(webhookId, source, kind);
+    const first = await loadDelivery(eventStore, { tenant, deliveryId });
+    if (first?.delivery.outcome !== 'failed') continue;
+    const order = kind === 'order.approved' ? await loadOrder(eventStore, tenant, orderId) : undefined;
+    if (order === undefined || order.state.failed?.approvalEventId === source.id) failed.push(request);
+  }
+  return failed;
 }
 
 const callerOf = ({ tenant, eventId: causationId, correlationId }: RangeJob): Caller => ({
@@ -181,10 +204,13 @@ async function hasRoom({ commands }: RangeDeps, { tenant, webhookId, requested }
 }
 
 /** A range without an end has all up to its request, also what a clock that was ahead has dated later. */
-const backfilled = ({ webhookId, backfillId, kinds, from, to }: RangeJob): Subscription => ({
+const backfilled = ({ webhookId, backfillId, kinds, from, to, failedOnly }: RangeJob): Subscription => ({
   webhookId,
   kinds,
   wants: ({ metadata: { occurredAt } }) => occurredAt >= from && (to === undefined || occurredAt < to),
-  deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
-  replay: { purpose: 'backfill' },
+  deliveryId: (event, kind) =>
+    failedOnly
+      ? resendId(webhookId, firstDeliveryId(webhookId, event, kind))
+      : v5(`${backfillId} ${kind} ${event.id}`, webhookId),
+  replay: { purpose: failedOnly ? 'resend' : 'backfill' },
 });

@@ -190,6 +190,8 @@ function taskMessages({ id: eventId, stream, type, data, position, metadata }: R
   const asked = { tenant, webhookId, eventId, position };
   if (event.type === 'WebhookEnabled') return [rangeMessage({ task: 'resume', ...asked })];
   if (event.type !== 'WebhookBackfillRequested') return [];
-  const { backfillId, kinds, from, to } = event.data;
-  return [rangeMessage({ task: 'backfill', ...asked, correlationId, backfillId, kinds, from, to, done: 0 })];
+  const { backfillId, kinds, from, to, failedOnly } = event.data;
+  return [
+    rangeMessage({ task: 'backfill', ...asked, correlationId, backfillId, kinds, from, to, failedOnly, done: 0 }),
+  ];
 }

@@ -104,20 +104,21 @@ type Sent = {
  */
 export function signedRequest(
   { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
-  { url, sealedSecret, stagedSecret }: Webhook,
+  { url, sealedSecret, otherSecret }: Webhook,
   { subject, messageId, body }: Sent,
   version: string,
 ): WebhookRequest {
+  const nowMs = Date.parse(now());
   const primary = secretBox.open(sealedSecret);
-  const timestamp = Math.floor(Date.parse(now()) / 1000);
+  const isOver = otherSecret === undefined || Date.parse(otherSecret.until ?? '') <= nowMs;
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': `dynamic-assets/${version}`,
     ...signatureHeaders({
       body,
       messageId,
-      timestamp,
-      secrets: stagedSecret === undefined ? [primary] : [primary, secretBox.open(stagedSecret)],
+      timestamp: Math.floor(nowMs / 1000),
+      secrets: [primary, isOver ? undefined : openedIfKnown(secretBox, otherSecret.sealed)],
     }),
     'webhook-event': subject.kind,
     'webhook-event-version': payloadVersion(subject.kind),
@@ -125,6 +126,15 @@ export function signedRequest(
     ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
   };
   return { url, headers, body };
+}
+
+/** The secret before may be the one whose key was lost. */
+function openedIfKnown(secretBox: Commands['secretBox'], sealed: string): string | undefined {
+  try {
+    return secretBox.open(sealed);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -140,8 +150,8 @@ type Message = {
   readonly messageId: string;
   /** Time of this attempt, Unix seconds. */
   readonly timestamp: number;
-  /** As shown, including `whsec_`. The second one is staged while a rotation is under way. */
-  readonly secrets: readonly [primary: string, staged?: string];
+  /** As shown, including `whsec_`. */
+  readonly secrets: readonly [primary: string, other?: string | undefined];
 };
 
 export type SignatureHeaders = {

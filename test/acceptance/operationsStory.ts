@@ -212,13 +212,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /webhooks'),
     platform('GET /webhooks/{webhook_id}'),
     platform('PUT /webhooks/{webhook_id}', { body: () => ({ name: 'ERP' }) }),
-    platform('POST /webhooks/{webhook_id}/secret'),
     platform('POST /webhooks/{webhook_id}/secret/rotate'),
-    platform('DELETE /webhooks/{webhook_id}/secret/staged'),
-    platform('POST /webhooks/{webhook_id}/secret/rotate'),
-    platform('POST /webhooks/{webhook_id}/secret/promote'),
-    platform('POST /webhooks/{webhook_id}/disable', { body: () => ({ reason: 'Moving.' }) }),
-    platform('POST /webhooks/{webhook_id}/enable'),
 
     platform('GET /orders'),
     platform('GET /orders/counts'),
@@ -241,10 +235,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     }),
     platform('POST /webhooks/{webhook_id}/deliveries/{delivery_id}/resend', {
       after: () => receiver.received('/orders', 3),
-    }),
-    platform('POST /webhooks/{webhook_id}/resend', {
-      after: () => receiver.received('/orders', 4),
-      body: () => ({ since: LONG_AGO }),
     }),
     platform('POST /webhooks/{webhook_id}/backfill', { body: () => ({ from: LONG_AGO }) }),
     platform('DELETE /webhooks/{webhook_id}', { after: () => receiver.received('/orders', 6) }),

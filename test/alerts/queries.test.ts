@@ -86,7 +86,7 @@ describe('against the metrics of a service that has worked', () => {
     await approve(acme, order.id);
     await receiver.received('/orders', 1);
     await receiver.received('/slow', 2);
-    await acme.platformData('POST', `/webhooks/${failing.id}/disable`, {});
+    await acme.platformData('PUT', `/webhooks/${failing.id}`, { enabled: false });
     const scrape = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
     // Both are looked up now and then.
     const isThere = (text: string): boolean =>

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { SecretBox } from '#app/commands/context.js';
-import { renewWebhookSecret } from '#app/commands/webhooks/secrets.js';
-import type { Webhook } from '#app/domain/identity/directory.js';
+import { rotateWebhookSecret } from '#app/commands/webhooks/secrets.js';
 import { Directory } from '#app/projections/directory/directory.js';
 import { createSecretBox } from '#app/service/keys.js';
 import { type Environment, Workplace } from './cli.js';
@@ -52,31 +51,29 @@ async function rotate(tenant: string, id: string, environment: Environment): Pro
       correlationId: newId(),
       causationId: newId(),
     } as const;
-    return (await renewWebhookSecret(commands, caller, id, 'WebhookSecretStaged')).secret;
+    return (await rotateWebhookSecret(commands, caller, id)).secret;
   } finally {
     await eventStore.close();
   }
 }
 
-/** Of tenant acme two webhooks, one in rotation, and of tenant other one; under these keys. */
+/** Of tenant acme two webhooks, one rotated, and of tenant other one; under these keys. */
 async function makeWebhooks(environment: Environment) {
   const still = await makeWebhook('acme', environment);
   const rotating = await makeWebhook('acme', environment);
-  const staged = await rotate('acme', rotating.id, environment);
+  const rotated = await rotate('acme', rotating.id, environment);
   const other = await makeWebhook('other', environment);
-  const secrets = { [still.id]: [still.secret], [rotating.id]: [rotating.secret, staged], [other.id]: [other.secret] };
+  const secrets = { [still.id]: still.secret, [rotating.id]: rotated, [other.id]: other.secret };
   return { still, rotating, other, secrets };
 }
 
 /** The secrets that sign for each webhook, opened with this box from the log. */
-async function secretsIn(box: Pick<SecretBox, 'open'>): Promise<{ readonly [id: string]: readonly string[] }> {
+async function secretsIn(box: Pick<SecretBox, 'open'>): Promise<{ readonly [id: string]: string }> {
   const eventStore = await openSqliteEventStore({ file: join(workplace.directory, 'data', 'events.db') });
   const directory = await Directory.start(eventStore, () => undefined);
   try {
-    const live = ({ sealedSecret, stagedSecret }: Webhook): readonly string[] =>
-      (stagedSecret === undefined ? [sealedSecret] : [sealedSecret, stagedSecret]).map((sealed) => box.open(sealed));
     const webhooks = [...directory.tenants()].flatMap((tenant) => [...tenant.webhooks.values()]);
-    return Object.fromEntries(webhooks.map((webhook) => [webhook.id, live(webhook)]));
+    return Object.fromEntries(webhooks.map(({ id, sealedSecret }) => [id, box.open(sealedSecret)]));
   } finally {
     await directory.stop();
     await eventStore.close();
@@ -92,7 +89,7 @@ it.each([['without a service'], ['beside a service']])('%s: all secrets stay, un
   const { code, stdout } = await workplace.run(RESEAL, withKeys(NEW, OLD));
   expect(code).toBe(0);
   expect(stdout.split('\n')).toEqual([
-    'sealed again                 4',
+    'sealed again                 3',
     'under the first key already  0',
     'opened by no key             0',
     'token keys sealed again      1',
@@ -100,7 +97,7 @@ it.each([['without a service'], ['beside a service']])('%s: all secrets stay, un
   ]);
   expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
   await expect(secretsIn(createSecretBox(keyOf(OLD)))).rejects.toThrow('it was sealed under another key');
-  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(0, 4));
+  expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual(outcome(0, 3));
   // The old key is that of the log no longer.
   const refused = await workplace.run(['keys', 'rotate'], withKeys(OLD));
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No key of this process opens the key/) });
@@ -117,17 +114,17 @@ it('a secret that no key opens is named, with exit code 1; all others are sealed
   const { code, stdout, stderr } = await workplace.run([...RESEAL, '--json'], withKeys(NEW, OLD));
   expect(code).toBe(1);
   const unopenable = [
-    { tenant: 'acme', webhook_id: lost.id, secret: 'primary' },
-    { tenant: 'other', webhook_id: regenerated.id, secret: 'staged' },
+    { tenant: 'acme', webhook_id: lost.id },
+    { tenant: 'other', webhook_id: regenerated.id },
   ];
-  expect(JSON.parse(stdout)).toEqual({ ...outcome(5, 0), unopenable });
-  const named = `acme +${lost.id} +primary\nother +${regenerated.id} +staged\n`;
+  expect(JSON.parse(stdout)).toEqual({ ...outcome(3, 0), unopenable });
+  const named = `acme +${lost.id}\nother +${regenerated.id}\n`;
   expect(stderr).toMatch(new RegExp(`^No key opens these; .*\n.*\n${named}$`));
   expect(stdout + stderr).not.toMatch(/whsec_|v1\./);
   const known = await secretsIn({ open: (sealed) => openOr(createSecretBox(keyOf(NEW)), sealed, 'lost') });
   for (const { id } of [still, rotating, other]) expect(known[id]).toEqual(secrets[id]);
-  expect([known[lost.id], known[regenerated.id]]).toEqual([['lost'], [regenerated.secret, 'lost']]);
-  expect(await workplace.json(RESEAL, withKeys(NEW, OLD, LOST))).toEqual(outcome(2, 5));
+  expect([known[lost.id], known[regenerated.id]]).toEqual(['lost', 'lost']);
+  expect(await workplace.json(RESEAL, withKeys(NEW, OLD, LOST))).toEqual(outcome(2, 3));
 });
 
 function openOr(box: SecretBox, sealed: string, otherwise: string): string {

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { newId } from '#app/commands/clock.js';
 import { loadDelivery } from '#app/commands/webhooks/deliveryStream.js';
-import { createWebhook, disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
+import { changeWebhook, createWebhook, disableWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream } from '#app/domain/streams.js';
 import { ReceiverHealth } from '#app/webhooks/receiverHealth.js';
 import { callerOf, Logged, TENANT } from './logged.js';
@@ -58,7 +58,7 @@ test('without a success for so many hours it is disabled, by more failures than 
 test('it has as long again when it is enabled', async () => {
   const { id, deliveryId } = await madeHoursAgo(3, 'DeliveryAttemptFailed');
   await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'holidays' });
-  await enableWebhook(logged.commands, caller, id);
+  await changeWebhook(logged.commands, caller, id, { enabled: true }, async () => undefined);
   await fail(deliveryId, 10, 2);
   expect(disabled(id)).toBeUndefined();
 });

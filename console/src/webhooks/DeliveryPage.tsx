@@ -73,16 +73,14 @@ function Attempt({ path, attempt }: AttemptProps) {
   const number = useNumber();
   const [isBodyShown, setBodyShown] = useState(false);
   const body = useQuery({
-    queryKey: ['deliveries', path.webhook_id, 'body', path.delivery_id, attempt.attempt],
+    queryKey: ['deliveries', path.webhook_id, 'body', path.delivery_id],
     enabled: isBodyShown,
-    queryFn: async () => {
-      const params = { path, query: { attempt: attempt.attempt } };
-      return (
+    queryFn: async () =>
+      (
         await bodyOf(
-          api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/body', { params: params as never }),
+          api.GET('/api/v1/platform/webhooks/{webhook_id}/deliveries/{delivery_id}/body', { params: { path } }),
         )
-      ).data;
-    },
+      ).data,
   });
   return (
     <Paper withBorder p="md">
@@ -113,10 +111,10 @@ function Attempt({ path, attempt }: AttemptProps) {
           <summary>{text.body}</summary>
           {isBodyShown && (
             <Loaded query={body}>
-              {({ body: sent, is_proved: isProved }) => (
+              {({ body: sent, sha256 }) => (
                 <Stack gap="xs" pt="xs">
-                  <Alert color={isProved ? 'green' : 'yellow'} p="xs">
-                    {isProved ? text.proved : text.notProved}
+                  <Alert color={sha256 === attempt.body_sha256 ? 'green' : 'yellow'} p="xs">
+                    {sha256 === attempt.body_sha256 ? text.proved : text.notProved}
                   </Alert>
                   <Code block className="text">
                     {readable(sent)}

@@ -1,9 +1,9 @@
 /** One webhook: its state, its secret, and its deliveries as they come. */
-import { Badge, Button, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
+import { Button, Checkbox, Group, MultiSelect, Paper, Select, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { Act, Asked, FormDialog, SecretOnce } from '../app/Dialogs';
 import { useNumber, useText, When } from '../app/language';
@@ -33,7 +33,7 @@ export function WebhookPage() {
   return <Loaded query={webhook}>{(of) => <OneWebhook webhook={of} />}</Loaded>;
 }
 
-function OneWebhook({ webhook }: { readonly webhook: Schemas['WebhookWithHealth'] }) {
+function OneWebhook({ webhook }: { readonly webhook: Webhook }) {
   const text = useText();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -46,6 +46,8 @@ function OneWebhook({ webhook }: { readonly webhook: Schemas['WebhookWithHealth'
     await request();
     await refresh();
   };
+  const switchTo = (enabled: boolean) =>
+    then(() => bodyOf(api.PUT('/api/v1/platform/webhooks/{webhook_id}', { ...path, body: { enabled } })));
   return (
     <Page
       title={webhook.name || webhook.url}
@@ -60,51 +62,26 @@ function OneWebhook({ webhook }: { readonly webhook: Schemas['WebhookWithHealth'
       <Paper withBorder p="md">
         <Stack gap="xs">
           <WebhookState webhook={webhook} />
-          {webhook.health !== null && <Health health={webhook.health} />}
           <Text className="text mono">{webhook.url}</Text>
           <Text size="sm">{webhook.events.join(', ')}</Text>
           {isAdmin && (
             <Group gap="xs">
               {webhook.enabled ? (
-                <Asked
-                  label={text.webhooks.disable}
-                  act={then(() =>
-                    bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/disable', { ...path, body: {} })),
-                  )}
-                />
+                <Asked label={text.webhooks.disable} act={switchTo(false)} />
               ) : (
-                <Act
-                  label={text.webhooks.enable}
-                  act={then(() => bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/enable', path)))}
-                />
+                <Act label={text.webhooks.enable} act={switchTo(true)} />
               )}
-              {webhook.rotating ? (
-                <>
-                  <Act
-                    label={text.webhooks.promote}
-                    act={then(() => bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/promote', path)))}
-                  />
-                  <Act
-                    label={text.webhooks.unstage}
-                    act={then(() => bodyOf(api.DELETE('/api/v1/platform/webhooks/{webhook_id}/secret/staged', path)))}
-                  />
-                </>
-              ) : (
-                <Asked
-                  label={text.webhooks.rotate}
-                  why={text.webhooks.rotateWhy}
-                  color="indigo"
-                  act={then(async () => {
-                    const { data } = await bodyOf(
-                      api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path),
-                    );
-                    setSecret(data.secret);
-                  })}
-                />
-              )}
+              <Asked
+                label={text.webhooks.rotate}
+                why={text.webhooks.rotateWhy}
+                color="indigo"
+                act={then(async () => {
+                  const { data } = await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/secret/rotate', path));
+                  setSecret(data.secret);
+                })}
+              />
               <SendTest webhook={webhook} />
               <Backfill webhook={webhook} />
-              <ResendFailed webhook={webhook} />
               <Asked
                 label={text.webhooks.remove}
                 act={async () => {
@@ -132,27 +109,6 @@ function OneWebhook({ webhook }: { readonly webhook: Schemas['WebhookWithHealth'
   );
 }
 
-function Health({ health }: { readonly health: Schemas['WebhookHealth'] }) {
-  const text = useText().webhooks;
-  return (
-    <Group gap="xs">
-      {health.failing_since !== null && (
-        <>
-          <Badge color="red" variant="dot" tt="none">
-            {text.failingSince} <When at={health.failing_since} />
-          </Badge>
-          <Text size="sm">{text.probesOnly}</Text>
-        </>
-      )}
-      {health.last_success_at !== null && (
-        <Text size="sm">
-          {text.lastSuccess} <When at={health.last_success_at} />
-        </Text>
-      )}
-    </Group>
-  );
-}
-
 function SendTest({ webhook }: { readonly webhook: Webhook }) {
   const text = useText();
   const client = useQueryClient();
@@ -173,108 +129,55 @@ function SendTest({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-type SinceProps = {
-  readonly label: string;
-  readonly sinceLabel: string;
-  readonly act: (since: string) => Promise<unknown>;
-  readonly children?: ReactNode;
-  /** How many there are since then. */
-  readonly count?: (since: string) => ReactNode;
-};
-
-/** A button that asks since when. */
-function Since({ label, sinceLabel, act, count, children }: SinceProps) {
+/** Sends events since a time, or those among them whose delivery failed. */
+function Backfill({ webhook }: { readonly webhook: Webhook }) {
+  const text = useText().webhooks;
   const [isOpen, setOpen] = useState(false);
-  const [since, setSince] = useState('');
-  const close = () => setOpen(false);
+  const [from, setFrom] = useState('');
+  const [events, setEvents] = useState<readonly string[]>(webhook.events);
+  const [failedOnly, setFailedOnly] = useState(false);
+  const act = async () => {
+    const params = { path: { webhook_id: webhook.id } };
+    const body = { from, events: events as EventKind[], failed_only: failedOnly };
+    await bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', { params, body }));
+    notifications.show({ message: text.backfillSent });
+    setOpen(false);
+  };
   return (
     <>
       <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-        {label}
+        {text.backfill}
       </Button>
       {isOpen && (
         <FormDialog
-          title={label}
-          label={label}
-          act={() => act(since).then(close)}
-          onClose={close}
-          isReady={since !== ''}
+          title={text.backfill}
+          label={text.backfill}
+          act={act}
+          onClose={() => setOpen(false)}
+          isReady={from !== ''}
         >
           {(errorOf) => (
             <>
               <MomentInput
                 data-autofocus
-                label={sinceLabel}
+                label={text.backfillFrom}
                 required
-                value={since}
-                error={errorOf('since')}
-                onChange={setSince}
+                value={from}
+                error={errorOf('from')}
+                onChange={setFrom}
               />
-              {since !== '' && count?.(since)}
-              {children}
+              <MultiSelect label={text.events} data={webhook.events} value={[...events]} onChange={setEvents} />
+              <Checkbox
+                label={text.failedOnly}
+                checked={failedOnly}
+                onChange={({ currentTarget }) => setFailedOnly(currentTarget.checked)}
+              />
             </>
           )}
         </FormDialog>
       )}
     </>
   );
-}
-
-function Backfill({ webhook }: { readonly webhook: Webhook }) {
-  const text = useText().webhooks;
-  const [events, setEvents] = useState<readonly string[]>(webhook.events);
-  return (
-    <Since
-      label={text.backfill}
-      sinceLabel={text.backfillFrom}
-      act={async (from) => {
-        const params = { path: { webhook_id: webhook.id } };
-        await bodyOf(
-          api.POST('/api/v1/platform/webhooks/{webhook_id}/backfill', {
-            params,
-            body: { from, events: events as EventKind[] },
-          }),
-        );
-        notifications.show({ message: text.backfillSent });
-      }}
-    >
-      <MultiSelect label={text.events} data={webhook.events} value={[...events]} onChange={setEvents} />
-    </Since>
-  );
-}
-
-function ResendFailed({ webhook }: { readonly webhook: Webhook }) {
-  const text = useText().webhooks;
-  const client = useQueryClient();
-  return (
-    <Since
-      label={text.resendFailed}
-      sinceLabel={text.resendSince}
-      count={(since) => <ResendCount webhook={webhook} since={since} />}
-      act={async (since) => {
-        const params = { path: { webhook_id: webhook.id } };
-        const { data } = await bodyOf(
-          api.POST('/api/v1/platform/webhooks/{webhook_id}/resend', { params, body: { since } }),
-        );
-        notifications.show({ message: text.resent(data.count) });
-        await client.invalidateQueries({ queryKey: ['deliveries', webhook.id] });
-      }}
-    />
-  );
-}
-
-/** How many a resend would send. */
-function ResendCount({ webhook, since }: { readonly webhook: Webhook; readonly since: string }) {
-  const text = useText().webhooks;
-  const found = useQuery({
-    queryKey: ['deliveries', webhook.id, 'resend', since],
-    queryFn: () => {
-      const params = { path: { webhook_id: webhook.id }, query: { dry_run: true } };
-      return bodyOf(api.POST('/api/v1/platform/webhooks/{webhook_id}/resend', { params, body: { since } }));
-    },
-    retry: false,
-  });
-  return found.data === undefined ? null : <Text size="sm">{text.wouldResend(found.data.data.count)}</Text>;
 }
 
 function Deliveries({ webhook }: { readonly webhook: Webhook }) {

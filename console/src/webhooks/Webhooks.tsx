@@ -61,11 +61,6 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
       <Badge color={webhook.enabled ? 'green' : 'red'} variant="dot" tt="none">
         {webhook.enabled ? text.enabled : text.disabled}
       </Badge>
-      {webhook.rotating && (
-        <Badge color="yellow" variant="dot" tt="none">
-          {text.rotating}
-        </Badge>
-      )}
       {webhook.disabled !== null && (
         <Text size="sm" className="text">
           {webhook.disabled.reason}

@@ -4,73 +4,46 @@
  */
 import { z } from 'zod';
 import { NotFoundError } from '../../commands/context.js';
+import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
 import {
   backfillBody,
   requestBackfill,
   resendDelivery,
-  resendFailed,
-  resendFailedBody,
   sendTestEvent,
   testEventBody,
 } from '../../commands/webhooks/replays.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
-import type { Tenant } from '../../domain/identity/directory.js';
-import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
-import { MAX_DELIVERY_ATTEMPTS } from '../../domain/webhook/delivery.js';
-import { type SentBody, sentBody } from '../../webhooks/sentBody.js';
-import { limitOf } from '../assets/listQuery.js';
+import type { DeliveryQuery } from '../../queries/deliveries.js';
+import { makeBody, sha256Of } from '../../webhooks/webhookRequest.js';
+import { limitOf, revisionCursor } from '../assets/listQuery.js';
 import { untilShown } from '../assets/moments.js';
 import { linkedReply } from '../assets/pages.js';
-import { isDryRun } from '../changeOptions.js';
 import { attemptView, DELIVERY_STATES, deliveryView, shownDelivery } from '../deliveryView.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { CHANGES, dataReply, type Resource } from '../routes/operation.js';
+import { type Call, CHANGES, dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
 const MAX_LIMIT = 100;
-
-/** The body is text in the answer, so that its bytes are kept. */
-const bodyView = json.view<SentBody & { readonly attempt: number }>({
-  attempt: json.count,
-  url: json.text,
-  started_at: json.timestamp,
-  sent_sha256: json.nullableText,
-  made_sha256: json.text,
-  is_proved: [json.truth, ({ sentSha256, madeSha256 }) => sentSha256 === madeSha256],
-  body: [json.text, ({ body }) => body.toString()],
-});
-
-const wholeNumber = (most: number, message: string) =>
-  z.preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : text),
-    z.int(message).min(1, message).max(most, message),
-  );
 
 const deliveryQuery = z.object({
   state: z
     .enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(', ')}.`)
     .optional()
     .describe('open: neither delivered nor given up.'),
-  kind: z
-    .enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`)
-    .optional()
-    .describe('Kind of event.'),
   order_id: z.string().toLowerCase().optional().describe('Only deliveries about this order.'),
   since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
-  until: dateTime.optional().meta({ description: 'Requested before this time.' }),
-  cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be that of a link to a next page.')
-    .optional()
-    .describe('That of a link to the next page.'),
+  cursor: revisionCursor,
   limit: limitOf(MAX_LIMIT),
 });
 
-const bodyQuery = z.object({
-  attempt: wholeNumber(MAX_DELIVERY_ATTEMPTS, `must be 1 to ${MAX_DELIVERY_ATTEMPTS}.`)
-    .default(1)
-    .meta({ default: 1, description: 'Number of the attempt.' }),
-});
+/** Its entry in the log. @throws NotFoundError */
+async function found({ queries }: Api, { tenant, path: { id, deliveryId } }: Call) {
+  const entry = await queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
+  if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+  return entry;
+}
 
 export const webhookDeliveries: Resource = {
   tag: 'platform: webhooks',
@@ -78,7 +51,7 @@ export const webhookDeliveries: Resource = {
   schemas: {
     Delivery: deliveryView.schema,
     DeliveryAttempt: attemptView.schema,
-    DeliveryBody: bodyView.schema,
+    DeliveryBody: json.closedObject({ body: json.text, sha256: json.text }),
     RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
   },
   operations: {
@@ -91,13 +64,18 @@ export const webhookDeliveries: Resource = {
       answer: json.linkedPage('Delivery'),
       async handle(api, call, cancellation) {
         const { tenant, path } = call;
-        const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, call.query);
-        await checkKnown(api, tenant, path.id);
-        const asked = { ...query, webhookId: path.id, orderId, after, limit: limit + 1 };
-        const found = await api.queries.deliveries.page(tenant.name, asked, cancellation);
-        const page = found.slice(0, limit);
+        const { order_id: orderId, cursor, limit, ...query } = parseQuery(deliveryQuery, call.query);
+        const after = cursor === undefined ? undefined : Number(cursor);
+        const webhookId = path.id;
+        const read = (asked: Omit<DeliveryQuery, 'webhookId'>) =>
+          api.queries.deliveries.page(tenant.name, { ...asked, webhookId }, cancellation);
+        const entries = await read({ ...query, orderId, after, limit: limit + 1 });
+        // A removed webhook still has its log.
+        if (entries.length === 0 && !tenant.webhooks.has(webhookId) && (await read({ limit: 1 })).length === 0)
+          throw new NotFoundError(`There is no webhook ${webhookId}.`);
+        const page = entries.slice(0, limit);
         const shown = page.map((entry) => shownDelivery(tenant, entry));
-        return linkedReply(api, call, shown, found.length > limit ? page.at(-1)?.position : undefined);
+        return linkedReply(api, call, shown, entries.length > limit ? page.at(-1)?.position : undefined);
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId': {
@@ -105,32 +83,28 @@ export const webhookDeliveries: Resource = {
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
-      async handle(api, { tenant, path: { id, deliveryId } }) {
+      async handle(api, call) {
         // It may have been asked for a moment ago, by a resend or a test.
-        await untilShown(api, tenant.name);
-        const entry = await api.queries.deliveries.delivery(tenant.name, deliveryId.toLowerCase());
-        if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        return dataReply(shownDelivery(tenant, entry));
+        await untilShown(api, call.tenant.name);
+        return dataReply(shownDelivery(call.tenant, await found(api, call)));
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId/body': {
       work: 'costly',
       id: 'platformGetDeliveryBody',
-      summary: 'The body that an attempt sent',
+      summary: 'What is sent',
       description:
-        'Made again from the log, with the custom data of the webhook as it was. The SHA-256 of what was sent is kept with the attempt: `is_proved` says whether the two agree. They do for approvals, tables and tests of an unchanged tenant; another event of an order names records as they are, which may have changed since.',
+        'Made again from the log, as the next attempt would be. What an attempt sent was the same if its body_sha256 is this sha256: so it is for approvals and tables unless the custom data changed. Other events of an order name records as they are.',
       allow: 'adminsAndAuditors',
-      query: parametersIn(bodyQuery),
       answer: json.one('DeliveryBody'),
-      async handle({ commands, queries }, { req, tenant, path: { id, deliveryId }, query }) {
-        const { attempt } = parseQuery(bodyQuery, query);
-        const key = { tenant: tenant.name, deliveryId: deliveryId.toLowerCase() };
-        const entry = await queries.deliveries.delivery(tenant.name, key.deliveryId);
-        const { deadline } = req.context;
-        const sent = entry?.webhookId === id ? await sentBody(commands, tenant, key, attempt, deadline) : undefined;
-        if (sent === undefined)
-          throw new NotFoundError(`Delivery ${deliveryId} to this webhook has no attempt ${attempt}.`);
-        return dataReply(bodyView.show({ ...sent, attempt }));
+      async handle(api, call) {
+        const { tenant } = call;
+        const { id: deliveryId, webhookId } = await found(api, call);
+        const loaded = await loadDelivery(api.commands.eventStore, { tenant: tenant.name, deliveryId });
+        if (loaded === undefined) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+        const { customData = {} } = tenant.webhooks.get(webhookId) ?? {};
+        const body = await makeBody(api.commands, tenant, { customData }, loaded.delivery.subject);
+        return dataReply({ body: body.toString(), sha256: sha256Of(body) });
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
@@ -145,30 +119,10 @@ export const webhookDeliveries: Resource = {
         return dataReply({ delivery_id: deliveryId });
       },
     },
-    'POST /webhooks/:id/resend': {
-      id: 'platformResendFailed',
-      grows: CHANGES,
-      summary: 'Send again the failed deliveries of a period',
-      description:
-        'Those that were not sent again. An event of an order that arrived since, and an export that a later approval replaces, are left out.',
-      allow: 'admins',
-      query: [
-        {
-          name: 'dry_run',
-          description: 'true: counts, and sends nothing.',
-          schema: { type: 'boolean', default: false },
-        },
-      ],
-      body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
-      status: 202,
-      answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
-      handle: async ({ commands, queries }, { caller, path: { id }, query, body }) =>
-        dataReply(await resendFailed({ ...commands, queries }, caller, id, body, isDryRun(query))),
-    },
     'POST /webhooks/:id/backfill': {
       id: 'platformBackfillWebhook',
       grows: CHANGES,
-      summary: 'Send the events of a period, also from before the webhook was made',
+      summary: 'Send the events since a time, also from before the webhook was made; or those whose delivery failed',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
       status: 202,
@@ -193,10 +147,3 @@ export const webhookDeliveries: Resource = {
     },
   },
 };
-
-/** A removed webhook still has its log. @throws NotFoundError for an id that no webhook ever had */
-async function checkKnown(api: Api, tenant: Tenant, webhookId: string): Promise<void> {
-  if (tenant.webhooks.has(webhookId)) return;
-  const [latest] = await api.queries.deliveries.page(tenant.name, { webhookId, limit: 1 });
-  if (latest === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
-}

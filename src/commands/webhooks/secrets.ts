@@ -1,7 +1,4 @@
-/**
- * Signing secrets of webhooks: each is shown once and stored sealed. A rotation has two steps, so that receivers can verify
- * every attempt: a staged secret signs beside the primary one, then replaces it.
- */
+/** Signing secrets of webhooks: each is shown once and stored sealed. */
 import { randomBytes } from 'node:crypto';
 import { webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
@@ -9,11 +6,9 @@ import { type Caller, type Commands, UnopenableSecretError } from '../context.js
 import {
   type DirectoryChange,
   type DirectoryCommands,
-  type DirectoryWrite,
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
-import { requireNoRotation, requireRotation } from '../identity/secrets.js';
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 
@@ -24,78 +19,44 @@ export const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES)
 
 export type NewSecret = DirectoryChange & { readonly secret: string };
 
-type Renewal = 'WebhookSecretRegenerated' | 'WebhookSecretStaged';
-
-/** Regenerated: the old one stops signing, and a rotation under way ends. Staged: a rotation begins. */
-export async function renewWebhookSecret(
-  commands: WebhookCommands,
-  caller: Caller,
-  id: string,
-  type: Renewal,
-): Promise<NewSecret> {
+/** A new secret. The one before signs beside it for a day, so that receivers can verify every attempt meanwhile. */
+export async function rotateWebhookSecret(commands: WebhookCommands, caller: Caller, id: string): Promise<NewSecret> {
   const secret = newSigningSecret();
   const sealedSecret = commands.secretBox.seal(secret);
-  const change = await writeWebhook(commands, caller, id, ({ stagedSecret }) => {
-    if (type === 'WebhookSecretStaged') requireNoRotation(stagedSecret);
-    return [{ type, data: { id, sealedSecret } }];
-  });
-  return { ...change, secret };
+  const rotated = { type: 'WebhookSecretRegenerated', data: { id, sealedSecret } } as const;
+  return { ...(await writeWebhook(commands, caller, id, () => [rotated])), secret };
 }
 
-type RotationEnd = 'WebhookSecretPromoted' | 'WebhookSecretUnstaged';
-
-/** Promoted: only the staged secret stays; unstaged: it stops signing. */
-export const endWebhookRotation: DirectoryWrite<[id: string, type: RotationEnd]> = (commands, caller, id, type) =>
-  writeWebhook(commands, caller, id, ({ stagedSecret }) => {
-    requireRotation(stagedSecret);
-    return [{ type, data: { id } }];
-  });
-
-/** Counts of all live secrets: the primary ones, and the staged ones of rotations under way. */
 export type ResealReport = {
   /** How many were sealed again. */
   readonly resealed: number;
   /** How many were under the first key already. */
   readonly current: number;
-  /** Secrets that no key opens; they are left as they are. */
-  readonly unopenable: readonly UnopenableSecret[];
+  /** Webhooks whose secrets no key opens; they are left as they are. */
+  readonly unopenable: readonly { readonly tenant: string; readonly webhookId: string }[];
 };
 
-type Which = 'primary' | 'staged';
-type UnopenableSecret = { readonly tenant: string; readonly webhookId: string; readonly which: Which };
-
 /**
- * Seals again, under the first key, every live secret of the tenant's webhooks that is under another key. It is one append,
+ * Seals again, under the first key, each secret of the tenant's webhooks that is under another key. It is one append,
  * decided on the current stream, so that a secret that is replaced meanwhile is never brought back.
  */
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {
   const { tenant } = caller;
   let report: ResealReport = { resealed: 0, current: 0, unopenable: [] };
   await writeDirectory(commands, caller, webhooksStream(tenant), ({ webhooks }) => {
-    let [resealed, current] = [0, 0];
-    const unopenable: UnopenableSecret[] = [];
-    const sealedAgain = (webhookId: string, which: Which, secret: string | undefined) => {
-      if (secret === undefined) return undefined;
+    const unopenable: { tenant: string; webhookId: string }[] = [];
+    const events = [...webhooks.values()].flatMap(({ id, sealedSecret: sealed }): readonly WebhookEvent[] => {
       try {
-        const sealed = commands.secretBox.reseal(secret);
-        if (sealed === undefined) current += 1;
-        else resealed += 1;
-        return sealed;
+        const sealedSecret = commands.secretBox.reseal(sealed);
+        return sealedSecret === undefined ? [] : [{ type: 'WebhookSecretsResealed', data: { id, sealedSecret } }];
       } catch (error) {
         if (!(error instanceof UnopenableSecretError)) throw error;
-        unopenable.push({ tenant, webhookId, which });
-        return undefined;
+        unopenable.push({ tenant, webhookId: id });
+        return [];
       }
-    };
-    const events = [...webhooks.values()].flatMap((webhook): readonly WebhookEvent[] => {
-      const { id } = webhook;
-      const sealedSecret = sealedAgain(id, 'primary', webhook.sealedSecret);
-      const sealedStagedSecret = sealedAgain(id, 'staged', webhook.stagedSecret);
-      if (sealedSecret === undefined && sealedStagedSecret === undefined) return [];
-      const [primary, staged] = [sealedSecret && { sealedSecret }, sealedStagedSecret && { sealedStagedSecret }];
-      return [{ type: 'WebhookSecretsResealed', data: { id, ...primary, ...staged } }];
     });
-    report = { resealed, current, unopenable };
+    const resealed = events.length;
+    report = { resealed, current: webhooks.size - resealed - unopenable.length, unopenable };
     return events;
   });
   return report;

@@ -1,10 +1,11 @@
 /** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
+import type { Webhook } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_VALUE_BYTES, MAX_WEBHOOKS } from '../../domain/limits.js';
 import { webhooksStream } from '../../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/catalogue.js';
-import type { DisabledCause } from '../../domain/webhook/events.js';
+import type { DisabledCause, WebhookEvent } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
@@ -54,10 +55,14 @@ export const webhookBody = z.strictObject({
 });
 
 export const changeWebhookBody = z
-  .strictObject({ url, name: shortText, events: eventKinds, custom_data: customData })
+  .strictObject({
+    url,
+    name: shortText,
+    events: eventKinds,
+    custom_data: customData,
+    enabled: z.boolean('must be true or false.'),
+  })
   .partial();
-
-export const disableWebhookBody = z.strictObject({ reason: shortText.default('Disabled by an admin.') });
 
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
@@ -97,12 +102,14 @@ export const changeWebhook: DirectoryWrite<[id: string, body: unknown, CheckTarg
   body,
   checkTarget,
 ) => {
-  const { url: wanted, name, events, custom_data: customData } = parseBody(changeWebhookBody, body);
+  const { url: wanted, name, events, custom_data: customData, enabled } = parseBody(changeWebhookBody, body);
   const target = wanted === undefined ? undefined : await targetOf(wanted, checkTarget);
   const given = { name, url: target?.href, events: events && inOrder(events), customData };
   return writeWebhook(commands, caller, id, (webhook) => {
     const changed = changesOf(given, webhook);
-    return Object.keys(changed).length === 0 ? [] : [{ type: 'WebhookChanged', data: { id, ...changed } }];
+    const isSame = Object.keys(changed).length === 0;
+    const change: WebhookEvent[] = isSame ? [] : [{ type: 'WebhookChanged', data: { id, ...changed } }];
+    return enabled === undefined ? change : [...change, ...switched(webhook, enabled)];
   });
 };
 
@@ -114,15 +121,14 @@ type Disabling = { readonly cause: DisabledCause; readonly reason: string };
 
 /** A disabled webhook keeps its first cause. @throws NotFoundError */
 export const disableWebhook: DirectoryWrite<[id: string, Disabling]> = (commands, caller, id, disabling) =>
-  writeWebhook(commands, caller, id, ({ disabled }) =>
-    disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, ...disabling } }] : [],
-  );
+  writeWebhook(commands, caller, id, (webhook) => switched(webhook, false, disabling));
 
-/** Appends nothing for an enabled webhook. @throws NotFoundError */
-export const enableWebhook: DirectoryWrite<[id: string]> = (commands, caller, id) =>
-  writeWebhook(commands, caller, id, ({ disabled }) =>
-    disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
-  );
+const BY_ADMIN: Disabling = { cause: 'admin', reason: 'Disabled by an admin.' };
+
+function switched({ id, disabled }: Webhook, isOn: boolean, why = BY_ADMIN): readonly WebhookEvent[] {
+  if (isOn === (disabled === undefined)) return [];
+  return isOn ? [{ type: 'WebhookEnabled', data: { id } }] : [{ type: 'WebhookDisabled', data: { id, ...why } }];
+}
 
 async function targetOf(text: string, checkTarget: CheckTarget): Promise<URL> {
   const wrong = targetUrlError(text) ?? (await checkTarget(text));

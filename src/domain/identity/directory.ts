@@ -17,8 +17,8 @@ import { ownTable, standardTables, type Tables, withOwnField } from './tenantTab
 export type Webhook = WebhookSettings & {
   readonly id: string;
   readonly sealedSecret: string;
-  /** Signs beside the primary one during a rotation. */
-  readonly stagedSecret?: string | undefined;
+  /** Signs beside it in `webhook-signature`, until then. */
+  readonly otherSecret?: { readonly sealed: string; readonly until?: string } | undefined;
   /** Set while nothing is sent to it. */
   readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string } | undefined;
   /** Set while it is disabled: events after this position of the log have no deliveries until it is enabled. */
@@ -211,6 +211,9 @@ function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): Api
   }
 }
 
+/** How long the secret before signs beside a new one. */
+const ROTATION_MS = 24 * 3_600_000;
+
 /** undefined when it was removed. */
 function evolveWebhook(
   webhook: Webhook,
@@ -227,16 +230,20 @@ function evolveWebhook(
         startedAt: at,
       };
     case 'WebhookSecretRegenerated':
-      return { ...webhook, sealedSecret: event.data.sealedSecret, stagedSecret: undefined };
+      return {
+        ...webhook,
+        sealedSecret: event.data.sealedSecret,
+        otherSecret: { sealed: webhook.sealedSecret, until: new Date(Date.parse(at) + ROTATION_MS).toISOString() },
+      };
     case 'WebhookSecretStaged':
-      return { ...webhook, stagedSecret: event.data.sealedSecret };
+      return { ...webhook, otherSecret: { sealed: event.data.sealedSecret } };
     case 'WebhookSecretPromoted':
-      return { ...webhook, sealedSecret: webhook.stagedSecret ?? webhook.sealedSecret, stagedSecret: undefined };
+      return { ...webhook, sealedSecret: webhook.otherSecret?.sealed ?? webhook.sealedSecret, otherSecret: undefined };
     case 'WebhookSecretUnstaged':
-      return { ...webhook, stagedSecret: undefined };
+      return { ...webhook, otherSecret: undefined };
     case 'WebhookSecretsResealed': {
-      const { sealedSecret = webhook.sealedSecret, sealedStagedSecret = webhook.stagedSecret } = event.data;
-      return { ...webhook, sealedSecret, stagedSecret: sealedStagedSecret };
+      const { sealedSecret = webhook.sealedSecret, sealedStagedSecret: sealed } = event.data;
+      return { ...webhook, sealedSecret, otherSecret: sealed === undefined ? webhook.otherSecret : { sealed } };
     }
     case 'WebhookDisabled': {
       const { cause, reason } = event.data;

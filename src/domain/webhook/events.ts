@@ -25,23 +25,18 @@ export type WebhookEvent =
   | About<'WebhookCreated', WebhookSettings & Sealed>
   /** Only what changed. */
   | About<'WebhookChanged', Partial<WebhookSettings>>
-  /** The old secret stops signing at once, and a rotation under way ends. */
+  /** A new secret; the one before signs beside it for a day. */
   | About<'WebhookSecretRegenerated', Sealed>
-  /** A rotation begins: a second secret signs beside the first. */
+  // Earlier releases began a rotation with a second secret, and ended it with that one or the first.
   | About<'WebhookSecretStaged', Sealed>
-  /** It ends: only the staged secret stays. */
   | About<'WebhookSecretPromoted'>
-  /** It ends without effect: the staged secret stops signing. */
   | About<'WebhookSecretUnstaged'>
-  /** The same secrets, sealed under another key. Only those that were sealed again; a rotation under way continues. */
+  /** The same secret, sealed under another key; in earlier releases also, or only, the staged one. */
   | About<'WebhookSecretsResealed', Partial<Sealed> & { readonly sealedStagedSecret?: string }>
   /** Nothing is sent to it until it is enabled; its deliveries wait. */
   | About<'WebhookDisabled', { readonly cause: DisabledCause; readonly reason: string }>
   | About<'WebhookEnabled'>
-  /**
-   * Requests that a range of the log before this event is sent to it, by the times of its events: ISO 8601, `from` inclusive,
-   * `to` exclusive, absent for all up to here.
-   */
+  /** Requests that events before this one are sent to it: from this time (ISO 8601) on, and in earlier releases before `to`. */
   | About<
       'WebhookBackfillRequested',
       {
@@ -49,6 +44,8 @@ export type WebhookEvent =
         readonly kinds: readonly WebhookEventKind[];
         readonly from: string;
         readonly to?: string;
+        /** Only those whose delivery failed for good. */
+        readonly failedOnly?: true;
       }
     >
   | About<'WebhookRemoved'>;

@@ -75,7 +75,7 @@ describe('ids', () => {
       () => rival().platform('DELETE', `/api-clients/${client_id}`),
       () => rival().platform('POST', `/api-clients/${client_id}/secret`, { body: {} }),
       () => rival().platform('DELETE', `/webhooks/${webhook.id}`),
-      () => rival().platform('POST', `/webhooks/${webhook.id}/secret`, { body: {} }),
+      () => rival().platform('POST', `/webhooks/${webhook.id}/secret/rotate`, { body: {} }),
       () => rival().platform('DELETE', '/users/2'),
     ];
     for (const call of calls) await expectRefused(run.service, 404, call);

@@ -35,8 +35,7 @@ it('an order reaches webhooks that were made, changed or enabled while the clock
   const changed = await addWebhook(acme(), receiver.url('/changed'), { events: ['order.export_failed'] });
   await acme().platformData('PUT', `/webhooks/${changed.id}`, { events });
   const enabled = await addWebhook(acme(), receiver.url('/enabled'), { events });
-  await acme().platformData('POST', `/webhooks/${enabled.id}/disable`);
-  await acme().platformData('POST', `/webhooks/${enabled.id}/enable`);
+  for (const is of [false, true]) await acme().platformData('PUT', `/webhooks/${enabled.id}`, { enabled: is });
   const tried = await addWebhook(acme(), receiver.url('/tried'), { events });
   const early = await validatedOrder(acme());
   await approve(acme(), early.order.id);

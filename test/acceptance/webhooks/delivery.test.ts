@@ -42,7 +42,7 @@ it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the bod
     });
     expect(first?.headers).not.toHaveProperty('webhook-replay');
 
-    const answer = await acme().platformData('POST', `/webhooks/${id}/secret`, {});
+    const answer = await acme().platformData('POST', `/webhooks/${id}/secret/rotate`, {});
     const renewed = String(Reflect.get(Object(answer), 'secret'));
     expect(renewed).not.toBe(secret);
     await approvedOrder();

@@ -48,7 +48,7 @@ it('what waits is told by webhook, with the age of the oldest', async () => {
   receiver.reply('/waiting', () => ({ status: 500, headers: { 'retry-after': '600' } }));
   for (let n = 0; n < 2; n++) await approvedOrder();
   await receiver.received('/waiting', 2);
-  await acme().platformData('POST', `/webhooks/${id}/disable`, {});
+  await acme().platformData('PUT', `/webhooks/${id}`, { enabled: false });
   expect(await values('webhook_deliveries_open', id)).toEqual({ '': 2 });
   const { '': seconds = -1 } = await values('webhook_oldest_open_seconds', id);
   expect(seconds).toBeGreaterThanOrEqual(0);

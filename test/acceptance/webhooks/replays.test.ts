@@ -1,7 +1,6 @@
 /** Resend, backfill and test events, through the platform API. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { z } from 'zod';
 import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, deliveriesEnded, parsed, reaches, validatedOrder, withWebhook } from '../export.js';
 import { type Call, Receiver } from '../receiver.js';
@@ -57,50 +56,36 @@ async function historyWith(orderId: string, event: string): Promise<unknown> {
   }
 }
 
-it('all that failed since a time is resent; orders whose export had failed are submitted again', async () => {
-  receiver.reply('/broken', (nth) => ({ status: nth <= 10 ? 500 : 200 }));
+it('all that failed since a time is sent again, once; what has arrived since, or is approved again, is not', async () => {
+  receiver.reply('/broken', (nth) => ({ status: nth <= 15 ? 500 : 200 }));
   await withWebhook(acme(), receiver, '/broken', async ({ id }) => {
-    const orders = [await validatedOrder(acme()), await validatedOrder(acme())].map(({ order }) => order.id);
-    for (const order of orders) await approve(acme(), order);
-    for (const order of orders) await reaches(acme(), order, 'failed');
-    const shown = await acme().platformData('GET', `/webhooks/${id}/deliveries?state=failed`);
-    expect(shown).toHaveLength(2);
-    expect(await accepted(`/webhooks/${id}/resend?dry_run=true`, { since: LONG_AGO })).toEqual({ count: 2 });
-    expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 2 });
-    const calls = await receiver.received('/broken', 12);
-    expect(new Set(calls.slice(10).map(orderIn))).toEqual(new Set(orders));
+    const orders: string[] = [];
+    for (let n = 0; n < 3; n++) orders.push((await validatedOrder(acme())).order.id);
     for (const order of orders) {
-      expect(await reaches(acme(), order, 'submitted')).toMatchObject({ error_reason: null });
-      expect(await historyWith(order, 'OrderExportDelivered')).toContainEqual(
-        expect.objectContaining({ event: 'OrderExportDelivered', status_from: 'failed', status_to: 'submitted' }),
-      );
-    }
-    expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 0 });
-  });
-});
-
-it('what has arrived since, or is approved again, is not among what is resent', async () => {
-  receiver.reply('/overtaken', (nth) => ({ status: nth <= 15 ? 500 : 200 }));
-  await withWebhook(acme(), receiver, '/overtaken', async ({ id }) => {
-    const [one, other] = [(await validatedOrder(acme())).order.id, (await validatedOrder(acme())).order.id];
-    for (const order of [one, other]) {
       await approve(acme(), order);
       await reaches(acme(), order, 'failed');
     }
-    const [first] = receiver.calls('/overtaken');
-    const resend = `/webhooks/${id}/deliveries/${first?.headers['webhook-id']}/resend`;
-    await accepted(resend);
-    await receiver.received('/overtaken', 15);
-    await accepted(resend);
-    await approve(acme(), other);
-    for (const order of [one, other]) await reaches(acme(), order, 'submitted');
-    for (const dryRun of [true, false]) {
-      expect(await accepted(`/webhooks/${id}/resend?dry_run=${dryRun}`, { since: LONG_AGO })).toEqual({ count: 0 });
-    }
+    const [waiting = '', resent = '', approved = ''] = orders;
+    const failed = receiver.calls('/broken').find((call) => orderIn(call) === resent);
+    await accepted(`/webhooks/${id}/deliveries/${failed?.headers['webhook-id']}/resend`);
+    await approve(acme(), approved);
+    for (const order of [resent, approved]) await reaches(acme(), order, 'submitted');
+    const backfill = () => accepted(`/webhooks/${id}/backfill`, { from: LONG_AGO, failed_only: true });
+    await backfill();
+    expect(await reaches(acme(), waiting, 'submitted')).toMatchObject({ error_reason: null });
+    expect(await historyWith(waiting, 'OrderExportDelivered')).toContainEqual(
+      expect.objectContaining({ event: 'OrderExportDelivered', status_from: 'failed', status_to: 'submitted' }),
+    );
+    const [last] = (await receiver.received('/broken', 18)).slice(17);
+    expect([orderIn(last), last?.headers['webhook-replay']]).toEqual([waiting, 'resend']);
+    await backfill();
+    await approve(acme(), (await validatedOrder(acme())).order.id);
+    await receiver.received('/broken', 19);
+    expect(await deliveriesEnded(acme(), id, 7)).toHaveLength(7);
   });
 });
 
-it('what failed is sent again in the sequence of its order, but no test, and nothing twice unless that failed as well', async () => {
+it('other events that failed are sent again in the sequence of their order, but no test', async () => {
   const events = ['order.created', 'order.updated', 'order.status_changed'];
   receiver.reply('/stubborn', () => ({ status: 500 }));
   await withWebhook(
@@ -108,28 +93,18 @@ it('what failed is sent again in the sequence of its order, but no test, and not
     receiver,
     '/stubborn',
     async ({ id }) => {
-      const resend = (range: object) => accepted(`/webhooks/${id}/resend`, range);
       await validatedOrder(acme());
-      const [, second] = await deliveriesEnded(acme(), id, 3);
       await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
       await deliveriesEnded(acme(), id, 4);
-      const border = second?.requested_at;
-      // What is sent again may fail before the next question.
-      const until = new Date().toISOString();
-      expect(await resend({ since: LONG_AGO, until: border })).toEqual({ count: 1 });
-      expect(await resend({ since: border, until })).toEqual({ count: 2 });
-      await deliveriesEnded(acme(), id, 7);
       receiver.reply('/stubborn', () => ({ status: 200 }));
-      expect(await resend({ since: LONG_AGO })).toEqual({ count: 3 });
-      await deliveriesEnded(acme(), id, 10);
+      await accepted(`/webhooks/${id}/backfill`, { from: LONG_AGO, failed_only: true });
+      await deliveriesEnded(acme(), id, 7);
       const last = receiver.calls('/stubborn').slice(-3);
       expect(last.map(({ headers }) => headers['webhook-event'])).toEqual(events);
     },
     { events },
   );
 });
-
-const occurred = z.array(z.looseObject({ occurred_at: z.string() }));
 
 it('a backfill sends a range of the log to a webhook made afterwards; what belongs to one order keeps its sequence', async () => {
   const from = new Date().toISOString();
@@ -148,13 +123,11 @@ it('a backfill sends a range of the log to a webhook made afterwards; what belon
     ]);
     expect(calls.map(orderIn)).toEqual(calls.map(() => order.id));
     for (const { headers } of calls) expect(headers).toMatchObject({ 'webhook-replay': 'backfill' });
-    // From inclusive, to exclusive; under the ids of before.
-    const history = occurred.parse(await acme().platformData('GET', `/orders/${order.id}/history`));
-    const range = { from: history[0]?.occurred_at, to: history.at(-1)?.occurred_at };
-    await accepted(`/webhooks/${id}/backfill`, { ...range, events });
-    const again = (await receiver.received('/late', 8)).slice(5);
+    // Under the ids of before.
+    await accepted(`/webhooks/${id}/backfill`, { from, events });
+    const again = (await receiver.received('/late', 10)).slice(5);
     const idsOf = (some: readonly Call[]) => some.map(({ headers }) => headers['webhook-id']);
-    expect(idsOf(again)).toEqual(idsOf(calls.slice(0, 3)));
+    expect(idsOf(again)).toEqual(idsOf(calls));
   });
 });
 
@@ -169,17 +142,17 @@ it('a test event is sent at once, whatever the webhook subscribes to', async () 
 
 it('a disabled webhook loses nothing: enabled again, however often, it gets what has waited, once', async () => {
   await withWebhook(acme(), receiver, '/paused', async ({ id }) => {
-    const command = (name: string) => acme().platformData('POST', `/webhooks/${id}/${name}`, {});
-    await command('disable');
+    const enable = (enabled: boolean) => acme().platformData('PUT', `/webhooks/${id}`, { enabled });
+    await enable(false);
     const { order } = await validatedOrder(acme());
     await approve(acme(), order.id);
     await accepted(`/webhooks/${id}/test`, { event: 'order.approved' });
     expect(receiver.calls('/paused')).toHaveLength(0);
     for (let n = 0; n < 5; n++) {
-      await command('enable');
-      await command('disable');
+      await enable(true);
+      await enable(false);
     }
-    await command('enable');
+    await enable(true);
     await deliveriesEnded(acme(), id, 2);
     const calls = receiver.calls('/paused');
     expect(calls.map(orderIn)).toContain(order.id);
@@ -189,10 +162,7 @@ it('a disabled webhook loses nothing: enabled again, however often, it gets what
 
 let nobody: string | undefined;
 itOfRequests.each([
-  ['resend', {}, 'since'],
-  ['resend', { since: '2999-01-01T00:00:00Z' }, 'since'],
-  ['resend', { since: LONG_AGO, until: '2019-01-01T00:00:00Z' }, 'since'],
-  ['backfill', { from: LONG_AGO, to: LONG_AGO }, 'from'],
+  ['backfill', { from: '2999-01-01T00:00:00Z' }, 'from'],
   ['backfill', { from: LONG_AGO, events: ['order.eaten'] }, 'events.0'],
   ['backfill', [], 'body'],
   ['test', { event: 'order.eaten' }, 'event'],

@@ -25,14 +25,14 @@ const NO_WEBHOOK = {
   delivery_id: null,
   message: 'No webhook subscribes to order.approved, so the order is sent to nobody.',
 };
-const disabledBy = (id: string, reason = 'holidays.') => ({
+const disabledBy = (id: string, reason = 'Disabled by an admin.') => ({
   code: 'webhook_disabled',
   webhook_id: id,
   delivery_id: null,
   message: `Webhook 127.0.0.1:${new URL(receiver.url('/')).port} is disabled: ${reason} The order is sent to it when it is enabled.`,
 });
-const disable = (id: string) => acme().platformData('POST', `/webhooks/${id}/disable`, { reason: 'holidays.' });
-const enable = (id: string) => acme().platformData('POST', `/webhooks/${id}/enable`, {});
+const disable = (id: string) => acme().platformData('PUT', `/webhooks/${id}`, { enabled: false });
+const enable = (id: string) => acme().platformData('PUT', `/webhooks/${id}`, { enabled: true });
 
 it('§3: an approval that no webhook wants says so: in its answer, the order and the history', async () => {
   const id = await newOrder();
@@ -81,7 +81,7 @@ it('§6.4: an order that waits between attempts when its webhook is disabled sho
     const warnings = [disabledBy(webhook.id)];
     expect(await detail(id)).toMatchObject({ warnings });
     const { body } = await acme().platform('GET', `/webhooks/${webhook.id}/deliveries`, { query: { order_id: id } });
-    expect(body).toMatchObject({ data: [{ state: 'open', reason: 'The webhook is disabled: holidays.' }] });
+    expect(body).toMatchObject({ data: [{ state: 'open', reason: 'The webhook is disabled: Disabled by an admin.' }] });
 
     const held = async () => (await history(id)).filter(({ event }) => event === 'OrderExportHeld');
     while ((await held()).length === 0);
