@@ -37,11 +37,11 @@ test('of an API client: the first one, the next one, and one beside it', async (
     });
 });
 
-test('of a webhook: the first one, the next one, and one beside it', async () => {
+test('of a webhook: the first one and the next one', async () => {
   const { id, secret } = await ask(webhooks, 'POST /webhooks', { url: 'https://erp.example.com/orders' });
   expect(secret).toEqual(expect.any(String));
-  for (const operation of ['POST /webhooks/:id/secret', 'POST /webhooks/:id/secret/rotate'] as const)
-    expect(await ask(webhooks, operation, undefined, id)).toMatchObject({ id, secret: expect.any(String) });
+  const rotated = await ask(webhooks, 'POST /webhooks/:id/secret/rotate', undefined, id);
+  expect(rotated).toMatchObject({ id, secret: expect.any(String) });
 });
 
 test('of a user: the password for the first sign-in, and the one after it was forgotten', async () => {
