@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { entryFor, type Finished, runCommand, runCommandAt } from '../engines/commandLine.js';
+import { entryFor, type Finished, runCommand } from '../engines/commandLine.js';
 import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
 import { scaled } from '../engines/timeScale.js';
@@ -39,8 +39,6 @@ export type RunningService = {
   readonly port: number;
   /** What it writes to standard error. */
   readonly logFile: string;
-  /** Socket of a process that runs commands on its data directory: one of its own takes a second to load them. */
-  readonly commands: string;
 };
 
 export const START_TIMEOUT_MS = scaled(60_000);
@@ -75,7 +73,7 @@ export class Service {
   #log = '';
   /** Where its requests seem to come from, when it is shared. */
   readonly #network = Array.from({ length: 3 }, () => randomInt(256)).reduce((all, part) => `${all}.${part}`, '10');
-  #shared: { readonly logFile: string; readonly logStart: number; readonly commands: string } | undefined;
+  #shared: { readonly logFile: string; readonly logStart: number } | undefined;
 
   /** @param args of the command `start` */
   constructor(dataDir: string, env: { readonly [name: string]: string }, args: readonly string[] = []) {
@@ -85,10 +83,10 @@ export class Service {
   }
 
   /** One that another file of tests may have started. It is not stopped here, and its log begins now. */
-  static shared({ dataDir, env, port, logFile, commands }: RunningService): Service {
+  static shared({ dataDir, env, port, logFile }: RunningService): Service {
     const service = new Service(dataDir, env);
     service.#port = port;
-    service.#shared = { logFile, logStart: statSync(logFile).size, commands };
+    service.#shared = { logFile, logStart: statSync(logFile).size };
     return service;
   }
 
@@ -167,18 +165,13 @@ export class Service {
     return runCommand(args, { directory: this.dataDir, env: this.#env });
   }
 
-  #run(args: readonly string[]): Promise<Finished> {
-    const where = { directory: this.dataDir, env: this.#env };
-    return this.#shared === undefined ? runCommand(args, where) : runCommandAt(this.#shared.commands, args, where);
-  }
-
   /**
    * Makes a tenant by the command line, whether the service runs or not.
    * @param name what `tenant(name)` calls it; in a shared service, its own name is another one each time
    */
   async createTenant(name: string, model: OrderModel): Promise<TenantClient> {
     const own = this.#shared === undefined ? name : `${name}-${randomUUID().slice(0, 8)}`;
-    const made = await this.#run(['tenant', 'create', own, '--order-model', model, '--json']);
+    const made = await this.cli('tenant', 'create', own, '--order-model', model, '--json');
     if (made.code !== 0) throw new Error(`tenant create ${own}: ${made.stderr}`);
     return this.#know(name, createdTenant.parse(JSON.parse(made.stdout)), model);
   }

@@ -3,12 +3,12 @@
  * files. Each file has tenants of its own in it. It is started by the first file that asks, and ended with the run (endRun.cjs).
  */
 import { spawn } from 'node:child_process';
-import { existsSync, openSync, readFileSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { ENTRY, serveCommands } from '../engines/commandLine.js';
+import { ENTRY } from '../engines/commandLine.js';
 import { type Server, sharedServer } from '../engines/sharedServer.js';
 import { certificate } from '../fixtures/certificate.js';
 import { portIn, type RunningService, Service, START_TIMEOUT_MS, settings } from './service.js';
@@ -31,7 +31,6 @@ const running = z.object({
   env: z.record(z.string(), z.string()),
   port: z.int(),
   logFile: z.string(),
-  commands: z.string(),
 });
 
 export async function sharedService(): Promise<Service> {
@@ -48,8 +47,6 @@ async function start(directory: string): Promise<Server> {
   await mkdir(dataDir, { recursive: true });
   const env = { ...settings(dataDir), ...COMMON };
   const [output, logFile] = [join(directory, 'output'), join(directory, 'log')];
-  const commands = join(directory, 'commands');
-  const commandProcess = serveCommands(commands);
   const child = spawn(process.execPath, [ENTRY, 'start'], {
     cwd: dataDir,
     env: { PATH: process.env.PATH, ...env },
@@ -59,12 +56,12 @@ async function start(directory: string): Promise<Server> {
   const wrote = () => readFileSync(output, 'utf8');
   const deadline = Date.now() + START_TIMEOUT_MS;
   let port: number | undefined;
-  for (port = portIn(wrote()); port === undefined || !existsSync(commands); port = portIn(wrote())) {
+  for (port = portIn(wrote()); port === undefined; port = portIn(wrote())) {
     if (child.exitCode !== null || Date.now() > deadline)
       throw new Error(`The shared service does not listen. It wrote:\n${wrote()}${readFileSync(logFile, 'utf8')}`);
     await wait(10);
   }
-  const started: RunningService = { dataDir, env, port, logFile, commands };
+  const started: RunningService = { dataDir, env, port, logFile };
   await writeFile(join(directory, 'running.json'), JSON.stringify(started));
-  return { url: `http://127.0.0.1:${port}`, pids: [child.pid ?? 0, commandProcess], directory };
+  return { url: `http://127.0.0.1:${port}`, pids: [child.pid ?? 0], directory };
 }

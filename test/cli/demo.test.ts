@@ -1,6 +1,6 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runProgram } from '../engines/commandLine.js';
+import { runCommand } from '../engines/commandLine.js';
 import { baseEnvironment, type Environment, REPOSITORY, Workplace } from './cli.js';
 
 const DEMO = join(REPOSITORY, 'examples/demo/index.js');
@@ -13,7 +13,7 @@ describe('demo', () => {
   afterAll(() => workplace.remove());
 
   const run = (args: readonly string[], environment: Environment = {}) =>
-    runProgram(args, { directory: workplace.directory, env: { ...baseEnvironment(), ...environment } }, DEMO);
+    runCommand(args, { directory: workplace.directory, env: { ...baseEnvironment(), ...environment } }, DEMO);
 
   it('runs the whole story over HTTP and cleans up', async () => {
     const temporary = join(workplace.directory, 'tmp');

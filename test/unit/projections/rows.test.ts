@@ -126,8 +126,8 @@ test('activity is a row of its event', async () => {
     actor_kind: 'client',
     actor_id: 'erp',
     actor_name: 'ERP',
-    correlation_id: 'request-1',
-    causation_id: 'request-1',
+    correlation_id: 'request-2',
+    causation_id: 'request-2',
   });
   expect(two).toMatchObject({ id: second?.id, fields: { revision: 1, details: '{"batch_ids":["one"]}' } });
   expect(two?.fields.counts).toBe('{"created":1,"updated":0,"seen":1,"deleted":0}');

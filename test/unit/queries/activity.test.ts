@@ -1,7 +1,7 @@
 import { tableStream } from '#app/domain/streams.js';
 import { activityPage } from '#app/queries/activity.js';
 import { where } from '#app/queries/asking.js';
-import { LoggedTenant, minute } from '../../support/loggedTenant.js';
+import { LoggedTenant, minute } from '../../support/tenantRows.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const items = tableStream('acme', 'dyn_item');
@@ -14,7 +14,7 @@ const batch = (batchId: string, more: object) => ({
 describe('the activity of a tenant', () => {
   let acme: LoggedTenant;
   beforeEach(async () => {
-    acme = new LoggedTenant('acme');
+    acme = new LoggedTenant();
     await acme.create();
   });
 

@@ -1,6 +1,6 @@
 import { deliveryStream, webhooksStream } from '#app/domain/streams.js';
 import type { DeliveryQuery } from '#app/queries/deliveries.js';
-import { LoggedTenant, minute } from '../../support/loggedTenant.js';
+import { LoggedTenant, minute } from '../../support/tenantRows.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const URL = 'https://erp.example/orders';
@@ -9,7 +9,7 @@ describe('the delivery log of a tenant', () => {
   let acme: LoggedTenant;
   /** Its position is the number of the delivery. */
   beforeEach(async () => {
-    acme = new LoggedTenant('acme');
+    acme = new LoggedTenant();
     await acme.create();
     for (const name of ['hook', 'other', 'idle']) {
       const data = { id: name, name, url: URL, events: [], sealedSecret: '' };

@@ -1,7 +1,7 @@
 import { MAX_HISTORY_PAGE_BYTES } from '#app/domain/limits.js';
 import { orderStream } from '#app/domain/streams.js';
 import { orderHistoryPage } from '#app/queries/orderHistory.js';
-import { LoggedTenant, minute } from '../../support/loggedTenant.js';
+import { LoggedTenant, minute } from '../../support/tenantRows.js';
 
 const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const ORDERS = 'dyn_stock_order';
@@ -10,7 +10,7 @@ const acmeTenant = { name: 'acme', orderModel: ORDERS } as const;
 describe('the history of an order', () => {
   let acme: LoggedTenant;
   beforeEach(async () => {
-    acme = new LoggedTenant('acme');
+    acme = new LoggedTenant();
     await acme.create();
   });
 
