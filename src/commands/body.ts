@@ -31,7 +31,6 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   errors.addIssues(
     result.error?.issues ?? [],
     ({ code, path }) => code === 'invalid_type' && at(body, path) === undefined,
-    (name) => `${name} is not a known field.`,
   );
   addUnstorable(errors, body, []);
   if (result.success && errors.count === 0) return result.data;

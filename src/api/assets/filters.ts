@@ -3,8 +3,8 @@
  * `filter[<field>][<operator>]=` for a typed value.
  */
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
-import { DECIMAL_TEXT, fieldRules, isHeldByDouble } from '../../domain/assetTypes/fieldTypes.js';
-import { dateTime, valueSchema } from '../../domain/assetTypes/valueSchemas.js';
+import { DECIMAL_TEXT, fieldRules, isHeldByDouble, Refusal } from '../../domain/assetTypes/fieldTypes.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { MAX_FILTER_VALUES, MAX_FILTERS, MAX_STRING_LENGTH, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { COMPARISONS, type Filter, type FilterValue, valuesOf } from '../../queries/conditions.js';
@@ -99,11 +99,9 @@ function typedFilter(compared: ComparedField, operator: Operator, text: string):
 
 /** Converts to the field's type. @throws HttpError 400 */
 function typedValue(name: string, { type, format }: ComparedField, text: string): FilterValue {
-  const parsed = valueSchema(type).safeParse(bodyValue(type, text));
-  const value = parsed.success ? parsed.data : undefined;
-  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    throw badRequest(`${name} ${parsed.error?.issues[0]?.message ?? 'has no value of its type.'}`);
-  }
+  const value = fieldRules(type).read(bodyValue(type, text), fieldRules(type).maxLength ?? 0);
+  if (value instanceof Refusal) throw badRequest(`${name} ${value.message}`);
+  if (typeof value === 'object') throw badRequest(`${name} has no value of its type.`);
   return format === 'uuid' && typeof value === 'string' ? value.toLowerCase() : value;
 }
 

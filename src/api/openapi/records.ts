@@ -1,33 +1,20 @@
-/** Records in a document: JSON Schema of bodies, derived from the zod schemas that check them; and examples. */
+/** Records in a document: JSON Schema of bodies, and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { type Fields, type FieldValue, fieldRules, ownValue } from '../../domain/assetTypes/fieldTypes.js';
-import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
-import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
+import { recordInputSchema as checkedSchema, recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
+import type { BodyKind } from '../../domain/assetTypes/recordSchema.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { EXAMPLE_VALUES } from '../../domain/webhook/exampleOrder.js';
-import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
+import { isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
 
 /** Body of create, update, or one item of a batch. */
 export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSchema {
-  const schema = inputSchema(recordSchemas(assetType)[kind]);
-  const properties: Record<string, unknown> = { ...(isObject(schema.properties) ? schema.properties : {}) };
-  for (const field of assetType.fields) {
-    const property = properties[field.name];
-    if (!isObject(property)) continue;
-    properties[field.name] =
-      field.readOnly === true
-        ? { title: field.label, description: 'Set by the service; accepted and ignored.' }
-        : { title: field.label, ...refined(field, property) };
-  }
-  if (assetType.role === 'order' && kind === 'update') properties.processing_status = oneStatus(properties);
-  for (const name of ['created_at', 'updated_at']) {
-    properties[name] = { description: 'Set by the service; accepted and ignored.' };
-  }
-  return {
-    ...schema,
-    properties: { ...properties, ...(assetType.role === 'order' ? givenLists(assetType, kind) : {}) },
-  };
+  const { properties, ...schema } = checkedSchema(assetType, kind);
+  const own: Record<string, unknown> = { ...(isObject(properties) ? properties : {}) };
+  if (assetType.role !== 'order') return { ...schema, properties: own };
+  if (kind === 'update') own.processing_status = oneStatus(own);
+  return { ...schema, properties: { ...own, ...givenLists(assetType, kind) } };
 }
 
 /** An order has a status: an update may leave it out, and not clear it. */
@@ -74,24 +61,6 @@ export function withPartsOutputSchema(assetType: AssetType): JsonSchema {
     ...schema,
     properties: { ...(isObject(properties) ? properties : {}), ...partLists(assetType, withPartsOutputSchema) },
   };
-}
-
-/** Adds the type's rules. A nullable property stays so; zod expresses it by `anyOf` or a list of types. */
-function refined(field: AssetField, property: JsonSchema): JsonSchema {
-  const more: JsonSchema = {
-    ...fieldRules(field.type).input,
-    ...(field.required && field.type === 'String' && field.format === undefined ? { minLength: 1 } : {}),
-  };
-  const { anyOf, type } = property;
-  if (Array.isArray(anyOf)) {
-    const forms: readonly unknown[] = anyOf;
-    return {
-      ...property,
-      anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)),
-    };
-  }
-  const isNullable = Array.isArray(type) && type.includes('null');
-  return { ...property, ...more, ...(isNullable && more.type !== undefined ? { type: [more.type, 'null'] } : {}) };
 }
 
 export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';

@@ -37,17 +37,13 @@ export class FieldErrorList {
   /**
    * What zod says of a body. Its messages follow "The … field".
    * @param isAbsent whether the body has no value at the issue's path
-   * @param unknown what a member that has no rule is told
    */
-  addIssues(
-    issues: readonly z.core.$ZodIssue[],
-    isAbsent: (issue: z.core.$ZodIssue) => boolean,
-    unknown: (name: string) => string,
-  ): void {
+  addIssues(issues: readonly z.core.$ZodIssue[], isAbsent: (issue: z.core.$ZodIssue) => boolean): void {
     for (const issue of issues) {
       const field = issue.path.join('.');
       if (issue.code === 'unrecognized_keys') {
-        for (const name of issue.keys.map(shownName)) this.add(field === '' ? name : `${field}.${name}`, unknown(name));
+        for (const name of issue.keys.map(shownName))
+          this.add(field === '' ? name : `${field}.${name}`, `${name} is not a known field.`);
       } else if (field === '') this.add('body', 'The body must be a JSON object.');
       else this.add(field, `The ${field} field ${isAbsent(issue) ? 'is required.' : issue.message}`);
     }

@@ -1,5 +1,5 @@
 /** The types of asset fields (spec §2.1), and the possible values of each. */
-import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
+import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
 
 /** A double keeps every decimal number of this many digits. */
 export const DECIMAL_MAX_DIGITS = 15;
@@ -89,10 +89,21 @@ export const isHeldByDouble = (number: string): boolean =>
 export const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
+/** Why a value is refused, to follow "The … field". */
+export class Refusal {
+  constructor(
+    readonly message: string,
+    /** Of a list: its entries that are refused. */
+    readonly entries: readonly (readonly [index: number, message: string])[] = [],
+  ) {}
+}
+
 type FieldRules = {
+  /** The value in its stored form. Most values are their own. @param maxLength in characters, of a text */
+  readonly read: (value: unknown, maxLength: number) => FieldValue | Refusal;
   /** JSON Schema of a value in an answer. */
   readonly output: JsonSchema;
-  /** What its JSON Schema in a body says besides: rules of its zod schema that zod does not export. */
+  /** In a body, where that takes more or other values. */
   readonly input?: JsonSchema;
   readonly example: FieldValue;
   /** In the place of an erased value that must not be null. */
@@ -103,58 +114,100 @@ type FieldRules = {
   readonly sortsAs: 'text' | 'number';
   /** Lists are filtered by ranges of it. */
   readonly isRanged: boolean;
-  /** Recognises most of the values that its zod schema passes unchanged, for a tenth of the cost. */
-  readonly isPlain: (value: FieldValue, maxLength: number) => boolean;
 };
 
-const isPlainText: FieldRules['isPlain'] = (value, maxLength) =>
-  typeof value === 'string' && value.length <= maxLength && isStorableText(value);
+const NO_STRING = new Refusal('must be a string.');
+const UNSTORABLE = new Refusal(UNSTORABLE_TEXT);
+const NO_NUMBER = new Refusal('must be a number.');
+const TOO_MANY_DIGITS = new Refusal(`must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
+const ROUNDED = new Refusal('must not be so large, or so close to 0, that it would be rounded.');
+const NO_INTEGER = new Refusal('must be an integer.');
+const NO_SAFE_INTEGER = new Refusal('must be an integer between -(2^53 - 1) and 2^53 - 1.');
+const NO_DATE = new Refusal('must be a date in the form YYYY-MM-DD.');
+const NO_BOOLEAN = new Refusal('must be true or false.');
+const NO_DATE_TIME = new Refusal(
+  'must be an ISO 8601 date and time that exists, in microseconds at most, such as 2026-11-21T03:11:47Z or 2026-11-21T04:11:47.123456+01:00.',
+);
 
-const TEXT = {
-  output: { type: 'string' },
-  erased: ERASED,
-  sortsAs: 'text',
-  isRanged: false,
-  isPlain: isPlainText,
-} as const;
+/** A character is a code point. */
+const isLonger = (text: string, maxLength: number): boolean => text.length > maxLength && [...text].length > maxLength;
+
+export function readText(value: unknown, maxLength: number): string | Refusal {
+  if (typeof value !== 'string') return NO_STRING;
+  if (isLonger(value, maxLength)) return new Refusal(`must be at most ${maxLength} characters.`);
+  return isStorableText(value) ? value : UNSTORABLE;
+}
+
+function readInteger(value: unknown): number | Refusal {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return NO_INTEGER;
+  return Number.isSafeInteger(value) ? value || 0 : NO_SAFE_INTEGER;
+}
+
+/** A number, as a number or a text, of at most 15 significant digits: more would be rounded silently. */
+function readDecimal(value: unknown): number | Refusal {
+  if (typeof value !== 'number' && typeof value !== 'string') return NO_NUMBER;
+  const source = typeof value === 'number' ? String(value) : value.trim();
+  // A number has no more digits than characters.
+  if (typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS) return value || 0;
+  if (source.length > MAX_DIGITS) return TOO_MANY_DIGITS;
+  if (!DECIMAL_TEXT.test(source)) return NO_NUMBER;
+  if (significantDigits(source).length > DECIMAL_MAX_DIGITS) return TOO_MANY_DIGITS;
+  return isHeldByDouble(source) ? Number(source) || 0 : ROUNDED;
+}
+
+const readDate = (value: unknown): string | Refusal =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) && normalizeDateTime(`${value}T00:00Z`) !== undefined
+    ? value
+    : NO_DATE;
+
+/** Without a zone it is UTC. */
+export const readDateTime = (value: unknown): string | Refusal =>
+  (typeof value === 'string' ? normalizeDateTime(value) : undefined) ?? NO_DATE_TIME;
+
+const TEXT = { read: readText, output: { type: 'string' }, erased: ERASED, sortsAs: 'text', isRanged: false } as const;
 const NUMBER = { erased: 0, sortsAs: 'number', isRanged: true } as const;
-const TIME = { erased: null, sortsAs: 'text', isRanged: true, isPlain: () => false } as const;
-const SAFE_INTEGER: JsonSchema = {
-  type: 'integer',
-  minimum: Number.MIN_SAFE_INTEGER,
-  maximum: Number.MAX_SAFE_INTEGER,
-};
+const TIME = { erased: null, sortsAs: 'text', isRanged: true } as const;
 
-/** The types of asset fields (spec §2.1), and all that is particular to each; its zod schema is in valueSchemas.ts. */
+/** The types of asset fields (spec §2.1), and all that is particular to each. */
 export const FIELD_RULES = {
   String: { ...TEXT, example: 'text', maxLength: MAX_STRING_LENGTH },
   LongText: { ...TEXT, example: 'A longer text.', maxLength: MAX_LONG_TEXT_LENGTH },
   Integer: {
     ...NUMBER,
-    output: SAFE_INTEGER,
-    input: SAFE_INTEGER,
+    read: readInteger,
+    output: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
     example: 12,
-    isPlain: (value) => Number.isSafeInteger(value) && !Object.is(value, -0),
   },
   Decimal: {
     ...NUMBER,
+    read: readDecimal,
     output: { type: 'number' },
     input: {
+      type: ['number', 'string'],
       description: `A number, or a text that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
       pattern: DECIMAL_TEXT.source,
     },
     example: 12.5,
-    isPlain: (value) => typeof value === 'number' && isShortDecimal(value),
   },
-  Date: { ...TIME, output: { type: 'string', format: 'date' }, example: '2026-11-21' },
-  DateTime: { ...TIME, output: { type: 'string', format: 'date-time' }, example: EXAMPLE_TIME },
+  Date: { ...TIME, read: readDate, output: { type: 'string', format: 'date' }, example: '2026-11-21' },
+  DateTime: {
+    ...TIME,
+    read: readDateTime,
+    output: { type: 'string', format: 'date-time' },
+    input: {
+      type: 'string',
+      description: 'ISO 8601 or RFC 3339, such as 2026-11-21T04:11:47.123456+01:00. UTC where no zone is given.',
+      pattern: DATE_TIME.source,
+    },
+    example: EXAMPLE_TIME,
+  },
   Boolean: {
+    read: (value) => (typeof value === 'boolean' ? value : NO_BOOLEAN),
     output: { type: 'boolean' },
     example: true,
     erased: false,
     sortsAs: 'number',
     isRanged: false,
-    isPlain: (value) => typeof value === 'boolean',
   },
 } as const satisfies { readonly [type: string]: FieldRules };
 
@@ -162,14 +215,3 @@ export type FieldType = keyof typeof FIELD_RULES;
 const isFieldType = (name: string): name is FieldType => Object.hasOwn(FIELD_RULES, name);
 export const FIELD_TYPES: readonly FieldType[] = Object.keys(FIELD_RULES).filter(isFieldType);
 export const fieldRules = (type: FieldType): FieldRules => FIELD_RULES[type];
-
-/** Up to 7 digits after the point are recognised, and up to 15 in all, which a double keeps. */
-const SHIFT = 1e7;
-const MOST = 1e15;
-
-/** Division is exact to the last bit, so a quotient of whole numbers is the double of a decimal with those digits. */
-function isShortDecimal(value: number): boolean {
-  if (value === 0) return !Object.is(value, -0);
-  const shifted = Math.round(value * SHIFT);
-  return Math.abs(shifted) < MOST && shifted / SHIFT === value;
-}

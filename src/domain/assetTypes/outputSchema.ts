@@ -1,7 +1,9 @@
-/** JSON Schema (2020-12) of records in answers and webhook payloads. */
+/** JSON Schema (2020-12) of records in bodies, answers and webhook payloads. */
+import { MAX_LIST_ENTRIES, MAX_STRING_LENGTH } from '../limits.js';
 import { FAILED } from '../order/status.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { fieldRules, type JsonSchema } from './fieldTypes.js';
+import type { BodyKind } from './recordSchema.js';
 
 export type { JsonSchema };
 export type Properties = { readonly [name: string]: JsonSchema };
@@ -12,6 +14,9 @@ export const closedObject = (properties: Properties): JsonSchema => ({
   properties,
   required: Object.keys(properties),
 });
+
+const orNull = (schema: JsonSchema): JsonSchema =>
+  Array.isArray(schema.type) ? { ...schema, type: [...schema.type, 'null'] } : { anyOf: [schema, { type: 'null' }] };
 
 const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
 
@@ -40,7 +45,7 @@ function outputField(assetType: AssetType, field: AssetField): JsonSchema {
   const value = outputValue(field);
   // Records older than the field have null in it, even if it is required now.
   const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
-  return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, anyOf: [value, { type: 'null' }] };
+  return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, ...orNull(value) };
 }
 
 function outputValue(field: AssetField): JsonSchema {
@@ -52,4 +57,40 @@ function outputValue(field: AssetField): JsonSchema {
     return { type: 'string', enum: shown };
   }
   return fieldRules(field.type).output;
+}
+
+const IGNORED: JsonSchema = { description: 'Set by the service; accepted and ignored.' };
+
+/** Body of a create or update, or one item of a batch: what `checkRecord` takes. */
+export function recordInputSchema({ fields }: AssetType, kind: BodyKind): JsonSchema {
+  const properties = fields.map((field) => [field.name, { title: field.label, ...inputField(field) }] as const);
+  return {
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(properties),
+      id: orNull({ type: 'string', format: 'uuid' }),
+      created_at: IGNORED,
+      updated_at: IGNORED,
+      ...(kind === 'batchItem'
+        ? { _batch_id: orNull({ type: 'string', minLength: 1, maxLength: MAX_STRING_LENGTH }) }
+        : {}),
+    },
+    required: kind === 'update' ? [] : fields.filter(({ required }) => required).map(({ name }) => name),
+    additionalProperties: false,
+  };
+}
+
+function inputField(field: AssetField): JsonSchema {
+  if (field.readOnly === true) return IGNORED;
+  const value = inputValue(field);
+  if (!field.required) return orNull(value);
+  return field.type === 'String' && field.format === undefined ? { ...value, minLength: 1 } : value;
+}
+
+function inputValue({ type, format, oneOf, list, maxLength }: AssetField): JsonSchema {
+  if (format === 'uuid') return { type: 'string', format };
+  if (oneOf !== undefined) return { type: 'string', enum: oneOf };
+  const { input, output, maxLength: most } = fieldRules(type);
+  const value = { ...(input ?? output), ...(most === undefined ? {} : { maxLength: maxLength ?? most }) };
+  return list === true ? { type: 'array', items: value, maxItems: MAX_LIST_ENTRIES } : value;
 }

@@ -90,7 +90,10 @@ describe('GET /openapi.json', () => {
     expect(schemas.CreateDynCarrierInput).toMatchObject({
       required: ['external_id'],
       additionalProperties: false,
-      properties: { external_id: { type: 'string', maxLength: 20 }, trucks: { type: ['integer', 'null'] } },
+      properties: {
+        external_id: { type: 'string', maxLength: 20 },
+        trucks: { anyOf: [{ type: 'integer' }, { type: 'null' }] },
+      },
     });
     expect(schemas.CreateDynItemInput.properties).toHaveProperty('colour');
     const { parameters } = document.paths[dyn('/{table}/assets')].get;

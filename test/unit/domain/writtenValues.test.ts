@@ -2,14 +2,13 @@
 import fc from 'fast-check';
 import { parseJson } from '#app/api/jsonText.js';
 import { ValidationError } from '#app/commands/context.js';
-import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
-import { valueSchema } from '#app/domain/assetTypes/valueSchemas.js';
+import { type FieldType, fieldRules, Refusal } from '#app/domain/assetTypes/fieldTypes.js';
 import { random } from '../../property/runs.js';
 
 /** The value as it is shown, or why it is refused. */
 function taken(type: FieldType, value: unknown): { readonly shown: string } | { readonly refused: string } {
-  const parsed = valueSchema(type).safeParse(value);
-  return parsed.success ? { shown: JSON.stringify(parsed.data) } : { refused: parsed.error.issues[0]?.message ?? '' };
+  const read = fieldRules(type).read(value, 0);
+  return read instanceof Refusal ? { refused: read.message } : { shown: JSON.stringify(read) };
 }
 
 /** As `taken`, of a number that stands in a body as it is. */
