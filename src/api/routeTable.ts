@@ -26,7 +26,6 @@ import { authenticateOperator, operatorSessions } from './operator/session.js';
 import { operatorTenants } from './operator/tenants.js';
 import { consolePages, docs, home } from './pages.js';
 import { apiClients } from './platform/apiClients.js';
-import { approvals } from './platform/approvals.js';
 import { audit } from './platform/audit.js';
 import { orderQueues } from './platform/orderQueues.js';
 import { orders } from './platform/orders.js';
@@ -95,9 +94,8 @@ export const areas: readonly Area[] = [
   {
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
-    // Approvals and counts come before `:id`, which would match them.
+    // Counts come before `:id`, which would match them.
     resources: [
-      approvals,
       orderQueues,
       orders,
       ...tables,

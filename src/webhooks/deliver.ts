@@ -11,7 +11,7 @@ import type { Application } from '../commands/application.js';
 import { writeOrder } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { deliverExport, disabledWarning, failExport, holdExport } from '../domain/order/approval.js';
+import { deliverExport, failExport } from '../domain/order/approval.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import {
   type AttemptResult,
@@ -185,8 +185,8 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass):
   // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
   if (target === undefined || target.webhook.disabled !== undefined) {
     gate.close(endpoint);
-    if (target !== undefined) await holdExportOf(commands, loaded, target.webhook);
-    else await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
+    if (target === undefined)
+      await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
     return { loaded, outcome: DONE };
   }
   const { url } = target.webhook;
@@ -312,24 +312,11 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   return DONE;
 }
 
-// What a delivery's end, or its wait, means to its order. Each does nothing when the status has changed since that approval,
-// so it may be repeated after a crash.
+// What a delivery's end means to its order. It does nothing when the status has changed since that approval, so it may be
+// repeated after a crash.
 
 /** The delivery is of an approval, and no replay. */
 const isDueExport = ({ kind, purpose }: DeliverySubject): boolean => kind === 'order.approved' && purpose === undefined;
-
-/** An export that was due waits for this webhook, which is disabled. */
-async function holdExportOf(
-  commands: Application,
-  { delivery: { subject }, deliveryId, caller }: LoadedDelivery,
-  webhook: Webhook,
-): Promise<void> {
-  const { orderId, sourceEventId: approvalEventId } = subject;
-  const warning = disabledWarning(webhook);
-  if (!isDueExport(subject) || warning === undefined) return;
-  const hold = { approvalEventId, deliveryId, warning };
-  await writeOrder(commands, caller, orderId, (order) => holdExport(order, hold));
-}
 
 /** An export that had failed for good may have been delivered by a replay. */
 async function deliverExportOf(

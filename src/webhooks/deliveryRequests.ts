@@ -2,7 +2,7 @@
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.js';
-import { firstDeliveryId, messageIdOf } from '../commands/webhooks/deliveryIds.js';
+import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
 import { orderStream, parseStream } from '../domain/streams.js';
@@ -143,8 +143,9 @@ function requestsOf(event: RecordedEvent, subscription: Subscription, last: Last
   const source = { sourceEventId: event.id, sourceRevision: event.revision };
   return wantedKinds(event, subscription).map((kind) => {
     const id = deliveryId(event, kind);
-    const message = messageIdOf(webhookId, event, kind);
-    const named = message === id ? {} : { messageId: message };
+    // A resend has the webhook-id of the first delivery.
+    const messageId = firstDeliveryId(webhookId, event, kind);
+    const named = messageId === id ? {} : { messageId };
     const after = isOrder ? last.get(webhookId) : undefined;
     const sequence = after === undefined ? {} : { after };
     last.set(webhookId, id);

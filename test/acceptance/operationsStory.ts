@@ -228,7 +228,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /webhooks/{webhook_id}/deliveries', { after: delivered }),
     platform('GET /webhooks/{webhook_id}/deliveries/{delivery_id}'),
     platform('GET /webhooks/{webhook_id}/deliveries/{delivery_id}/body'),
-    platform('POST /orders/approve', { after: () => newOrder('order_id'), body: () => ({ ids: [ids.order_id] }) }),
     platform('POST /webhooks/{webhook_id}/test', {
       after: () => receiver.received('/orders', 2),
       body: () => ({ event: 'order.approved' }),

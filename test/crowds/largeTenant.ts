@@ -227,7 +227,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       { body: () => ({ old_password: 'not this one', new_password: 'a long enough password' }) },
     ],
     [`GET ${PLATFORM}/session`, {}],
-    [`POST ${PLATFORM}/orders/approve`, { body: () => ({ ids: [order.id, changed.id] }) }],
     [`GET ${PLATFORM}/orders`, { path: `${PLATFORM}/orders?include=summary&search=PO&problems=only` }],
     [`GET ${PLATFORM}/orders/counts`, {}],
     [`GET ${PLATFORM}/orders/:id`, { path: ofOrder }],

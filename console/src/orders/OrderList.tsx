@@ -3,7 +3,7 @@ import { Alert, Badge, Button, Checkbox, Group, List, Modal, Select, Text } from
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api, bodyOf, type OrderRow, type Schemas } from '../api/client';
+import { ApiError, api, bodyOf, type OrderRow } from '../api/client';
 import { type Column, Cut, DataTable, Pages } from '../app/DataTable';
 import { Age, useNumber, useText, When } from '../app/language';
 import { Empty, Loaded, Page, Problem } from '../app/Page';
@@ -227,22 +227,40 @@ type ApproveSelectedProps = {
   readonly onDone: (left: ReadonlySet<string>) => void;
 };
 
+type Outcome = { readonly id: string; readonly refused: string | undefined };
+
+/** Why the order is not approved; undefined if it is. */
+async function approveOne(id: string): Promise<string | undefined> {
+  try {
+    await bodyOf(
+      api.POST('/api/v1/platform/orders/{order_id}/approve', { params: { path: { order_id: id } }, body: {} }),
+    );
+    return undefined;
+  } catch (error) {
+    // Other errors are not about this order: they are shown as they are.
+    if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.status)) throw error;
+    return [error.message, ...Object.values(error.fields).flat()].join(' ');
+  }
+}
+
 /** Approves many, and says of each that was not approved why. */
 function ApproveSelected({ ids, onDone }: ApproveSelectedProps) {
   const text = useText();
   const client = useQueryClient();
-  const [outcomes, setOutcomes] = useState<readonly Schemas['OrderApproval'][]>([]);
+  const [outcomes, setOutcomes] = useState<readonly Outcome[]>([]);
   const approve = useMutation({
-    mutationFn: () => bodyOf(api.POST('/api/v1/platform/orders/approve', { body: { ids: [...ids] } })),
-    onSuccess: ({ data }) => {
-      setOutcomes(data);
-      onDone(new Set(data.filter(({ status }) => status !== 200).map(({ id }) => id)));
+    mutationFn: async () => {
+      const all: Outcome[] = [];
+      for (const id of ids) all.push({ id, refused: await approveOne(id) });
+      return all;
+    },
+    onSuccess: (all) => {
+      setOutcomes(all);
+      onDone(new Set(all.filter(({ refused }) => refused !== undefined).map(({ id }) => id)));
       return client.invalidateQueries({ queryKey: ['orders'] });
     },
   });
-  const refused = outcomes.filter(({ status }) => status !== 200);
-  const messageOf = ({ message, errors }: Schemas['OrderApproval']) =>
-    [message, ...Object.values(errors ?? {}).flat()].filter((part) => part !== undefined).join(' ');
+  const refused = outcomes.filter((outcome) => outcome.refused !== undefined);
   return (
     <>
       <Button disabled={ids.size === 0} loading={approve.isPending} onClick={() => approve.mutate()}>
@@ -267,7 +285,7 @@ function ApproveSelected({ ids, onDone }: ApproveSelectedProps) {
                   <Link to="/orders/$orderId" params={{ orderId: outcome.id }}>
                     {outcome.id.slice(0, 8)}
                   </Link>{' '}
-                  {messageOf(outcome)}
+                  {outcome.refused}
                 </List.Item>
               ))}
             </List>

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { recordId, tenantOf } from '../../commands/tables.js';
 import { MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../../domain/limits.js';
+import { warningText } from '../../domain/order/approval.js';
+import type { ExportWarning } from '../../domain/order/events.js';
 import { cancellable } from '../../queries/asking.js';
 import { type HistoryEntry, orderHistoryPage } from '../../queries/orderHistory.js';
 import { HISTORY_KINDS, type RecordHistoryEntry, recordHistory } from '../../queries/recordHistory.js';
@@ -10,7 +12,6 @@ import { actorSchema, type ShownActor, shownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { exportWarning, shownWarnings, warnings } from '../orderWarnings.js';
 import { type Call, RECORD_ID, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
@@ -19,6 +20,19 @@ import { collectionEnvelope, linkedReply } from './pages.js';
 import { unknownRecord } from './records.js';
 
 type ShownEntry = Omit<HistoryEntry, 'actor' | 'changes'> & { readonly actor: ShownActor };
+
+type ShownWarning = { readonly code: ExportWarning['code']; readonly webhookId?: string; readonly message: string };
+
+const exportWarning = json.view<ShownWarning>({
+  code: json.oneOf(['no_webhook', 'webhook_disabled']),
+  webhook_id: json.orNull(json.uuid),
+  message: json.text,
+});
+export const warnings: json.JsonSchema = json.listOf(json.ref('ExportWarning'));
+
+/** Why an approved order is not sent. */
+export const shownWarnings = (of: readonly ExportWarning[] = []): readonly object[] =>
+  of.map((warning) => exportWarning.show({ ...warning, message: warningText(warning) }));
 
 /** Without the changes. */
 export const historyEntry = json.view<ShownEntry>({
@@ -29,7 +43,7 @@ export const historyEntry = json.view<ShownEntry>({
   status_from: json.nullableText,
   status_to: json.text,
   reasons: json.listOf(json.text),
-  warnings: [warnings, shownWarnings],
+  warnings: [warnings, ({ warnings: of }) => shownWarnings(of)],
   revision: json.count,
   position: json.count,
   correlation_id: json.text,

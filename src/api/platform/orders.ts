@@ -14,12 +14,13 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
+import { warningsOf } from '../../domain/order/approval.js';
 import { approverOf, shownOrder } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { ACTIONS, actionsOn, SET_BY_SAVING } from '../../domain/order/status.js';
-import { historyList, historyReply } from '../assets/history.js';
+import { historyList, historyReply, shownWarnings, warnings } from '../assets/history.js';
 import { AT, atPosition, type Moment, momentIn, pastOf, recordsAt } from '../assets/moments.js';
 import { writtenReply } from '../assets/records.js';
 import { orderReplay, replayReply } from '../assets/replay.js';
@@ -31,7 +32,6 @@ import { exportOfOrder, exportReply } from '../export/orderExport.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { problemView } from '../orderSummaries.js';
-import { orderWarnings, warnings, warningsOf } from '../orderWarnings.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { CHANGES, RECORD_ID } from '../routes/operation.js';
 
@@ -70,8 +70,7 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
  */
 async function orderAnswer(commands: Application, tenant: Tenant, orderId: string, order: Order): Promise<string> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
-  const said = await orderWarnings(commands.eventStore, tenant, order);
-  return documentAnswer(tenant, snapshot, order, said);
+  return documentAnswer(tenant, snapshot, order, shownWarnings(warningsOf(order, tenant.webhooks)));
 }
 
 /** @param tenant whose users may have approved it, with its tables at the moment of the snapshot */
@@ -231,17 +230,19 @@ export const orders: Resource = {
       grows: CHANGES,
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects. `warnings` has each webhook that may have an earlier export of the order or is disabled, and an order that no webhook wants.',
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the missing objects. `warnings` says that no webhook wants it, or which one is disabled.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
       honours: ['idempotency-key'],
-      async handle({ commands }, { req, caller, path, body, person: user }) {
-        const { reason } = parseBody(approveBody, body);
-        const keyed = { key: idempotencyKeyOf(req), body };
+      async handle({ commands }, { req, caller, path, body: sent, person: user }) {
+        const { reason } = parseBody(approveBody, sent);
+        const keyed = { key: idempotencyKeyOf(req), body: sent };
         const approved = await approveOrder(commands, caller, path.id, user, reason, keyed);
-        const { record, position, isReplayed } = approved;
-        return { body: JSON.stringify({ data: record, ...warningsOf(approved) }), written: position, isReplayed };
+        const { record: data, position, isReplayed } = approved;
+        const said = shownWarnings(approved.warnings);
+        const body = JSON.stringify({ data, ...(said.length > 0 && { warnings: said }) });
+        return { body, written: position, isReplayed };
       },
     },
     'POST /orders/:id/reject': {

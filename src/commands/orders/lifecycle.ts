@@ -1,31 +1,27 @@
 /** The states of an order (spec §3): people save, approve and reject it. */
-import { type Tenant, type Webhook, wantedAfter } from '../../domain/identity/directory.js';
+import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import {
   approvalWarnings,
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
 } from '../../domain/order/approval.js';
-import type { OrderEvent, Repeat } from '../../domain/order/events.js';
+import type { OrderEvent } from '../../domain/order/events.js';
 import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { errorsOf, missingOf, type Problem, problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { mayBe, SET_BY_SAVING } from '../../domain/order/status.js';
-import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
 import { type Keyed, once } from '../idempotency.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
-import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
-import { loadDelivery } from '../webhooks/deliveryStream.js';
 import { loadOrder } from './loadOrder.js';
 import { updateOrder } from './orderRecords.js';
 import { exportSnapshot, orderView, snapshotOf, type WrittenOrder, writeOrder } from './orderWriter.js';
 
 /**
- * Approves an order that is `validated` or `failed`; its export follows. The result names earlier exports that webhooks
- * may already have.
+ * Approves an order that is `validated` or `failed`; its export follows.
  * @param reason why it is approved in spite of its problems
  * @param keyed an Idempotency-Key, and the body that it stands for
  * @throws ConflictError in another state; ValidationError with its problems when no reason is given
@@ -42,17 +38,16 @@ export async function approveOrder(
   const { orderModel, assetTypes, webhooks } = tenantOf(commands, tenant);
   const orderId = recordId(orderModel, id);
   const approved = (written: WrittenOrder): ApprovedOrder => {
-    const { repeats = [], warnings = [] } = written.order.lastApproval ?? {};
-    return { ...view(commands, caller, orderId, written), repeats, warnings };
+    const { warnings = [] } = written.order.lastApproval ?? {};
+    return { ...view(commands, caller, orderId, written), warnings };
   };
   const approve = (own: Caller): Promise<WrittenOrder> =>
     writeOrder(commands, own, orderId, async (order, at) => {
       const snapshot = await exportSnapshot(commands, tenant, orderId, order);
       checkDocument(snapshot, assetTypes);
       const problems = problemsOf(snapshot, assetTypes);
-      const repeats = await earlierExports(commands, tenant, order);
       const warnings = approvalWarnings(webhooks.values());
-      return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats, warnings });
+      return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, warnings });
     });
   const request = { table: orderModel, key, body: ['approve', orderId, body] };
   const run = async (own: Caller) => approved(await approve(own));
@@ -138,43 +133,4 @@ function view(commands: Application, caller: Caller, id: string, written: Writte
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   return { position: written.position, id, record: orderView(assetType, id, written.order) };
-}
-
-const KIND = 'order.approved';
-
-/**
- * For each webhook, the latest earlier export that it may have. A first approval reads nothing; later ones read up to two
- * streams for each webhook.
- */
-async function earlierExports(
-  commands: Application,
-  tenantName: string,
-  { lastApproval }: Order,
-): Promise<readonly Repeat[]> {
-  if (lastApproval === undefined) return [];
-  const { webhooks } = tenantOf(commands, tenantName);
-  const wanting = [...webhooks.values()].filter(({ events }) => events.includes(KIND));
-  const repeats = await Promise.all(
-    wanting.map(async (webhook) =>
-      (await mayHaveExport(commands, tenantName, webhook, lastApproval))
-        ? { webhookId: webhook.id, deliveryId: firstDeliveryId(webhook.id, lastApproval, KIND) }
-        : lastApproval.repeats.find(({ webhookId }) => webhookId === webhook.id),
-    ),
-  );
-  return repeats.filter((repeat) => repeat !== undefined);
-}
-
-async function mayHaveExport(
-  { eventStore }: Application,
-  tenant: string,
-  webhook: Webhook,
-  approval: NonNullable<Order['lastApproval']>,
-): Promise<boolean> {
-  const deliveryId = firstDeliveryId(webhook.id, approval, KIND);
-  const first = await loadDelivery(eventStore, { tenant, deliveryId });
-  // The relay, or the delivery, may be behind: the export will still be sent.
-  if (first === undefined) return wantedAfter(webhook, KIND) < (approval.position ?? Number.POSITIVE_INFINITY);
-  if (mayHaveArrived(first.delivery)) return true;
-  const resent = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
-  return resent !== undefined && mayHaveArrived(resent.delivery);
 }

@@ -1,6 +1,5 @@
 /** Ids of deliveries and messages are derived from their events, so that a repetition finds the id taken. */
 import { v5 } from 'uuid';
-import type { OrderApproved } from '../../domain/order/events.js';
 import type { WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
@@ -11,15 +10,3 @@ export const firstDeliveryId = (webhookId: string, event: Pick<RecordedEvent, 'i
 
 /** Id of the first resend of a delivery. */
 export const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
-
-/** Separates the id of a message from that of the export that it may repeat. Not a full stop: that separates signed parts. */
-const REPEATS = '_repeats_';
-
-/** `webhook-id` of all deliveries of an event to a webhook: the id of the first, and the earlier export that it may repeat. */
-export function messageIdOf(webhookId: string, event: RecordedEvent, kind: WebhookEventKind): string {
-  const first = firstDeliveryId(webhookId, event, kind);
-  if (kind !== 'order.approved') return first;
-  const { repeats } = (event.data ?? {}) as Partial<OrderApproved['data']>;
-  const repeat = Array.isArray(repeats) ? repeats.find((each) => each?.webhookId === webhookId) : undefined;
-  return repeat === undefined ? first : `${first}${REPEATS}${repeat.deliveryId}`;
-}

@@ -1,12 +1,12 @@
-/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold, late delivery, warnings. Pure. */
-import { type Webhook, wantedAfter } from '../identity/directory.js';
+/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, late delivery, warnings. Pure. */
+import type { Webhook } from '../identity/directory.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
-import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
+import type { DisabledWarning, ExportWarning, OrderExportDelivered, OrderExportFailed } from './events.js';
 import type { Approver } from './exportDocument.js';
-import { accept, conflict, move, type Order, type OrderDecision, refuse, stay } from './order.js';
+import { accept, conflict, move, type Order, type OrderDecision, refuse } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
 import type { ExportSnapshot } from './snapshot.js';
-import { ACTIONS, mayBe } from './status.js';
+import { ACTIONS, mayBe, TO_VALIDATE } from './status.js';
 
 /**
  * Approval (spec §3): needs `validated` or `failed`. An order with problems (unknown references, impossible values) needs a
@@ -20,13 +20,10 @@ export function approveOrder(
   {
     problems,
     reason,
-    repeats = [],
     warnings = [],
   }: {
     readonly problems: readonly Problem[];
     readonly reason?: string | undefined;
-    /** Exports of earlier approvals that may have arrived. */
-    readonly repeats?: readonly Repeat[];
     readonly warnings?: readonly ExportWarning[];
   },
 ): OrderDecision {
@@ -42,7 +39,6 @@ export function approveOrder(
     approver,
     snapshot,
     ...(problems.length > 0 && reason !== undefined && { override: { reason, problems } }),
-    ...(repeats.length > 0 && { repeats }),
     ...(warnings.length > 0 && { warnings }),
   };
   return accept({ type: 'OrderApproved', data });
@@ -75,21 +71,6 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
   return accept({ type: 'OrderExportFailed', data });
 }
 
-/** A disabled webhook that the export of an approval waits for. */
-export type ExportHold = Omit<OrderExportHeld['data'], 'status'>;
-
-/** No event when the status has changed, or the hold is recorded: it is repeated at each check of the delivery. */
-export function holdExport(order: Order, hold: ExportHold): OrderDecision {
-  const { webhookId, since } = hold.warning;
-  const undelivered = undeliveredOf(order, hold.approvalEventId);
-  if (undelivered === undefined || undelivered.includes(webhookId)) return accept();
-  const { warnings = [], held = [] } = order.lastApproval ?? {};
-  const isTold = [...warnings, ...held].some(
-    (each) => 'webhookId' in each && each.webhookId === webhookId && each.since === since,
-  );
-  return isTold ? accept() : accept({ type: 'OrderExportHeld', data: { status: stay(order), ...hold } });
-}
-
 /** The delivery by which a failed export arrived after all. */
 export type LateDelivery = Omit<OrderExportDelivered['data'], 'status' | 'reasons'>;
 
@@ -115,23 +96,27 @@ function undeliveredOf(order: Order, approvalEventId: string): readonly string[]
 const errorReasonsOf = ({ fields }: Order): readonly string[] =>
   Array.isArray(fields.error_reason) ? fields.error_reason : [];
 
-const KIND = 'order.approved';
-
 /** Warnings for an order that is approved now: no webhook subscribes, or a subscribed one is disabled. */
 export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWarning[] {
-  const wanting = [...webhooks].filter(({ events }) => events.includes(KIND));
-  return wanting.length === 0 ? [{ code: 'no_webhook' }] : wanting.flatMap((webhook) => disabledWarning(webhook) ?? []);
+  const wanting = [...webhooks].filter(({ events }) => events.includes('order.approved'));
+  if (wanting.length === 0) return [{ code: 'no_webhook' }];
+  return wanting.flatMap(({ id, name, disabled }): DisabledWarning[] =>
+    disabled === undefined
+      ? []
+      : [{ code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since }],
+  );
 }
 
-/** Undefined for a webhook that is enabled. */
-export const disabledWarning = ({ id, name, disabled }: Webhook): OrderExportHeld['data']['warning'] | undefined =>
-  disabled && { code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since };
-
-/** Webhooks that an approval may wait for: subscribed by then, and disabled now. @param position of the approval */
-export const disabledForApproval = (webhooks: Iterable<Webhook>, position: number): readonly Webhook[] =>
-  [...webhooks].filter(
-    (each) => each.disabled !== undefined && each.events.includes(KIND) && wantedAfter(each, KIND) < position,
-  );
+/** What an approval would warn of now; of an approved order, the warnings of its approval that still hold. */
+export function warningsOf(
+  { status, lastApproval }: Order,
+  webhooks: ReadonlyMap<string, Webhook>,
+): readonly ExportWarning[] {
+  if (TO_VALIDATE.some((each) => each === status)) return approvalWarnings(webhooks.values());
+  if (status !== 'submitted') return [];
+  const isDisabled = ({ webhookId, since }: DisabledWarning) => webhooks.get(webhookId)?.disabled?.since === since;
+  return lastApproval?.warnings.filter((each) => each.code === 'no_webhook' || isDisabled(each)) ?? [];
+}
 
 export const warningText = (warning: ExportWarning): string =>
   warning.code === 'no_webhook'

@@ -3,7 +3,7 @@ import { changesOf, clearedFields, type FieldValue } from '../assetTypes/fieldTy
 import { orderEffects } from '../effects.js';
 import type { RecordDifference } from '../referenceTable/differences.js';
 import { warningText } from './approval.js';
-import type { ExportWarning, OrderEvent, Repeat } from './events.js';
+import type { ExportWarning, OrderEvent } from './events.js';
 
 /** A changed field of the order or of one of its parts. */
 export type FieldChange = {
@@ -19,9 +19,7 @@ export type OrderChange = {
   readonly statusFrom: string | null;
   readonly statusTo: string;
   readonly reasons: readonly string[];
-  /** Only on repeated approvals: earlier exports that may have arrived. */
-  readonly repeats?: readonly Repeat[];
-  /** Only on approvals and held exports: why the export is not sent. */
+  /** Only on approvals: why the export is not sent. */
   readonly warnings?: readonly ExportWarning[];
   readonly changes: readonly FieldChange[];
 };
@@ -34,17 +32,11 @@ export function changeOfOrder(event: OrderEvent, orderModel: string, orderId: st
     statusFrom: status.from,
     statusTo: status.to,
     reasons: reasonsOf(event),
-    ...(event.type === 'OrderApproved' && event.data.repeats !== undefined ? { repeats: event.data.repeats } : {}),
-    ...warned(event),
+    ...(event.type === 'OrderApproved' && event.data.warnings !== undefined && { warnings: event.data.warnings }),
     changes: orderDifferences(event, orderModel, orderId).flatMap(({ table, id, fields }) =>
       Object.entries(fields).map(([field, { from, to }]) => ({ table, id, field, from, to })),
     ),
   };
-}
-
-function warned(event: OrderEvent): Pick<OrderChange, 'warnings'> {
-  if (event.type === 'OrderExportHeld') return { warnings: [event.data.warning] };
-  return event.type === 'OrderApproved' && event.data.warnings !== undefined ? { warnings: event.data.warnings } : {};
 }
 
 function reasonsOf(event: OrderEvent): readonly string[] {

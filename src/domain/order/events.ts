@@ -16,19 +16,15 @@ export type PartFields = PartName & { readonly fields: Fields };
 export type PartChanges = PartName & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
-/** The delivery of an earlier export that a webhook has, or may have. */
-export type Repeat = { readonly webhookId: string; readonly deliveryId: string };
-
 /** Why an approved order is not sent: no webhook subscribes, or a subscribed one is disabled, since a time (ISO 8601). */
-export type ExportWarning =
-  | { readonly code: 'no_webhook' }
-  | {
-      readonly code: 'webhook_disabled';
-      readonly webhookId: string;
-      readonly name: string;
-      readonly reason: string;
-      readonly since: string;
-    };
+export type ExportWarning = { readonly code: 'no_webhook' } | DisabledWarning;
+export type DisabledWarning = {
+  readonly code: 'webhook_disabled';
+  readonly webhookId: string;
+  readonly name: string;
+  readonly reason: string;
+  readonly since: string;
+};
 
 /** `snapshot` is exactly what was approved: every export of this approval is made from it. */
 export type OrderApproved = EventOf<
@@ -37,8 +33,6 @@ export type OrderApproved = EventOf<
     Approval & { readonly snapshot: ExportSnapshot } & {
       /** Why it was approved in spite of its problems, and the first of them. */
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
-      /** Later approvals only: one for each webhook that may get the order twice. */
-      readonly repeats?: readonly Repeat[];
       /** Why it could not be sent at that time. */
       readonly warnings?: readonly ExportWarning[];
     }
@@ -54,16 +48,6 @@ export type OrderExportFailed = EventOf<
 export type OrderExportDelivered = EventOf<
   'OrderExportDelivered',
   Moved & Reasons & { readonly approvalEventId: string; readonly webhookId: string; readonly deliveryId: string }
->;
-
-/** An export waits, without using up attempts, because its webhook is disabled. Once for each time that it is disabled. */
-export type OrderExportHeld = EventOf<
-  'OrderExportHeld',
-  Moved & {
-    readonly approvalEventId: string;
-    readonly deliveryId: string;
-    readonly warning: Extract<ExportWarning, { readonly code: 'webhook_disabled' }>;
-  }
 >;
 
 /** Fields that are null are left out. `table` is the order model. */
@@ -91,4 +75,5 @@ export type OrderEvent =
   | EventOf<'OrderRejected', Moved & Reasons>
   | OrderExportFailed
   | OrderExportDelivered
-  | OrderExportHeld;
+  /** Written by earlier releases only: an export waits for its disabled webhook. */
+  | EventOf<'OrderExportHeld', Moved & { readonly warning: DisabledWarning }>;

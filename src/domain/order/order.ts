@@ -2,7 +2,7 @@
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import { orderEffects, type RecordEffect } from '../effects.js';
-import type { ExportWarning, OrderEvent, Repeat, StatusChange } from './events.js';
+import type { ExportWarning, OrderEvent, StatusChange } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -23,11 +23,8 @@ export type Order = Times & {
     readonly at: string;
     /** In the log; absent for an approval that is not in it yet. */
     readonly position?: number | undefined;
-    readonly repeats: readonly Repeat[];
     /** Warnings at the time of the approval. */
     readonly warnings: readonly ExportWarning[];
-    /** Webhooks that its export has waited for, and when they were disabled. */
-    readonly held: readonly { readonly webhookId: string; readonly since: string }[];
   };
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] } | undefined;
@@ -54,21 +51,15 @@ export function evolve(
   const moved = from === to ? order : { ...order, status: to, approval: undefined, failed: undefined };
   const next = withRows(moved, orderEffects(event, '', order.table), at);
   switch (event.type) {
-    case 'OrderApproved': {
-      const { repeats = [], warnings = [] } = event.data;
-      return { ...next, approval: id, lastApproval: { id, at, position, repeats, warnings, held: [] } };
-    }
+    case 'OrderApproved':
+      return { ...next, approval: id, lastApproval: { id, at, position, warnings: event.data.warnings ?? [] } };
     case 'OrderExportFailed': {
       const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
       if (approvalEventId === undefined) return next;
       return { ...next, failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
     }
-    case 'OrderExportHeld': {
-      const { lastApproval } = order;
-      const { webhookId, since } = event.data.warning;
-      if (lastApproval === undefined) return order;
-      return { ...order, lastApproval: { ...lastApproval, held: [...lastApproval.held, { webhookId, since }] } };
-    }
+    case 'OrderExportHeld':
+      return order;
     case 'OrderExportDelivered': {
       const { approvalEventId, webhookId } = event.data;
       const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];

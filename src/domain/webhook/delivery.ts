@@ -36,8 +36,6 @@ export type Delivery = {
   readonly started: number;
   /** The attempt without an outcome: made now, or cut off by a crash. */
   readonly inFlight: { readonly attempt: number; readonly since: string } | undefined;
-  /** Whether the receiver may have got a failed attempt. */
-  readonly isUncertain: boolean;
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
@@ -72,7 +70,6 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
       subject: event.data,
       started: 0,
       inFlight: undefined,
-      isUncertain: false,
       failures: [],
       outcome: 'open',
       waitsSince: at,
@@ -84,12 +81,11 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
     case 'DeliveryAttemptStarted':
       return { ...delivery, started: event.data.attempt, inFlight: { attempt: event.data.attempt, since: at } };
     case 'DeliveryAttemptFailed': {
-      const { attempt, reason, retryAt, status, notSent } = event.data;
+      const { attempt, reason, retryAt } = event.data;
       const inFlight = delivery.inFlight?.attempt === attempt ? undefined : delivery.inFlight;
       return {
         ...delivery,
         inFlight,
-        isUncertain: delivery.isUncertain || (notSent !== true && UNCERTAIN.includes(status)),
         failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
         waitsSince: at,
         retryAt,
@@ -97,18 +93,10 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
     }
     case 'DeliverySucceeded':
       return { ...delivery, inFlight: undefined, outcome: 'succeeded' };
-    case 'DeliveryFailed': {
-      const isUncertain = delivery.isUncertain || delivery.inFlight !== undefined;
-      return { ...delivery, inFlight: undefined, isUncertain, outcome: 'failed' };
-    }
+    case 'DeliveryFailed':
+      return { ...delivery, inFlight: undefined, outcome: 'failed' };
   }
 }
-
-/** No answer, and answers of gateways that may have forwarded the request (RFC 9110 §15.6.3, §15.6.5). */
-const UNCERTAIN: readonly (number | null)[] = [null, 502, 504];
-
-/** Whether the receiver has the message, may have it, or will be sent it. */
-export const mayHaveArrived = ({ outcome, isUncertain }: Delivery): boolean => outcome !== 'failed' || isUncertain;
 
 type NextStep =
   | { readonly kind: 'over' }

@@ -153,49 +153,6 @@ it('§6.4: Retry-After is obeyed; a webhook that is removed meanwhile gets no fu
   expect(await orderOf(orderId)).toMatchObject({ processing_status: 'submitted' });
 });
 
-it('approving again warns where an earlier export may have arrived, and the webhook-id names that one', async () => {
-  // What a gateway says that does not know what became of the request; then refusals, and success in the end.
-  receiver.reply('/perhaps', (nth) => ({ status: nth === 1 ? 504 : nth <= 10 ? 500 : 200 }));
-  await withWebhook(acme(), receiver, '/perhaps', async ({ id }) => {
-    const [doubtful, refused] = [await validatedOrder(acme()), await validatedOrder(acme())].map(
-      ({ order }) => order.id,
-    );
-    for (const order of [doubtful, refused]) {
-      await approve(acme(), String(order));
-      await reaches(acme(), String(order), 'failed');
-    }
-    const [first] = receiver.calls('/perhaps');
-    const warning = {
-      code: 'may_be_duplicate',
-      webhook_id: id,
-      delivery_id: first?.headers['webhook-id'],
-      message: expect.any(String),
-    };
-    expect(await acme().platformData('POST', '/orders/approve', { ids: [doubtful, refused] })).toEqual([
-      { id: doubtful, status: 200, warnings: [warning] },
-      { id: refused, status: 200 },
-    ]);
-    const again = (await receiver.received('/perhaps', 12)).slice(10);
-    const idOf = (order: unknown) => {
-      const call = again.find(({ body }) => body.includes(`"id":"${order}"`));
-      return String(call?.headers['webhook-id']);
-    };
-    expect(idOf(doubtful)).toMatch(/^[0-9a-f-]{36}_repeats_[0-9a-f-]{36}$/);
-    expect(idOf(doubtful).split('_repeats_')[1]).toBe(warning.delivery_id);
-    expect(idOf(refused)).toMatch(/^[0-9a-f-]{36}$/);
-    const history = await acme().platformData('GET', `/orders/${doubtful}/history`);
-    expect(history).toContainEqual(expect.objectContaining({ event: 'OrderApproved', warnings: [warning] }));
-
-    // That one has arrived: refused afterwards, it is sent a second time for certain.
-    await acme().update('dyn_stock_order', String(refused), { processing_status: 'submit_failed' });
-    await acme().update('dyn_stock_order', String(refused), { processing_status: 'validated' });
-    const third = await acme().platform('POST', `/orders/${refused}/approve`, { body: {} });
-    expect(third.body).toMatchObject({ warnings: [{ ...warning, delivery_id: idOf(refused) }] });
-    const [resend] = (await receiver.received('/perhaps', 13)).slice(12);
-    expect(resend?.headers['webhook-id']).toMatch(new RegExp(`_repeats_${idOf(refused)}$`));
-  });
-});
-
 it('decision: each of several webhooks gets the order, and one that hard-fails puts it to failed', async () => {
   receiver.reply('/bad', () => ({ status: 500 }));
   await withWebhook(acme(), receiver, '/good', async (good) => {

@@ -1,6 +1,6 @@
 /** Which state an order leaves by which action, and what becomes of its export as failures, resends and changes come in any order. */
 import { MAX_LIST_ENTRIES } from '#app/domain/limits.js';
-import { approveOrder, deliverExport, failExport, holdExport, rejectOrder } from '#app/domain/order/approval.js';
+import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import type { OrderDecision } from '#app/domain/order/order.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
@@ -89,24 +89,6 @@ describe('§6.4 an export', () => {
     ['of the last of two approvals', [...inExport, saved, again], 'event-3', 1],
   ])('%s: a failure of it is one of the order', (_what, history, approval, count) => {
     expect(events(failExport(given(...history), failure('w', approval)))).toHaveLength(count);
-  });
-
-  test('that waits for a disabled webhook is told once for each time that it is disabled', () => {
-    const hold = (since: string, approvalEventId = 'event-1') => ({
-      approvalEventId,
-      deliveryId: 'd',
-      warning: { code: 'webhook_disabled', webhookId: 'w', name: 'ERP', reason: 'Gone.', since } as const,
-    });
-    const first = accepted(holdExport(given(...inExport), hold('t1')));
-    const status = { from: 'submitted', to: 'submitted' };
-    expect(first).toMatchObject([{ type: 'OrderExportHeld', data: { status } }]);
-    const held = given(...inExport, ...first);
-    expect(events(holdExport(held, hold('t1')))).toEqual([]);
-    expect(events(holdExport(held, hold('t2')))).toMatchObject([{ data: { warning: { since: 't2' } } }]);
-    expect(events(holdExport(held, hold('t2', 'event-0')))).toEqual([]);
-    expect(held.updatedAt).toBe(given(...inExport).updatedAt);
-    const told = { ...approved, data: { ...approved.data, warnings: [hold('t1').warning] } };
-    expect(events(holdExport(given(created('validated'), told), hold('t1')))).toEqual([]);
   });
 
   test('that was sent again brings the order back when no webhook lacks it any more', () => {

@@ -9,7 +9,6 @@ import {
   evolve,
   jittered,
   MAX_DELIVERY_ATTEMPTS,
-  mayHaveArrived,
   nextStep,
 } from '#app/domain/webhook/delivery.js';
 import type { DeliveryEvent } from '#app/domain/webhook/events.js';
@@ -104,27 +103,6 @@ describe('what is recorded of an attempt that ends', () => {
     ['a second success', [started(1), succeeded(1)], 1, ok200, []],
   ])('%s', (_what, events, attempt, result, recorded) => {
     expect(decideOutcome(given(requested, ...events), attempt, result, RETRY_AT)).toEqual(recorded);
-  });
-});
-
-describe('whether the receiver may have it', () => {
-  const failure = (more: object): DeliveryEvent => {
-    const data = { attempt: 1, reason: 'no', status: 500, durationMs: 7, responseBody: null, ...more };
-    return { type: 'DeliveryAttemptFailed', data };
-  };
-  const over: DeliveryEvent = { type: 'DeliveryFailed', data: { attempts: 1, reason: 'no' } };
-
-  test.each<[string, DeliveryEvent[], boolean]>([
-    ['it is still to be sent', [], true],
-    ['it has it', [started(1), succeeded(1)], true],
-    ['it answered that it has not', [started(1), failure({ status: 500 }), over], false],
-    ['a gateway answered for it', [started(1), failure({ status: 504 }), over], true],
-    ['there was no answer', [started(1), failure({ status: null }), over], true],
-    ['nothing was sent', [started(1), failure({ status: null, notSent: true }), over], false],
-    ['the webhook was removed during an attempt', [started(1), over], true],
-    ['one attempt of several is uncertain', [started(1), failure({ status: null }), started(2), failed(2), over], true],
-  ])('%s', (_, events, expected) => {
-    expect(mayHaveArrived(given(requested, ...events))).toBe(expected);
   });
 });
 
