@@ -163,7 +163,7 @@ function ask({ address, host, token }: Session, method: string, path: string, bo
 }
 
 function linesOf(report: JobReport): readonly string[] {
-  const { tenant, outcome, position, rows, seconds, differences, more, error = '' } = report;
+  const { tenant, outcome, position, rows, seconds, differences, error = '' } = report;
   const size = `${rows} rows, ${seconds.toFixed(1)} s`;
   switch (outcome) {
     case 'rebuilt':
@@ -172,9 +172,8 @@ function linesOf(report: JobReport): readonly string[] {
       return [`${tenant}: equal to the log at position ${position}; ${size}.`];
     case 'different':
       return [
-        `${tenant}: ${differences.length + more} differences from the log at position ${position}; ${size}.`,
-        ...differences.map(({ space, kind, id, is }) => `  ${space}, ${kind} ${id}: ${is}`),
-        ...(more === 0 ? [] : [`  and ${more} more`]),
+        `${tenant}: different from the log at position ${position}; ${size}. The first difference of each table:`,
+        ...differences.map(({ space, kind, id }) => `  ${space}, ${kind} ${id}`),
       ];
     case 'goes_on':
       return [`${tenant}: caught up, and no longer parked.`];

@@ -17,12 +17,11 @@ export type JobProgress = {
   readonly of: Position;
 };
 
-/** A space, a row or a state of a row that is not as the log says. Without values: they may be confidential. */
+/** A space, a row or a state of a row where the rows and the log differ. Without values: they may be confidential. */
 export type RowDifference = {
   readonly space: string;
   readonly kind: 'space' | 'row' | 'version';
   readonly id: string;
-  readonly is: 'missing' | 'unexpected' | 'different';
 };
 
 export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'goes_on', 'parked', 'failed'] as const;
@@ -35,9 +34,8 @@ export type JobReport = {
   readonly position: Position;
   readonly rows: number;
   readonly seconds: number;
-  /** The first that a verification found, and how many there are beside those. */
+  /** The first that a verification found in each space. */
   readonly differences: readonly RowDifference[];
-  readonly more: number;
   /** Why it failed, or is parked. */
   readonly error?: string;
 };

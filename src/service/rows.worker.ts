@@ -27,7 +27,7 @@ thread.serve(async (request, { signal, onProgress }) => {
   }
 });
 
-const NOTHING = { position: 0, rows: 0, seconds: 0, differences: [], more: 0 } as const;
+const NOTHING = { position: 0, rows: 0, seconds: 0, differences: [] } as const;
 
 /** Undefined: there was nothing to do. @throws the reason of the signal */
 async function workOn(

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import { type RowStore, RowsUnavailableError, type RowWrite, type StoredRow } from '#app/ports/rowStore.js';
-import { linesOf } from '#app/projections/copies.js';
+import { dumpOf } from '../support/dumpOf.js';
 import { by, idsOf, type OpenRows, places, type RowsUnderTest, stored, Tenant, time } from './rowStoreFixture.js';
 import { describeRowPages } from './rowStorePages.js';
 
@@ -291,11 +291,7 @@ export function describeRows(engine: string, open: OpenRows): void {
       });
 
       test('are alike after the same writes', async () => {
-        const linesIn = async (rows: RowStore) => {
-          const all: { space: string; kind: string; id: string }[] = [];
-          for await (const line of linesOf(rows, acme.name)) all.push(line);
-          return all;
-        };
+        const linesIn = (rows: RowStore) => dumpOf(rows, acme.name);
         const [first, second] = await acme.fill({ code: 'a' }, { code: 'b' });
         const next = acme.row({ code: 'c' }, { id: first.id });
         const writes: RowWrite[] = [acme.put(next, first), { kind: 'end', space: 'places', revision: 1, at: time(1) }];

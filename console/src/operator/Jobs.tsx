@@ -115,7 +115,6 @@ function JobProgress({ job: { progress, tenants_done: tenantsDone } }: { readonl
 
 function Report({ report }: { readonly report: Job['reports'][number] }) {
   const { jobs } = useWords();
-  const number = useNumber();
   return (
     <div>
       <Text size="sm">
@@ -128,10 +127,9 @@ function Report({ report }: { readonly report: Job['reports'][number] }) {
       )}
       {report.differences.map((each) => (
         <Text key={JSON.stringify(each)} size="sm" className="text">
-          {[each.space, each.kind, each.id].filter((part) => part).join(' / ')}: {each.is}
+          {[each.space, each.kind, each.id].filter((part) => part).join(' / ')}
         </Text>
       ))}
-      {report.more > 0 && <Text size="sm">{jobs.moreDifferences(number(report.more))}</Text>}
     </div>
   );
 }

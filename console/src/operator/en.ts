@@ -114,7 +114,6 @@ export const en = {
       failed: 'failed',
     },
     done: (tenants: string, rows: string) => `${tenants === '1' ? '1 tenant' : `${tenants} tenants`}, ${rows} rows`,
-    moreDifferences: (count: string) => `and ${count} more differences`,
     nothingParked: 'Nothing was parked.',
   },
   queues: {

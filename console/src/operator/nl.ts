@@ -116,7 +116,6 @@ export const nl: typeof en = {
       failed: 'mislukt',
     },
     done: (tenants, rows) => `${tenants === '1' ? '1 tenant' : `${tenants} tenants`}, ${rows} rijen`,
-    moreDifferences: (count) => `en nog ${count} verschillen`,
     nothingParked: 'Er was niets geparkeerd.',
   },
   queues: {

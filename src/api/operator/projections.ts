@@ -67,8 +67,7 @@ const jobSchemas: json.Schemas = {
     position: json.count,
     rows: json.count,
     seconds: { type: 'number' },
-    differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text, is: json.text })),
-    more: json.count,
+    differences: json.listOf(json.closedObject({ space: json.text, kind: json.text, id: json.text })),
     error: json.nullableText,
   }),
 };

@@ -4,8 +4,8 @@ import { type ErasureRecorded, Erasures } from '#app/domain/erasure.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import { ERASURES_STREAM } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
-import { linesOf } from '#app/projections/copies.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
+import { dumpOf } from '../../support/dumpOf.js';
 import { TenantRows } from '../../support/tenantRows.js';
 
 const ITEMS = 'table-acme.dyn_item';
@@ -279,11 +279,7 @@ test('rows of a log with an erasure are those of one in which the values never w
     if (event.type === 'ErasureRecorded') erasures.add(event as RecordedEvent & ErasureRecorded, event.position);
   again.events.push(...acme.events.map((event) => erasures.redact(event)));
   await again.apply();
-  const dumped = async (tenant: TenantRows) => {
-    const lines: unknown[] = [];
-    for await (const line of linesOf(tenant.rows, 'acme')) lines.push(line);
-    return lines;
-  };
+  const dumped = (tenant: TenantRows) => dumpOf(tenant.rows, 'acme');
   expect(JSON.stringify(await dumped(acme))).not.toContain('Ann');
   expect(await dumped(again)).toEqual(await dumped(acme));
 });
