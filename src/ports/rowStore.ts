@@ -184,25 +184,23 @@ export interface RowStore extends Omit<RowReads, 'close'> {
   apply(tenant: string, slice: Slice): Promise<boolean>;
 }
 
+/** Other rows of a tenant are written beside those that are shown as if they were a tenant of this name. */
+export const copyOf = (tenant: string): string => `${tenant}~copy`;
+
 /** What the follower writes. One process has it, or one of each share of tenants. */
 export interface RowWriter extends RowStore {
-  /** All tenants with rows. Those that run are no further than this position. */
+  /** All tenants with rows, without copies. Those that run are no further than this position. */
   tenants(): Promise<ReadonlyMap<string, Omit<TenantProgress, 'rows'>>>;
   /** undefined: running. */
   mark(tenant: string, state: 'filling' | Parked | undefined): Promise<void>;
-  /** Empty rows beside those that are shown. One a tenant: an older one is discarded. */
-  copy(tenant: string): Promise<RowCopy>;
+  /** The copy takes the place of the tenant's rows in one step. */
+  swap(tenant: string): Promise<void>;
+  /** With its copy. */
   remove(tenant: string): Promise<void>;
   checkpoint(): Promise<Checkpoint | undefined>;
   /** @returns the tenants whose rows were found damaged since, by readers too. Empty ones are in their place. */
   keep(checkpoint: Checkpoint | undefined): Promise<readonly RowsLostError[]>;
   close(): Promise<void>;
-}
-
-export interface RowCopy extends RowStore {
-  /** It takes the place of the tenant's rows in one step. */
-  swap(): Promise<void>;
-  discard(): Promise<void>;
 }
 
 /** The engine works and cannot store a row, or the rows differ from the log: the same write fails again. */

@@ -1,14 +1,14 @@
 /** A copy of a tenant's rows, made from the log: it takes their place (rebuild), or they are compared with it (verify). */
 import type { JobReport, RowDifference } from '../ports/rowJobs.js';
-import type {
-  Page,
-  PageQuery,
-  RowCopy,
-  RowReads,
-  SpaceRef,
-  StoredRow,
-  VersionPage,
-  VersionQuery,
+import {
+  copyOf,
+  type Page,
+  type PageQuery,
+  type RowReads,
+  type SpaceRef,
+  type StoredRow,
+  type VersionPage,
+  type VersionQuery,
 } from '../ports/rowStore.js';
 import { nextTurn } from '../supervision/waiting.js';
 import type { CopyOptions } from './followedTenant.js';
@@ -34,11 +34,16 @@ export type RebuildReport = Pick<JobReport, 'tenant' | 'position' | 'rows' | 'se
 export type VerifyReport = RebuildReport & Pick<JobReport, 'differences'>;
 
 /** The tenant is read and written meanwhile. @throws see `Follower.withCopy` */
-export function rebuild(follower: Follower, tenant: string, options: WorkOptions): Promise<RebuildReport> {
+export function rebuild(
+  follower: Follower,
+  rows: ReadRows,
+  tenant: string,
+  options: WorkOptions,
+): Promise<RebuildReport> {
   const startedAt = performance.now();
-  return follower.withCopy(tenant, { ...options, toEnd: true }, async (copy) => {
-    const report = await made(tenant, copy, startedAt);
-    await follower.swap(tenant, copy);
+  return follower.withCopy(tenant, { ...options, toEnd: true }, async () => {
+    const report = await made(rows, tenant, startedAt);
+    await follower.swap(tenant);
     return report;
   });
 }
@@ -51,25 +56,21 @@ export function verify(
   options: WorkOptions,
 ): Promise<VerifyReport> {
   const startedAt = performance.now();
-  return follower.withCopy(tenant, options, async (copy) => {
-    const report = await made(tenant, copy, startedAt);
+  return follower.withCopy(tenant, options, async () => {
     const differences: RowDifference[] = [];
-    const spaces = [...((await rows.spaces(tenant)) ?? []), ...((await copy.spaces(tenant)) ?? [])];
-    for (const space of new Set(spaces.map(([name]) => name)))
-      differences.push(...(await firstDifference(rows, copy, { tenant, space }, options.signal)));
-    await copy.discard();
-    return { ...report, seconds: secondsSince(startedAt), differences };
+    const both = [await rows.spaces(tenant), await rows.spaces(copyOf(tenant))];
+    for (const space of new Set(both.flatMap((spaces) => [...(spaces?.keys() ?? [])])))
+      differences.push(...(await firstDifference(rows, { tenant, space }, options.signal)));
+    return { ...(await made(rows, tenant, startedAt)), differences };
   });
 }
 
-async function made(tenant: string, copy: RowCopy, startedAt: number): Promise<RebuildReport> {
-  const { position, rows } = (await copy.progress(tenant)) ?? { position: 0, rows: 0 };
-  return { tenant, position, rows, seconds: secondsSince(startedAt) };
+async function made(rows: ReadRows, tenant: string, startedAt: number): Promise<RebuildReport> {
+  const { position, rows: count } = (await rows.progress(copyOf(tenant))) ?? { position: 0, rows: 0 };
+  return { tenant, position, rows: count, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-const secondsSince = (time: number): number => (performance.now() - time) / 1000;
-
-type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions'>;
+type ReadRows = Pick<RowReads, 'spaces' | 'page' | 'versions' | 'progress'>;
 type Line = RowDifference & { readonly text: string };
 
 /** All that there is of a space, in one order: rows by n, then versions by where they end. */
@@ -101,11 +102,10 @@ const lineOf = (space: string, kind: Line['kind'], row: StoredRow): Line => {
 /** As the log has it, if it does. */
 async function firstDifference(
   rows: ReadRows,
-  copy: ReadRows,
-  space: SpaceRef,
+  { tenant, space }: SpaceRef,
   signal: AbortSignal,
 ): Promise<readonly RowDifference[]> {
-  const [shown, made] = [linesOf(rows, space), linesOf(copy, space)];
+  const [shown, made] = [linesOf(rows, { tenant, space }), linesOf(rows, { tenant: copyOf(tenant), space })];
   for (let compared = 0; ; compared += 1) {
     // Other tenants have turns meanwhile, and the signal is heard.
     if (compared % COMPARED_AT_ONCE === 0) await nextTurn();
@@ -113,6 +113,6 @@ async function firstDifference(
     const [{ value: one }, { value: other }] = [await shown.next(), await made.next()];
     const line: Line | undefined = other ?? one;
     if (line === undefined) return [];
-    if (one?.text !== other?.text) return [{ space: line.space, kind: line.kind, id: line.id }];
+    if (one?.text !== other?.text) return [{ space, kind: line.kind, id: line.id }];
   }
 }

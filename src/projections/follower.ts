@@ -8,7 +8,7 @@
 
 import { concerns, tenantOf } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Parked, type RowCopy, RowsLostError, type RowWriter } from '../ports/rowStore.js';
+import { copyOf, type Parked, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
@@ -54,7 +54,7 @@ export class Follower {
   #head: Position = 0;
   readonly #turns: Turns;
   /** Copies have turns as tenants have. */
-  readonly #copies = new Map<FollowedTenant, RowCopy>();
+  readonly #copies = new Set<FollowedTenant>();
   /** Tenants that are copied, and what ends the copy of one whose rows are lost. */
   readonly #copying = new Map<string, AbortController | undefined>();
   readonly #retries = new Map<FollowedTenant, Retry>();
@@ -114,7 +114,7 @@ export class Follower {
    * @returns what `use` returns
    * @throws Error if there is no such tenant, or an event cannot be applied; the reason of the signal
    */
-  async withCopy<T>(name: string, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
+  async withCopy<T>(name: string, options: CopyOptions, use: () => Promise<T>): Promise<T> {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name}.`);
     if (this.#copying.has(name)) throw new Error(`The rows of ${name} are being copied already.`);
@@ -127,27 +127,27 @@ export class Follower {
     }
   }
 
-  async #useCopy<T>(tenant: FollowedTenant, options: CopyOptions, use: (copy: RowCopy) => Promise<T>): Promise<T> {
+  async #useCopy<T>(tenant: FollowedTenant, options: CopyOptions, use: () => Promise<T>): Promise<T> {
     const { name, parked, position } = tenant;
     const lost = new AbortController();
     this.#copying.set(name, lost);
     const signal = AbortSignal.any([options.signal, lost.signal]);
-    const copy = await this.#deps.writer.copy(name);
-    const copied = new FollowedTenant(name, { position: 0 });
-    this.#copies.set(copied, copy);
+    const copied = new FollowedTenant(copyOf(name), { position: 0 });
+    await this.#deps.writer.remove(copied.name);
+    this.#copies.add(copied);
     try {
       await this.#fillCopy(copied, tenant, { ...options, signal });
       signal.throwIfAborted();
-      return await use(copy);
+      return await use();
     } catch (error) {
       if (parked !== undefined) tenant.park(parked, position);
-      await copy.discard();
       throw error;
     } finally {
-      this.#turns.leave(copied);
-      // Its turn may be about to end: what waits of it is not for the rows that are shown.
       copied.forgetWaiting();
+      this.#turns.leave(copied);
+      while (copied.isBusy) await copied.turnEnded.wait(undefined);
       this.#copies.delete(copied);
+      await this.#deps.writer.remove(copied.name);
       tenant.isHeld = false;
       this.#turns.wake(tenant);
     }
@@ -169,8 +169,8 @@ export class Follower {
   }
 
   /** Takes the copy in place of the tenant's rows. */
-  async swap(name: string, copy: RowCopy): Promise<void> {
-    await copy.swap();
+  async swap(name: string): Promise<void> {
+    await this.#deps.writer.swap(name);
     const tenant = this.#tenants.get(name);
     if (tenant?.mark === undefined) return;
     tenant.mark = undefined;
@@ -274,21 +274,21 @@ export class Follower {
 
   async #turn(tenant: FollowedTenant): Promise<void> {
     const { writer, slicesOf, onNews } = this.#deps;
-    const copy = this.#copies.get(tenant);
+    const isCopy = this.#copies.has(tenant);
     const { name } = tenant;
-    if (copy === undefined && !this.#tenants.has(tenant)) return;
+    if (!isCopy && !this.#tenants.has(tenant)) return;
     if (tenant.hasTurn) {
       const onApplied = (position: Position): void => {
-        if (copy === undefined) onNews({ kind: 'applied', tenant: name, position });
+        if (!isCopy) onNews({ kind: 'applied', tenant: name, position });
       };
       try {
-        const end = await tenant.turn(copy ?? writer, slicesOf, onApplied);
+        const end = await tenant.turn(writer, slicesOf, onApplied);
         if (end === 'deleted') {
           await this.#tenants.delete(tenant);
           this.#endRetry(tenant, undefined);
-        } else if (end === 'parked' && copy === undefined) await this.#park(tenant);
+        } else if (end === 'parked' && !isCopy) await this.#park(tenant);
       } catch (error) {
-        if (!(error instanceof RowsLostError) || copy !== undefined) throw error;
+        if (!(error instanceof RowsLostError) || isCopy) throw error;
         this.#fillAgain(tenant, error);
       }
     }

@@ -33,7 +33,7 @@ const NOTHING = { position: 0, rows: 0, seconds: 0, differences: [] } as const;
 async function workOn(
   tenant: string,
   { kind }: JobRequest,
-  options: Parameters<typeof rebuild>[2],
+  options: Parameters<typeof rebuild>[3],
 ): Promise<JobReport | undefined> {
   try {
     if (follower === undefined) throw new Error('The rows are not followed now: try again in a moment.');
@@ -44,7 +44,8 @@ async function workOn(
       if (parked === undefined) return { ...NOTHING, tenant, outcome: 'goes_on' };
       return { ...NOTHING, tenant, outcome: 'parked', position: parked.position, error: parked.error };
     }
-    if (kind === 'rebuild') return { ...NOTHING, outcome: 'rebuilt', ...(await rebuild(follower, tenant, options)) };
+    if (kind === 'rebuild')
+      return { ...NOTHING, outcome: 'rebuilt', ...(await rebuild(follower, writer, tenant, options)) };
     const report = await verify(follower, writer, tenant, options);
     return { ...report, outcome: report.differences.length === 0 ? 'equal' : 'different' };
   } catch (error) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RowFiles } from '#app/adapters/rows/sqlite/files.js';
 import { openRowWriter } from '#app/adapters/rows/sqlite/writer.js';
-import { RowsLostError } from '#app/ports/rowStore.js';
+import { copyOf, RowsLostError } from '#app/ports/rowStore.js';
 import { rebuild } from '#app/projections/copies.js';
 import { FollowedLog, Following } from '../support/followedLog.js';
 
@@ -24,7 +24,7 @@ test('a rebuild that is cancelled in the middle leaves the tenant as it was', as
     const position = await log.item('acme', 'Last');
     await started.applied('acme', position);
     const cancelling = new AbortController();
-    const working = rebuild(started.follower, 'acme', { signal: cancelling.signal });
+    const working = rebuild(started.follower, writer, 'acme', { signal: cancelling.signal });
     setTimeout(() => cancelling.abort(new Error('It was cancelled.')), 300);
     await expect(working).rejects.toThrow('It was cancelled.');
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -65,13 +65,12 @@ test('what a checkpoint covers is flushed before it is kept, also what is applie
 test('rows that are lost while they are copied, and the copy, have files of their own', async () => {
   const writer = openRowWriter({ directory });
   await writer.apply('acme', { writes: [], position: 1 });
-  const copy = await writer.copy('acme');
-  await copy.apply('acme', { writes: [], position: 1 });
+  await writer.apply(copyOf('acme'), { writes: [], position: 1 });
   const file = readlinkSync(join(directory, 'acme.db'));
   rmSync(join(directory, file));
   new RowFiles(directory).markLost('acme', { isDamage: false, reason: 'It is gone.' });
   expect(await writer.keep(undefined)).toEqual([expect.any(RowsLostError)]);
-  await copy.discard();
+  await writer.remove(copyOf('acme'));
   expect(existsSync(join(directory, 'acme.db'))).toBe(true);
   await writer.close();
 });

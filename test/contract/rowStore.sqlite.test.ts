@@ -10,6 +10,7 @@ import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import { matchText, type Row } from '#app/domain/row.js';
 import {
   type Condition,
+  copyOf,
   type FieldCondition,
   type PageQuery,
   RowsLostError,
@@ -182,8 +183,8 @@ describe('a file that cannot be read', () => {
     await acme.fill({ code: 'a' });
     // The next process finds it so.
     const before = openRowWriter({ directory });
-    const copy = await before.copy(acme.name);
-    await copy.swap();
+    await before.apply(copyOf(acme.name), { writes: [], position: 1 });
+    await before.swap(acme.name);
     await before.close();
     spoil(join(directory, `${acme.name}.db`));
     const another = openRowWriter({ directory });

@@ -1,7 +1,7 @@
 /** What every storage of rows does. Each engine runs it. */
 import { randomUUID } from 'node:crypto';
 import type { FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
-import { type RowStore, RowsUnavailableError, type RowWrite, type StoredRow } from '#app/ports/rowStore.js';
+import { copyOf, RowsUnavailableError, type RowWrite, type StoredRow } from '#app/ports/rowStore.js';
 import { dumpOf } from '../support/dumpOf.js';
 import { by, idsOf, type OpenRows, places, type RowsUnderTest, stored, Tenant, time } from './rowStoreFixture.js';
 import { describeRowPages } from './rowStorePages.js';
@@ -273,34 +273,36 @@ export function describeRows(engine: string, open: OpenRows): void {
 
       test('have a copy that takes the place of their rows', async () => {
         const [old] = await acme.fill({ code: 'old' });
-        const discarded = await store.writer.copy(acme.name);
-        await discarded.apply(acme.name, { position: 1, writes: [{ kind: 'define', assetType: places }] });
-        const copy = await store.writer.copy(acme.name);
-        expect(await copy.progress(acme.name)).toBeUndefined();
+        const { writer } = store;
+        const [copy, copied] = [copyOf(acme.name), { ...acme.places, tenant: copyOf(acme.name) }];
+        await writer.apply(copy, { position: 1, writes: [{ kind: 'define', assetType: places }] });
+        await writer.remove(copy);
+        expect(await writer.progress(copy)).toBeUndefined();
         const next = acme.row({ code: 'new' });
-        await copy.apply(acme.name, { position: 9, writes: [{ kind: 'define', assetType: places }, acme.put(next)] });
-        expect(idsOf((await copy.rows(acme.places, { ids: [], keys: ['new'] })).rows)).toEqual([next.id]);
+        await writer.apply(copy, { position: 9, writes: [{ kind: 'define', assetType: places }, acme.put(next)] });
+        expect(idsOf((await writer.rows(copied, { ids: [], keys: ['new'] })).rows)).toEqual([next.id]);
         expect(await acme.ids({})).toEqual([old.id]);
-        expect((await store.writer.tenants()).get(acme.name)).toMatchObject({ state: 'running' });
-        await copy.swap();
+        expect((await writer.tenants()).get(acme.name)).toMatchObject({ state: 'running' });
+        expect([...(await writer.tenants()).keys()]).not.toContain(copy);
+        await writer.swap(acme.name);
         expect(await acme.ids({})).toEqual([next.id]);
         expect(await acme.progress()).toMatchObject({ position: 9, state: 'running' });
-        expect(await store.writer.rows(acme.places, { ids: [old.id], keys: [] })).toMatchObject({ rows: [] });
-        await (await store.writer.copy(acme.name)).discard();
+        expect(await writer.rows(acme.places, { ids: [old.id], keys: [] })).toMatchObject({ rows: [] });
+        await writer.remove(copy);
         expect(await acme.ids({})).toEqual([next.id]);
       });
 
       test('are alike after the same writes', async () => {
-        const linesIn = (rows: RowStore) => dumpOf(rows, acme.name);
+        const { writer } = store;
+        const copy = copyOf(acme.name);
         const [first, second] = await acme.fill({ code: 'a' }, { code: 'b' });
         const next = acme.row({ code: 'c' }, { id: first.id });
         const writes: RowWrite[] = [acme.put(next, first), { kind: 'end', space: 'places', revision: 1, at: time(1) }];
         await acme.apply(...writes);
-        const copy = await store.writer.copy(acme.name);
-        await copy.apply(acme.name, { position: 1, writes: [{ kind: 'define', assetType: places }] });
-        await copy.apply(acme.name, { position: 2, writes: [acme.put(first), acme.put(second)] });
-        await copy.apply(acme.name, { position: 3, writes });
-        const [lines, copied] = [await linesIn(store.writer), await linesIn(copy)];
+        await writer.apply(copy, { position: 1, writes: [{ kind: 'define', assetType: places }] });
+        await writer.apply(copy, { position: 2, writes: [acme.put(first), acme.put(second)] });
+        await writer.apply(copy, { position: 3, writes });
+        const [lines, copied] = [await dumpOf(writer, acme.name), await dumpOf(writer, copy)];
         expect(copied).toEqual(lines);
         expect(lines.map(({ space, kind, id }) => [space, kind, id])).toEqual([
           ['places', 'space', ''],
@@ -308,9 +310,9 @@ export function describeRows(engine: string, open: OpenRows): void {
           ['places', 'row', second.id],
           ['places', 'version', first.id],
         ]);
-        await copy.apply(acme.name, { position: 4, writes: [acme.put({ ...next, from: 4, updated: time(9) })] });
-        expect(await linesIn(copy)).not.toEqual(lines);
-        await copy.discard();
+        await writer.apply(copy, { position: 4, writes: [acme.put({ ...next, from: 4, updated: time(9) })] });
+        expect(await dumpOf(writer, copy)).not.toEqual(lines);
+        await writer.remove(copy);
       });
     });
 

@@ -5,6 +5,7 @@ import { openMongoRowReads } from '#app/adapters/rows/mongodb/reads.js';
 import { SHARES, Shares, shareOf } from '#app/adapters/rows/mongodb/shares.js';
 import { openMongoRowWriter } from '#app/adapters/rows/mongodb/writer.js';
 import {
+  copyOf,
   type RowReads,
   RowRefusedError,
   RowsUnavailableError,
@@ -203,21 +204,20 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
     const url = mongoDb.freshUrl();
     const [late, next] = [openMongoRowWriter({ url }), openMongoRowWriter({ url })];
     await late.apply('acme', await sliceBehind(0, 3, 'acme', late));
-    const copy = await late.copy('acme');
-    await copy.apply('acme', await sliceBehind(0, 3, 'acme', copy));
+    const copy = copyOf('acme');
+    await late.apply(copy, await sliceBehind(0, 3, copy, late));
     await next.apply('acme', await sliceBehind(3, 6, 'acme', next));
-    await expect(copy.swap()).rejects.toThrow(RowsUnavailableError);
+    await expect(late.swap('acme')).rejects.toThrow(RowsUnavailableError);
     expect(await next.progress('acme')).toMatchObject({ position: 6 });
-    await copy.discard();
     await Promise.all([late, next].map((each) => each.close()));
   });
 
   test('what has ended leaves the lists, and what is replaced or of a former copy is removed', async () => {
     const url = mongoDb.freshUrl();
-    const fill = async (rows: Pick<RowWriter, 'rows' | 'apply'>, atOnce: number) => {
+    const fill = async (tenant: string, atOnce: number) => {
       for (let position = 0; position < END; ) {
-        const slice = await sliceBehind(position, Math.min(position + atOnce, END), 'acme', rows);
-        while (!(await rows.apply('acme', slice)));
+        const slice = await sliceBehind(position, Math.min(position + atOnce, END), tenant, writer);
+        while (!(await writer.apply(tenant, slice)));
         ({ position } = slice);
       }
     };
@@ -230,12 +230,11 @@ describeEngine('mongodb', 'processes that write rows into one MongoDB', mongoDbM
       (await states.countDocuments({ o: 1, h: { $ne: 'present' } })) === 0;
     const reads = openMongoRowReads({ url });
     const writer = openMongoRowWriter({ url, sweepEveryMs: 20 });
-    await fill(writer, 5);
+    await fill('acme', 5);
     while (!(await isSwept())) await wait(20);
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
-    const copy = await writer.copy('acme');
-    await fill(copy, 20);
-    await copy.swap();
+    await fill(copyOf('acme'), 20);
+    await writer.swap('acme');
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));
     while (!(await isSwept())) await wait(20);
     expect(await shown(reads, 'acme')).toEqual(await shown(model.reads, 'acme'));

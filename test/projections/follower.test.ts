@@ -6,8 +6,8 @@ import { RowRefusedError, RowsLostError } from '#app/ports/rowStore.js';
 import { rebuild, verify } from '#app/projections/copies.js';
 import type { FollowerDeps } from '#app/projections/follower.js';
 import { EventNotAppliedError, slicesOf } from '#app/projections/rows.js';
-import { FollowedLog, Following, namesIn } from '../support/followedLog.js';
 import { dumpOf } from '../support/dumpOf.js';
+import { FollowedLog, Following, namesIn } from '../support/followedLog.js';
 import { MemoryRows } from '../support/memoryRows.js';
 
 let log: FollowedLog;
@@ -310,7 +310,7 @@ test('rows are rebuilt while they are read and written', async () => {
     for (let n = 0; n < 20; n += 1) position = await log.item('acme', `While rebuilt ${n}`);
   })();
   const seen: number[] = [];
-  const report = await rebuild(started.follower, 'acme', { ...nothing, onProgress: (done) => seen.push(done) });
+  const report = await rebuild(started.follower, rows, 'acme', { ...nothing, onProgress: (done) => seen.push(done) });
   await writing;
   await started.applied('acme', position);
   expect(rows.stored.get('acme')).not.toBe(before);
@@ -326,10 +326,10 @@ test('a rebuild ends the parking where the event can be applied, and changes not
   const position = await log.item('acme', 'Good');
   await log.item('acme', 'Bad');
   await started.parked('acme');
-  await expect(rebuild(started.follower, 'acme', nothing)).rejects.toThrow('It is bad.');
+  await expect(rebuild(started.follower, rows, 'acme', nothing)).rejects.toThrow('It is bad.');
   expect(await rows.progress('acme')).toMatchObject({ state: 'parked', position });
   mend();
-  await rebuild(started.follower, 'acme', nothing);
+  await rebuild(started.follower, rows, 'acme', nothing);
   await started.applied('acme', await log.item('acme', 'Last'));
   expect(namesIn(rows, 'acme')).toEqual(['Good', 'Bad', 'Last']);
   expect(await rows.progress('acme')).toMatchObject({ state: 'running' });
@@ -362,7 +362,7 @@ test('a copy is given up when it is cancelled', async () => {
   await started.applied('acme', await log.item('acme', 'One'));
   await started.running('acme');
   const cancelled = AbortSignal.abort(new Error('It was cancelled.'));
-  await expect(rebuild(started.follower, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
-  await expect(rebuild(started.follower, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
+  await expect(rebuild(started.follower, rows, 'acme', { signal: cancelled })).rejects.toThrow('It was cancelled.');
+  await expect(rebuild(started.follower, rows, 'nobody', nothing)).rejects.toThrow('There is no tenant nobody.');
   await started.applied('acme', await log.item('acme', 'Two'));
 });

@@ -8,13 +8,13 @@ import { keyOf, matchText, type Row, sortValue, type Version } from '#app/domain
 import {
   type Checkpoint,
   type Condition,
+  copyOf,
   type FieldCondition,
   type FoundRows,
   type InLog,
   type Page,
   type PageQuery,
   type Parked,
-  type RowCopy,
   type RowReads,
   type RowsLostError,
   type RowsQuery,
@@ -144,7 +144,7 @@ export class MemoryRows implements RowWriter {
 
   async tenants(): Promise<Map<string, TenantProgress>> {
     const tenants = new Map<string, TenantProgress>();
-    for (const tenant of this.stored.keys()) {
+    for (const tenant of [...this.stored.keys()].filter((name) => !name.includes('~'))) {
       const progress = await this.progress(tenant);
       if (progress !== undefined) tenants.set(tenant, progress);
     }
@@ -159,18 +159,9 @@ export class MemoryRows implements RowWriter {
     this.#created(tenant).state = state;
   }
 
-  async copy(tenant: string): Promise<RowCopy> {
-    const beside = new MemoryRows(this.#settings);
-    return {
-      rows: (space, query) => beside.rows(space, query),
-      page: (space, query) => beside.page(space, query),
-      versions: (space, query) => beside.versions(space, query),
-      spaces: () => beside.spaces(tenant),
-      progress: () => beside.progress(tenant),
-      apply: (_, slice) => beside.apply(tenant, slice),
-      swap: async () => void this.stored.set(tenant, beside.#created(tenant)),
-      discard: async () => undefined,
-    };
+  async swap(tenant: string): Promise<void> {
+    this.stored.set(tenant, this.#created(copyOf(tenant)));
+    this.stored.delete(copyOf(tenant));
   }
 
   async remove(tenant: string): Promise<void> {

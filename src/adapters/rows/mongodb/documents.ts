@@ -47,7 +47,7 @@ export type SpaceDocument = Omit<SpaceState, 'progress'> & { readonly definition
 
 /** A tenant's progress: everything that readers believe. It is written last, in one step. */
 export type TenantDocument = {
-  /** The tenant's name; of a copy, see `copyId`. */
+  /** The tenant's name, or that of its copy. */
   readonly _id: string;
   readonly tenant: string;
   /** Names the rows: those of a copy have another. */
@@ -71,9 +71,6 @@ export type DefinitionDocument = {
 /** Names of tenants and generations have no dots. */
 export const spaceKey = ({ tenant, generation }: TenantDocument, space: string): string =>
   `${tenant}.${generation}.${space}`;
-
-/** No tenant has such a name. */
-export const copyId = (tenant: string): string => `${tenant}~copy`;
 
 export const stateId = (s: string, { i, f }: Pick<StateDocument, 'i' | 'f'>): string => `${s}/${i}/${f}`;
 

@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache';
 import type { Position } from '../../../ports/eventStore.js';
 import {
   type Checkpoint,
+  copyOf,
   type Parked,
-  type RowCopy,
   type RowsLostError,
   RowsUnavailableError,
   type RowWriter,
@@ -13,7 +13,7 @@ import {
   type TenantProgress,
 } from '../../../ports/rowStore.js';
 import { type Database, LONGEST_QUERY_MS, MongoConnection } from './connection.js';
-import { copyId, type How, progressOf, type TenantDocument } from './documents.js';
+import { type How, progressOf, type TenantDocument } from './documents.js';
 import { makeIndexes } from './indexes.js';
 import { StoredRows } from './reads.js';
 import { ALL_SHARES, OtherWriterError, shareOf } from './shares.js';
@@ -46,12 +46,8 @@ class MongoRowWriter extends StoredRows implements RowWriter {
   }
 
   apply(tenant: string, slice: Slice): Promise<boolean> {
-    return this.#apply(tenant, tenant, slice);
-  }
-
-  #apply(tenant: string, id: string, slice: Slice): Promise<boolean> {
     return this.connection.run(async (database) => {
-      const document = (await database.tenants.findOne({ _id: id })) ?? (await create(database, tenant, id));
+      const document = (await database.tenants.findOne({ _id: tenant })) ?? (await create(database, tenant));
       const { position } = document;
       if (slice.position <= position) return true;
       // What was computed from other rows would end states that it does not know.
@@ -78,36 +74,20 @@ class MongoRowWriter extends StoredRows implements RowWriter {
 
   mark(tenant: string, mark: 'filling' | Parked | undefined): Promise<void> {
     return this.connection.run(async (database) => {
-      await create(database, tenant, tenant);
+      await create(database, tenant);
       const isParked = typeof mark === 'object';
       const change = { state: isParked ? 'parked' : (mark ?? 'running'), parked: isParked ? mark : null } as const;
       await database.tenants.updateOne({ _id: tenant }, { $set: change });
     });
   }
 
-  async copy(tenant: string): Promise<RowCopy> {
-    const id = copyId(tenant);
-    const discarded = (): Promise<void> => this.connection.run((database) => discard(database, id));
-    await discarded();
-    await this.connection.run(async (database) => {
-      await create(database, tenant, tenant);
-      await create(database, tenant, id);
-    });
-    return {
-      rows: ({ space }, query) => this.rows({ tenant: id, space }, query),
-      page: ({ space }, query) => this.page({ tenant: id, space }, query),
-      versions: ({ space }, query) => this.versions({ tenant: id, space }, query),
-      spaces: () => this.spaces(id),
-      progress: () => this.progress(id),
-      apply: (_, slice) => this.#apply(tenant, id, slice),
-      swap: () => this.connection.run((database) => swap(database, tenant)),
-      discard: discarded,
-    };
+  swap(tenant: string): Promise<void> {
+    return this.connection.run((database) => swap(database, tenant));
   }
 
   remove(tenant: string): Promise<void> {
     return this.connection.run(async (database) => {
-      await discard(database, copyId(tenant));
+      await discard(database, copyOf(tenant));
       await discard(database, tenant);
     });
   }
@@ -138,10 +118,11 @@ class MongoRowWriter extends StoredRows implements RowWriter {
 }
 
 /** Stores a tenant without rows, unless it is there. */
-async function create(database: Database, tenant: string, id: string): Promise<TenantDocument> {
+async function create(database: Database, id: string): Promise<TenantDocument> {
   await makeIndexes(database);
   // Names nothing that a process which was late could still write.
   const generation = randomBytes(6).toString('hex');
+  const [tenant = id] = id.split('~');
   const empty = { tenant, generation, position: 0, state: 'running', parked: null, spaces: {} } as const;
   const options = { upsert: true, returnDocument: 'after' } as const;
   const stored = await database.tenants.findOneAndUpdate({ _id: id }, { $setOnInsert: empty }, options);
@@ -149,7 +130,7 @@ async function create(database: Database, tenant: string, id: string): Promise<T
 }
 
 async function swap({ tenants, garbage }: Database, tenant: string): Promise<void> {
-  const [copy, shown] = [await tenants.findOne({ _id: copyId(tenant) }), await tenants.findOne({ _id: tenant })];
+  const [copy, shown] = [await tenants.findOne({ _id: copyOf(tenant) }), await tenants.findOne({ _id: tenant })];
   if (copy === null || shown === null) throw new RowsUnavailableError('These rows are removed.');
   const { _id, ...rows } = copy;
   // Not over rows that another process has made further.

@@ -7,12 +7,13 @@ import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync }
 import { open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { copyOf, RowsUnavailableError } from '../../../ports/rowStore.js';
 import { errorCode } from '../../../supervision/errorCode.js';
 import { checkIfSmall, removeDatabase, setAside } from '../../openSqlite.js';
 import { emptyTenantFile, type Loss, type Opening, openTenantFile } from './layout.js';
 import { TenantRows } from './pages.js';
 
-const OF_TENANT = /^([^.]+)\.db$/;
+const OF_TENANT = /^([^.~]+)\.db$/;
 const OF_ROWS = /^([^.]+)\.[^.]+\.db$/;
 /** Readers leave the name of a file here that they found damaged. */
 const LOST = 'lost';
@@ -82,8 +83,9 @@ export class RowFiles {
     return readdirSync(this.directory).flatMap((name) => OF_TENANT.exec(name)?.[1] ?? []);
   }
 
-  /** Removes files that no link leads to, which a copy or an interruption has left. */
+  /** Removes copies, and files that no link leads to. */
   removeRemains(): void {
+    for (const name of this.tenants()) rmSync(this.#link(copyOf(name)), { force: true });
     for (const name of readdirSync(this.directory)) {
       const file = join(this.directory, name);
       const [, tenant] = OF_ROWS.exec(name) ?? [];
@@ -91,9 +93,9 @@ export class RowFiles {
     }
   }
 
-  /** Makes an empty file that is not shown yet. */
+  /** Makes an empty file that is not shown yet. One of a copy is named as its tenant's, which it will be. */
   create(tenant: string): string {
-    const file = join(this.directory, `${tenant}.${randomUUID()}.db`);
+    const file = join(this.directory, `${tenant.split('~')[0]}.${randomUUID()}.db`);
     emptyTenantFile(file).close();
     return file;
   }
@@ -109,6 +111,16 @@ export class RowFiles {
     if (before === undefined) return;
     if (aside !== undefined) setAside(before, aside);
     removeDatabase(before);
+  }
+
+  /** Puts the copy in the place of the tenant's rows. */
+  swap(tenant: string, copy: string): void {
+    const file = this.current(copy);
+    if (file === undefined) throw new RowsUnavailableError('These rows are removed.');
+    // The disk has all of it then.
+    this.#open.delete(copy);
+    this.show(tenant, file);
+    rmSync(this.#link(copy));
   }
 
   remove(tenant: string): void {

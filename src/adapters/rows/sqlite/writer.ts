@@ -5,17 +5,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../../../ports/eventStore.js';
 import {
   type Checkpoint,
+  copyOf,
   type Parked,
-  type RowCopy,
   RowRefusedError,
   type RowStore,
   RowsLostError,
-  RowsUnavailableError,
   type RowWriter,
   type Slice,
   type TenantProgress,
 } from '../../../ports/rowStore.js';
-import { checkPages, codeOf, type Database, openDerived, openSqlite, removeDatabase } from '../../openSqlite.js';
+import { checkPages, codeOf, type Database, openDerived, openSqlite } from '../../openSqlite.js';
 import { applySlice } from './changes.js';
 import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
@@ -101,7 +100,6 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
   let { checkpoint, reached } = keptIn(follower);
   /** Tenants whose commits the disk may not have yet. */
   const moved = new Set<string>();
-  const copies = new Map<string, RowCopy>();
   files.removeRemains();
 
   const keep = (name: string, content: Kept | TenantProgress | undefined): void => {
@@ -147,32 +145,13 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
       await files.flush(tenant);
       keep(tenant, state && (await store.progress(tenant)));
     },
-    async copy(tenant) {
-      await copies.get(tenant)?.discard();
-      const file = files.create(tenant);
-      const copied = files.open(file);
-      const copy: RowCopy = {
-        ...storeOver((_, work) => work(copied)),
-        async swap() {
-          if (!copied.db.open) throw new RowsUnavailableError('These rows are removed.');
-          // The disk has all of it then.
-          copied.db.close();
-          files.show(tenant, file);
-          keep(tenant, undefined);
-        },
-        // Unless it is shown, or was discarded before.
-        async discard() {
-          if (copied.db.open) removeDatabase(file);
-          copied.db.close();
-        },
-      };
-      copies.set(tenant, copy);
-      return copy;
+    async swap(tenant) {
+      files.swap(tenant, copyOf(tenant));
+      keep(tenant, undefined);
     },
     async remove(tenant) {
-      await copies.get(tenant)?.discard();
-      copies.delete(tenant);
       keep(tenant, undefined);
+      files.remove(copyOf(tenant));
       files.remove(tenant);
     },
     checkpoint: async () => checkpoint,
@@ -196,7 +175,6 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
     },
     async close() {
       keep(CHECKPOINT, { checkpoint, reached });
-      for (const copy of copies.values()) await copy.discard();
       files.close();
       follower.close();
     },
