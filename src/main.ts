@@ -18,7 +18,7 @@ import { openQueries, shownRows } from './queries/queries.js';
 import { startAuditTree } from './service/auditTree.js';
 import { openDiskReserve, prepareDataDirectory } from './service/dataDirectory.js';
 import { holdRows, useDirectory } from './service/directoryUse.js';
-import { keptCheckpoint, openBroker, openDirectory, openRowReads, setDamagedAside } from './service/engines.js';
+import { keptCheckpoint, openBroker, openDirectory, openRowReads, removeDamaged } from './service/engines.js';
 import { registerFigures } from './service/figures.js';
 import { type EngineProbes, RowWatch, readiness } from './service/health.js';
 import { openKeys, openTokens } from './service/keys.js';
@@ -134,7 +134,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   const says = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const open = await prepareDataDirectory(config);
   if (open !== undefined) log.warn(open);
-  setDamagedAside(config, roles.has('webhooks'), log);
+  removeDamaged(config, roles.has('webhooks'), log);
   const isApi = roles.has('api');
   const isFollowing = roles.has('projector');
   const isEmbedded = config.MONGODB_URL === undefined;

@@ -1,5 +1,5 @@
 /** SQLite: its driver, which only this file knows (a build of better-sqlite3 that brings its binaries, decision 0003), locks, and what is done about damaged files. */
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import Driver from '@rocicorp/zero-sqlite3';
 import { errorCode } from '../supervision/errorCode.js';
 
@@ -18,24 +18,15 @@ export const codeOf = (error: unknown): string => {
   return code.startsWith('SQLITE_') ? code : '';
 };
 
-/** Bytes of a database of the embedded engines; up to this size, all its pages are checked when it is opened first. */
+/** Bytes of a file; up to this size, all its pages are checked at the start. */
 const MAX_BYTES_CHECKED_AT_START = 33_554_432;
-
-/** What SQLite keeps beside a file has these names. */
-const ENDS = ['', '-wal', '-shm'] as const;
 
 /** SQLite found invalid pages, or a file of another kind. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
 
 /** Removes the file, so that the next use creates another one. */
 export function removeDatabase(file: string): void {
-  for (const end of ENDS) rmSync(file + end, { force: true });
-}
-
-/** Keeps the file under this name, so that a person can look at it, in place of one that was kept before. */
-export function setAside(file: string, aside: string): void {
-  removeDatabase(aside);
-  for (const end of ENDS) if (existsSync(file + end)) renameSync(file + end, aside + end);
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
 }
 
 /** Looks at all pages. @throws SQLite's error at the first damage */
@@ -43,11 +34,6 @@ export function checkPages(db: Database): void {
   const [said = 'ok'] = db.prepare<[], string>('PRAGMA quick_check(1)').pluck().all();
   const inOneLine = said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
   if (said !== 'ok') throw Object.assign(new Error(inOneLine), { code: 'SQLITE_CORRUPT' });
-}
-
-/** Looks at all pages of a file that is small enough to do so before each use. @throws SQLite's error at the first damage */
-export function checkIfSmall(db: Database): void {
-  if (statSync(db.name).size <= MAX_BYTES_CHECKED_AT_START) checkPages(db);
 }
 
 /**
@@ -61,7 +47,7 @@ export function damageOf(file: string): string | undefined {
     // Closing a connection that may write would copy the write-ahead log into the file.
     db = openSqlite(file, { timeout: 5_000, fileMustExist: true, readonly: true });
     db.prepare('SELECT count(*) FROM sqlite_master').get();
-    checkIfSmall(db);
+    if (statSync(file).size <= MAX_BYTES_CHECKED_AT_START) checkPages(db);
     return undefined;
   } catch (error) {
     if (!isDamage(error)) throw error;

@@ -217,13 +217,10 @@ export class RowsUnavailableError extends Error {
 export class RowsLostError extends RowsUnavailableError {
   override readonly name = 'RowsLostError';
 
-  /** @param aside where the damaged file is kept */
   constructor(
     readonly tenant: string,
-    readonly aside: string | undefined,
     message: string,
-    options?: ErrorOptions,
   ) {
-    super(message, options);
+    super(message);
   }
 }

@@ -296,11 +296,10 @@ export class Follower {
   }
 
   #fillAgain(tenant: FollowedTenant, error: RowsLostError): void {
-    const { message: reason, aside } = error;
     this.#copying.get(tenant.name)?.abort(error);
     tenant.mark = 'filling';
     this.#restart(tenant, 0);
-    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason, aside });
+    this.#deps.onNews({ kind: 'filling', tenant: tenant.name, reason: error.message });
   }
 
   async #park(tenant: FollowedTenant): Promise<void> {

@@ -20,8 +20,8 @@ export type FollowerNews =
       readonly filling: readonly string[];
       readonly parked: ReadonlyMap<string, Parked>;
     }
-  /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them; `aside`: to their file. */
-  | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string; readonly aside?: string | undefined }
+  /** Its rows are not shown: they are made from the beginning. `reason`: what has happened to them. */
+  | { readonly kind: 'filling'; readonly tenant: string; readonly reason?: string }
   /** It is filled, or no longer parked. */
   | { readonly kind: 'running'; readonly tenant: string }
   | { readonly kind: 'deleted'; readonly tenant: string }

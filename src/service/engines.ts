@@ -10,7 +10,7 @@ import { SqliteDirectoryStore } from '../adapters/directory/store.js';
 import { withCurrentEvents } from '../adapters/eventstore/everyStore.js';
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
-import { damageOf, hold, setAside } from '../adapters/openSqlite.js';
+import { damageOf, hold, removeDatabase } from '../adapters/openSqlite.js';
 import { openRowReads as openSqliteRowReads } from '../adapters/rows/sqlite/reads.js';
 import {
   keptCheckpoint as keptInSqlite,
@@ -95,23 +95,22 @@ export function openDirectory(
 }
 
 /**
- * Checks the embedded engines' files before they are opened. A damaged queue is derived from the log, so it is set aside, to
+ * Checks the embedded engines' files before they are opened. A damaged queue is derived from the log, so it is removed, to
  * be filled again. @throws EventLogDamagedError
  */
-export function setDamagedAside(config: Config, hasJobs: boolean, log: Logger): void {
+export function removeDamaged(config: Config, hasJobs: boolean, log: Logger): void {
   const { DATA_DIR, EVENTSTORE_URL, RABBITMQ_URL } = config;
   if (EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'));
   const file = join(DATA_DIR, 'broker.db');
   if (!hasJobs || RABBITMQ_URL !== undefined || !existsSync(file)) return;
-  // Another process would go on with the jobs in a file that is set aside.
+  // Another process would go on with the jobs in a file that is removed.
   const release = hold(file);
   if (release === undefined) return;
   release();
   const damage = damageOf(file);
   if (damage === undefined) return;
-  const aside = `${file}.damaged`;
-  setAside(file, aside);
-  log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
+  removeDatabase(file);
+  log.error({ file, damage }, 'a damaged file was removed: a new one is filled from the event log');
 }
 
 /** The directory of embedded rows: a file a tenant. */

@@ -42,6 +42,6 @@ function logNews(log: Logger, news: FollowerNews): void {
     const help = `Start a release with a fix, or mend the cause, then: dynamic-assets projections retry --tenant ${tenant}`;
     log.error({ tenant, ...parked, help }, 'an event cannot be applied: the rows of this tenant are parked');
   } else if (news.kind === 'filling' && news.reason !== undefined)
-    log.error(news, 'the rows of a tenant cannot be used and are set aside: new ones are filled from the event log');
+    log.error(news, 'the rows of a tenant cannot be used: new ones are filled from the event log');
   else if (news.kind === 'reset') log.warn(news.reason);
 }

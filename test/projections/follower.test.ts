@@ -262,7 +262,7 @@ test('a tenant whose rows are lost again while it is read by itself is read from
     losses += 1;
     if (losses > 2) return [];
     await rows.remove('acme');
-    return [new RowsLostError('acme', undefined, 'They are gone.')];
+    return [new RowsLostError('acme', 'They are gone.')];
   };
   const following = follow({ eventStore: oneByOne, slicesOf: slowly, readAhead: { all: 0, ofTenant: 0 } });
   await following.until((news) => news.kind === 'applied' && news.position === position && losses > 2);
@@ -276,7 +276,7 @@ test('a loss that is told of when the rows are filled already parks nobody', asy
   const following = follow();
   const position = await log.item('acme', 'Last');
   await following.until((news) => news.kind === 'applied' && news.position === position);
-  const losses = [new RowsLostError('acme', undefined, 'They were gone.')];
+  const losses = [new RowsLostError('acme', 'They were gone.')];
   rows.keep = async () => losses.splice(0);
   const told = await following.until((news) => news.kind === 'filling' && news.reason === 'They were gone.');
   const since = () => following.news.slice(following.news.indexOf(told));

@@ -9,8 +9,8 @@ import { basename, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { copyOf, RowsUnavailableError } from '../../../ports/rowStore.js';
 import { errorCode } from '../../../supervision/errorCode.js';
-import { checkIfSmall, removeDatabase, setAside } from '../../openSqlite.js';
-import { emptyTenantFile, type Loss, type Opening, openTenantFile } from './layout.js';
+import { removeDatabase } from '../../openSqlite.js';
+import { emptyTenantFile, type Opening, openTenantFile } from './layout.js';
 import { TenantRows } from './pages.js';
 
 const OF_TENANT = /^([^.~]+)\.db$/;
@@ -20,22 +20,13 @@ const LOST = 'lost';
 /** Files that each thread keeps open. */
 const OPEN_FILES = 100;
 
-type Use = Opening & {
-  /** Somebody else looks for damage before: it takes up to a tenth of a second. */
-  readonly isUnchecked?: true;
-};
-
 export class RowFiles {
   readonly #open = new LRUCache<string, TenantRows>({ max: OPEN_FILES, dispose: ({ db }) => db.close() });
-  readonly #use: Use;
-  /** The file of each tenant that was looked at, or is too large for it. */
-  readonly #checked = new Map<string, string>();
 
   constructor(
     readonly directory: string,
-    use: Use = {},
+    private readonly opening: Opening = {},
   ) {
-    this.#use = use;
     mkdirSync(join(directory, LOST), { recursive: true, mode: 0o700 });
   }
 
@@ -68,14 +59,11 @@ export class RowFiles {
     if (known !== undefined && known.file === file) return known;
     const rows = this.open(file);
     this.#open.set(tenant, rows);
-    if (file === undefined || this.#use.isUnchecked || this.#checked.get(tenant) === file) return rows;
-    this.#checked.set(tenant, file);
-    checkIfSmall(rows.db);
     return rows;
   }
 
   open(file: string | undefined): TenantRows {
-    const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.#use);
+    const db = file === undefined ? emptyTenantFile(':memory:') : openTenantFile(file, this.opening);
     return new TenantRows(db, file);
   }
 
@@ -100,17 +88,15 @@ export class RowFiles {
     return file;
   }
 
-  /** Puts the file in the place of the tenant's rows. Nobody writes to those any more: they are removed, or kept aside. */
-  show(tenant: string, file: string, aside?: string): void {
+  /** Puts the file in the place of the tenant's rows, which nobody writes to any more. */
+  show(tenant: string, file: string): void {
     const before = this.current(tenant);
     this.#open.delete(tenant);
     const link = `${this.#link(tenant)}-next`;
     rmSync(link, { force: true });
     symlinkSync(basename(file), link);
     renameSync(link, this.#link(tenant));
-    if (before === undefined) return;
-    if (aside !== undefined) setAside(before, aside);
-    removeDatabase(before);
+    if (before !== undefined) removeDatabase(before);
   }
 
   /** Puts the copy in the place of the tenant's rows. */
@@ -128,12 +114,6 @@ export class RowFiles {
     this.#open.delete(tenant);
     rmSync(this.#link(tenant), { force: true });
     if (file !== undefined) removeDatabase(file);
-    removeDatabase(this.aside(tenant));
-  }
-
-  /** The name under which a damaged file is kept. */
-  aside(tenant: string): string {
-    return `${this.#link(tenant)}.damaged`;
   }
 
   /** Waits until the disk has all that was committed. */
@@ -148,24 +128,24 @@ export class RowFiles {
   }
 
   /** Where it cannot, the next one that meets the damage tries again. */
-  markLost(tenant: string, loss: Loss): void {
+  markLost(tenant: string, reason: string): void {
     const file = this.current(tenant) ?? '';
     this.#open.delete(tenant);
     try {
       // A link has its text from the beginning.
-      symlinkSync(JSON.stringify(loss), join(this.directory, LOST, basename(file)));
+      symlinkSync(reason, join(this.directory, LOST, basename(file)));
     } catch {
       // As above.
     }
   }
 
-  /** The tenants whose files were marked since the last call, and are still shown. */
-  takeLost(): ReadonlyMap<string, Loss> {
-    const lost = new Map<string, Loss>();
+  /** The tenants whose files were marked since the last call, and are still shown, with the reasons. */
+  takeLost(): ReadonlyMap<string, string> {
+    const lost = new Map<string, string>();
     for (const name of readdirSync(join(this.directory, LOST))) {
       const mark = join(this.directory, LOST, name);
       const [, tenant = ''] = OF_ROWS.exec(name) ?? [];
-      if (this.current(tenant) === join(this.directory, name)) lost.set(tenant, JSON.parse(readlinkSync(mark)));
+      if (this.current(tenant) === join(this.directory, name)) lost.set(tenant, readlinkSync(mark));
       rmSync(mark, { force: true });
     }
     return lost;

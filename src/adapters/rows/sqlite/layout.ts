@@ -83,14 +83,9 @@ export class UnusableRowsError extends Error {
   override readonly name = 'UnusableRowsError';
 }
 
-/** Why a tenant's rows have to be made again. */
-export type Loss = { readonly isDamage: boolean; readonly reason: string };
-
-/** Undefined: the error says nothing of the rows. */
-export const lossOf = (error: unknown): Loss | undefined =>
-  error instanceof Error && (isDamage(error) || error instanceof UnusableRowsError)
-    ? { isDamage: isDamage(error), reason: error.message }
-    : undefined;
+/** Why a tenant's rows have to be made again. Undefined: the error says nothing of the rows. */
+export const lossOf = (error: unknown): string | undefined =>
+  error instanceof Error && (isDamage(error) || error instanceof UnusableRowsError) ? error.message : undefined;
 
 export type Cell = string | number | null | Buffer;
 

@@ -44,18 +44,14 @@ function answerTo(question: Exclude<Question, { kind: 'makeIndex' }>, rows: Tena
   return { kind: 'answer', answer, wanted: performance.now() - start > SLOW_MS ? rows.wanted : undefined };
 }
 
-/** @param file the tenant's, if the caller has looked it up */
-export async function replyTo(
-  question: Question,
-  files: RowFiles,
-  file = files.current(question.tenant),
-): Promise<Reply> {
+export async function replyTo(question: Question, files: RowFiles): Promise<Reply> {
   const { tenant } = question;
   try {
     if (question.kind !== 'makeIndex') {
-      const rows = files.rowsOf(tenant, file);
+      const rows = files.rowsOf(tenant);
       return rows.atOneMoment(() => answerTo(question, rows));
     }
+    const file = files.current(tenant);
     if (file !== undefined) await makeIndex(file, question.space, question.spec);
     return { kind: 'answer', answer: undefined };
   } catch (error) {

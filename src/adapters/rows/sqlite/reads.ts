@@ -38,8 +38,6 @@ function answered(reply: Reply | undefined): Answered {
 class ReaderThreads {
   readonly #directory: string;
   readonly #files: RowFiles;
-  /** The file of each tenant that a thread has looked at for damage. */
-  readonly #checked = new Map<string, string>();
   /** Pages may take long, and leave one thread to all other questions, which go first. */
   readonly #pages: PQueue;
   readonly #all: PQueue;
@@ -51,19 +49,17 @@ class ReaderThreads {
 
   constructor(directory: string, readers: number) {
     this.#directory = directory;
-    this.#files = new RowFiles(directory, { isReader: true, isUnchecked: true });
+    this.#files = new RowFiles(directory, { isReader: true });
     this.#pages = new PQueue({ concurrency: readers });
     this.#all = new PQueue({ concurrency: readers + 1 });
   }
 
-  /** @param isShort it is answered here, if a thread has looked for damage in the file */
+  /** @param isShort it is answered here */
   async ask<Answer>(question: Question, cancellation?: Cancellation, isShort = false): Promise<Answer> {
     if (this.#isClosed) throw new RowsUnavailableError('The rows are closed.');
     cancellation?.throwIfCancelled();
-    const file = this.#files.current(question.tenant);
     // The types of messages cannot say that an answer is of its question's kind.
-    if (isShort && file !== undefined && this.#checked.get(question.tenant) === file)
-      return answered(await replyTo(question, this.#files, file)).answer as Answer;
+    if (isShort) return answered(await replyTo(question, this.#files)).answer as Answer;
     const isPage = question.kind === 'page';
     const ask = () => this.#all.add(() => this.#answer(question, cancellation), { priority: isPage ? 0 : 1 });
     const asked = isPage ? this.#pages.add(ask) : ask();
@@ -71,7 +67,6 @@ class ReaderThreads {
       const forget = cancellation?.onCancel(() => reject(cancellation.reason));
       asked.then(resolve, reject).finally(forget);
     });
-    if (file !== undefined) this.#checked.set(question.tenant, file);
     if (wanted !== undefined && isPage) this.#makeIndex({ ...question, kind: 'makeIndex', spec: wanted });
     return answer as Answer;
   }

@@ -14,11 +14,11 @@ import {
   type Slice,
   type TenantProgress,
 } from '../../../ports/rowStore.js';
-import { checkPages, codeOf, type Database, openDerived, openSqlite } from '../../openSqlite.js';
+import { codeOf, type Database, openDerived, openSqlite } from '../../openSqlite.js';
 import { applySlice } from './changes.js';
 import type { Connection } from './connection.js';
 import { RowFiles } from './files.js';
-import { LAYOUT, type Loss, lossOf, UnusableRowsError } from './layout.js';
+import { LAYOUT, lossOf, UnusableRowsError } from './layout.js';
 import type { TenantRows } from './pages.js';
 
 /** How long a write waits for an index that is being made, before it is another tenant's turn. */
@@ -93,10 +93,7 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
   const files = new RowFiles(directory, { timeoutMs: WAIT_FOR_INDEX_MS });
   // In place of a damaged one, the log is read from the beginning.
   const kind = { version: LAYOUT, schema: FOLLOWER, timeoutMs: 5_000 };
-  const follower = openDerived(join(directory, FOLLOWER_FILE), kind, (db) => {
-    checkPages(db);
-    return db;
-  });
+  const follower = openDerived(join(directory, FOLLOWER_FILE), kind, (db) => db);
   let { checkpoint, reached } = keptIn(follower);
   /** Tenants whose commits the disk may not have yet. */
   const moved = new Set<string>();
@@ -107,15 +104,14 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
     else follower.prepare('INSERT OR REPLACE INTO kept VALUES (?, ?)').run(name, JSON.stringify(content));
   };
   /** Puts empty rows in the place of those that cannot be used. @returns the error to throw */
-  const lose = (tenant: string, { isDamage, reason }: Loss): RowsLostError => {
-    const aside = isDamage ? files.aside(tenant) : undefined;
+  const lose = (tenant: string, reason: string): RowsLostError => {
     const file = files.create(tenant);
     const empty = files.open(file);
     markIn(empty, 'filling');
     keep(tenant, empty.progress());
     empty.db.close();
-    files.show(tenant, file, aside);
-    return new RowsLostError(tenant, aside, `The rows of ${tenant} are made again from the event log (${reason}).`);
+    files.show(tenant, file);
+    return new RowsLostError(tenant, `The rows of ${tenant} are made again from the event log (${reason}).`);
   };
   const on: On = (tenant, work, isWrite = false) => {
     if (isWrite) moved.add(tenant);
@@ -171,7 +167,7 @@ export function openRowWriter({ directory }: { readonly directory: string }): Ro
         checkpoint = next;
         keep(CHECKPOINT, { checkpoint, reached });
       }
-      return [...files.takeLost()].map(([tenant, loss]) => lose(tenant, loss));
+      return [...files.takeLost()].map(([tenant, reason]) => lose(tenant, reason));
     },
     async close() {
       keep(CHECKPOINT, { checkpoint, reached });
