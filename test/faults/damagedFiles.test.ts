@@ -49,6 +49,12 @@ beforeAll(async () => {
     for (let n = 0; n < 5; n++) await client(index).create('dyn_stock_order', { notes: `order ${n}` });
   }
   await service.stop();
+  // All pages go from the write-ahead logs into the files.
+  for (const tenant of TENANTS) {
+    const db = openSqlite(join(made, `rows/${tenant}.db`));
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    db.close();
+  }
 });
 /** No checkpoint is signed from time to time: that writes the tiles at the tree's edge, and so mends them. */
 const serviceHere = () => new Service(dataDir, { CHECKPOINT_MINUTES: '0' });
