@@ -128,7 +128,7 @@ export const webhooks: Resource = {
   },
 };
 
-/** Kinds of events that webhooks can subscribe to (spec §6.5), with schemas and examples for the tenant's tables. */
+/** Kinds of events that webhooks can subscribe to (spec §6.5), with examples of the tenant's tables. */
 export const webhookEvents: Resource = {
   tag: TAG,
   schemas: {
@@ -136,7 +136,6 @@ export const webhookEvents: Resource = {
       kind: json.oneOf(WEBHOOK_EVENT_KINDS),
       version: { type: 'string' },
       description: json.text,
-      schema: { type: 'object' },
       example: { type: 'object' },
     }),
   },

@@ -30,7 +30,7 @@ export function recordOutputSchema(assetType: AssetType): JsonSchema {
 }
 
 /** The properties of a record: id, created_at, updated_at, then each field of the asset type. */
-export function recordProperties(assetType: AssetType): Properties {
+function recordProperties(assetType: AssetType): Properties {
   const fields = assetType.fields.map((field) => [field.name, outputField(assetType, field)] as const);
   return {
     id: { type: 'string', format: 'uuid' },

@@ -153,7 +153,7 @@ const PROMISED: { readonly [table: string]: readonly string[] } = {
   dyn_order_line: ['item', 'unit_code'],
 };
 
-export const isPromised = (table: string, relation: string): boolean => PROMISED[table]?.includes(relation) === true;
+const isPromised = (table: string, relation: string): boolean => PROMISED[table]?.includes(relation) === true;
 
 /** Undefined when the record is neither promised nor referred to. */
 function whyMissing(table: string, relation: Relationship, named: string): string | undefined {
