@@ -6,7 +6,6 @@ import type { Config } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import { singleFlight } from '../supervision/waiting.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from '../webhooks/queue.js';
 import { diskBytes, freeBytes, lastBackupAt, logFileBytes } from './dataDirectory.js';
 import { answerInTime, checkAll, type EngineProbes } from './health.js';
@@ -91,23 +90,18 @@ const STATES = [
   ['ready', 'ready'],
   ['delayed', 'delayed'],
   ['inFlight', 'in_work'],
-  ['dead', 'dead'],
 ] as const;
 
 function ofQueues(registry: Registry, broker: Pick<MessageBroker, 'depth'>): void {
-  // One call for both, which are collected at the same time. engine_up reports a broker that is away.
-  const depths = singleFlight(() =>
+  // engine_up reports a broker that is away.
+  const depths = () =>
     answerInTime(
       Promise.all([DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (queue) => [queue, await broker.depth(queue)] as const)),
-    ).catch(() => []),
-  );
+    ).catch(() => []);
   const messages = async (): Promise<Values> =>
     (await depths()).flatMap(([queue, depth]) => STATES.map(([key, state]) => [{ queue, state }, depth[key]] as const));
-  const oldest = async (): Promise<Values> =>
-    (await depths()).map(([queue, depth]) => [{ queue }, depth.oldestReadyMs / 1000]);
   registerGauges(registry, {
-    queue_messages: ['Messages in a queue: ready, delayed, in work, and dead letters.', messages, 'queue', 'state'],
-    queue_oldest_ready_seconds: ['How long the first ready message of a queue has been waiting.', oldest, 'queue'],
+    queue_messages: ['Messages in a queue: ready, delayed, in work.', messages, 'queue', 'state'],
   });
 }
 

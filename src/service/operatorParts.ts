@@ -116,11 +116,7 @@ async function lookAtQueues(config: Config, given: MessageBroker | undefined) {
   const broker = given ?? (await openBroker(config, () => undefined));
   try {
     return await Promise.all(
-      [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => {
-        const depth = await broker.depth(name);
-        const deadLetters = depth.dead === 0 ? [] : await broker.deadLetters(name, MAX_SHORT_PAGE);
-        return { name, ...depth, deadLetters };
-      }),
+      [DELIVERY_QUEUE, BACKFILL_QUEUE].map(async (name) => ({ name, ...(await broker.depth(name)) })),
     );
   } finally {
     if (given === undefined) await broker.close();

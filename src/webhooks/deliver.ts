@@ -67,13 +67,15 @@ const AFTER_PREVIOUS_MS = 5;
 
 const DONE: Outcome = { kind: 'done' };
 const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
-const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 
 /** Handles the message that a delivery is due. @returns what the broker does with the message */
 export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {
   const { commands, gate, logger } = parts;
   const { success, data: job } = deliveryJob.safeParse(body);
-  if (!success) return deadLetter('The message names no delivery.');
+  if (!success) {
+    logger.error({ body }, 'a webhook job names no delivery');
+    return DONE;
+  }
   if (commands.directory.wasDeleted(job.tenant)) return DONE;
   const faultMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
   const { disabled, heldAfter = 0 } = targetOf(commands, job)?.webhook ?? {};
@@ -100,11 +102,14 @@ type Step = { readonly loaded: LoadedDelivery; readonly outcome?: Outcome };
 
 /** One step after the other, as the stream says. */
 async function proceed(parts: DeliveryParts, job: DeliveryJob, pass: Pass, redeliveries: number): Promise<Outcome> {
-  const { commands, settings } = parts;
+  const { commands, settings, logger } = parts;
   let loaded = await loadDelivery(commands.eventStore, job);
   // A relay that reads the log once more may be about to request it.
   if (loaded === undefined && redeliveries === 0) return retryIn(FAULT_MS.first);
-  if (loaded === undefined) return deadLetter(`There is no delivery ${job.deliveryId}.`);
+  if (loaded === undefined) {
+    logger.error(job, 'the log has no such webhook delivery');
+    return DONE;
+  }
   for (;;) {
     const step = nextStep(loaded.delivery, commands.now(), settings);
     switch (step.kind) {

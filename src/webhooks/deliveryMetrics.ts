@@ -1,5 +1,5 @@
 /** Delivery metrics for Prometheus, by tenant and webhook. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryBacklog, DeliveryQueries } from '../queries/deliveries.js';
@@ -8,7 +8,6 @@ import { type Endpoint, endpointKey } from './gate.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
-const DURATION_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type MetricsSource = {
   readonly directory: TenantDirectory;
@@ -25,7 +24,6 @@ const labelsOf = ({ tenant, webhookId }: Endpoint): Labels => ({ tenant, webhook
  */
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
-  readonly #durations: Histogram<'tenant' | 'webhook'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
   readonly #openCircuits = new Set<string>();
   /** Webhooks for which there are series. */
@@ -40,13 +38,6 @@ export class DeliveryMetrics {
       help: 'Attempts by outcome; gone is an answer 410.',
       labelNames: [...LABELS, 'outcome'],
       collect,
-    });
-    this.#durations = new Histogram({
-      registers,
-      name: 'webhook_attempt_duration_seconds',
-      help: 'Time from the begin of a call to the end of its answer, or to the time limit.',
-      labelNames: LABELS,
-      buckets: DURATION_BUCKETS_SECONDS,
     });
     this.#failed = new Counter({
       registers,
@@ -92,9 +83,7 @@ export class DeliveryMetrics {
   }
 
   attempted(endpoint: Endpoint, result: AttemptResult): void {
-    const labels = labelsOf(endpoint);
-    this.#attempts.inc({ ...labels, outcome: outcomeOf(result) });
-    this.#durations.observe(labels, result.durationMs / 1000);
+    this.#attempts.inc({ ...labelsOf(endpoint), outcome: outcomeOf(result) });
   }
 
   failedForGood(endpoint: Endpoint): void {
@@ -116,7 +105,6 @@ export class DeliveryMetrics {
     for (const [key, { labels }] of this.#counted) {
       if (present.has(key)) continue;
       for (const outcome of OUTCOMES) this.#attempts.remove({ ...labels, outcome });
-      this.#durations.remove(labels);
       this.#failed.remove(labels);
       this.#openCircuits.delete(key);
     }

@@ -54,7 +54,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     await broker.close();
   });
 
-  test('a message of somebody else that is not JSON becomes a dead letter', async () => {
+  test('a message of somebody else that is not JSON is dropped', async () => {
     const queue = newQueue();
     const broker = await openRabbitMqBroker({ url: rabbitMq.url });
     await untilDepth(broker, queue, { ready: 0 });
@@ -64,8 +64,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     await channel.waitForConfirms();
     await connection.close();
     const consumer = consume(broker, queue, done);
-    await untilDepth(broker, queue, { ready: 0, dead: 1 });
-    expect(await broker.deadLetters(queue, 1)).toMatchObject([{ id: '', body: 'no JSON' }]);
+    await untilDepth(broker, queue, { ready: 0, inFlight: 0 });
     expect(consumer.received).toEqual([]);
     await consumer.stop();
     await broker.close();

@@ -17,7 +17,6 @@ const PAGES: { readonly [kind in Need['kind']]: LinkProps['to'] } = {
   engine: '/operator/installation',
   parked: '/operator/projections',
   disk: '/operator/installation',
-  dead_letters: '/operator/queues',
   behind: '/operator/projections',
   held: '/operator/queues',
   backup: '/operator/installation',

@@ -1,4 +1,4 @@
-/** Webhook jobs that wait, those that nobody can do, and the receivers that fail. */
+/** Webhook jobs that wait, and the receivers that fail. */
 import { Badge, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -44,30 +44,16 @@ export function Queues() {
 function Depths({ queues }: { readonly queues: readonly Schemas['Queue'][] }) {
   const words = useWords().queues;
   const number = useNumber();
-  const dead = queues.flatMap(({ name, dead_letters }) => dead_letters.map((letter) => ({ name, ...letter })));
-  const numbers = [words.ready, words.delayed, words.inFlight, words.dead, words.oldest];
+  const numbers = [words.ready, words.delayed, words.inFlight];
   return (
-    <Stack>
-      <Rows
-        label={words.queues}
-        heads={[{ label: words.queue }, ...numbers.map((label) => ({ label, isNumber: true }))]}
-        rows={queues.map((queue) => ({
-          id: queue.name,
-          cells: [
-            queue.name,
-            ...[queue.ready, queue.delayed, queue.in_flight, queue.dead].map(number),
-            words.seconds(number(Math.round(queue.oldest_ready_seconds))),
-          ],
-        }))}
-      />
-      {dead.length > 0 && (
-        <Rows
-          label={words.dead}
-          heads={[{ label: words.dead }, { label: words.queue }, { label: words.reason, isText: true }]}
-          rows={dead.map(({ name, id, reason, at }) => ({ id, cells: [<When key="at" at={at} />, name, reason] }))}
-        />
-      )}
-    </Stack>
+    <Rows
+      label={words.queues}
+      heads={[{ label: words.queue }, ...numbers.map((label) => ({ label, isNumber: true }))]}
+      rows={queues.map((queue) => ({
+        id: queue.name,
+        cells: [queue.name, ...[queue.ready, queue.delayed, queue.in_flight].map(number)],
+      }))}
+    />
   );
 }
 

@@ -15,7 +15,7 @@ const NEARLY_FULL_SHARE = 0.1;
 const NEARLY_USED = 0.9;
 
 /** What needs an operator, the worst first. */
-const NEEDS = ['engine', 'parked', 'disk', 'dead_letters', 'behind', 'held', 'backup', 'quota', 'receivers'] as const;
+const NEEDS = ['engine', 'parked', 'disk', 'behind', 'held', 'backup', 'quota', 'receivers'] as const;
 type Need = { readonly kind: (typeof NEEDS)[number]; readonly count: number; readonly names: readonly string[] };
 
 const readinessCheck = json.closedObject({ name: json.text, ok: json.truth, detail: json.nullableText });
@@ -59,7 +59,7 @@ const unlessAway = <T>(asked: Promise<T>): Promise<T | undefined> => asked.catch
 
 async function overview(api: Api) {
   const { operator, directory, usage } = api;
-  const [readiness, queues, machine, backlog] = await Promise.all([
+  const [readiness, _queues, machine, backlog] = await Promise.all([
     api.ready(true),
     unlessAway(operator.queues()),
     operator.machine(),
@@ -86,7 +86,6 @@ async function overview(api: Api) {
     engine: checks.filter(({ ok }) => !ok).map(({ name }) => name),
     parked: [...new Set(operator.parked().map(({ tenant }) => tenant))],
     disk: free < Math.max(api.disk.reserve, NEARLY_FULL_SHARE * size) ? [String(free)] : [],
-    dead_letters: (queues ?? []).filter(({ dead }) => dead > 0).map(({ name, dead }) => `${name}: ${dead}`),
     behind: api.progress.behind().map(({ tenant }) => tenant),
     held: webhooksHeld === undefined ? [] : [webhooksHeld],
     backup: isLate ? [lastBackupAt ?? ''] : [],

@@ -1,7 +1,7 @@
 /** What the composition root gives the operator's operations, beside what all operations have. */
 import type { StoredSigningKeys } from '../../domain/identity/signingKeys.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import type { DeadLetter, QueueDepth } from '../../ports/messageBroker.js';
+import type { QueueDepth } from '../../ports/messageBroker.js';
 import type { ParkedTenant, TenantBehind } from '../../ports/progress.js';
 import type { RowJobs } from '../../ports/rowJobs.js';
 
@@ -18,7 +18,7 @@ export type ProjectionView = {
 /** `directory`: nothing of the tenant is served. */
 export type ParkedView = ParkedTenant & { readonly what: 'rows' | 'directory' };
 
-export type QueueView = QueueDepth & { readonly name: string; readonly deadLetters: readonly DeadLetter[] };
+export type QueueView = QueueDepth & { readonly name: string };
 
 /** Sizes in bytes; null where this process cannot know. */
 export type MachineView = {

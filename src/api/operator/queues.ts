@@ -14,12 +14,6 @@ const queueView = json.view<QueueView>({
   ready: json.count,
   delayed: json.count,
   in_flight: json.count,
-  dead: json.count,
-  oldest_ready_seconds: [{ type: 'number' }, ({ oldestReadyMs }) => oldestReadyMs / 1000],
-  dead_letters: [
-    json.listOf(json.closedObject({ id: json.text, reason: json.text, at: json.timestamp })),
-    ({ deadLetters }) => deadLetters.map(({ id, reason, at }) => ({ id, reason, at })),
-  ],
 });
 
 type Webhook = NonNullable<ReturnType<Tenant['webhooks']['get']>>;

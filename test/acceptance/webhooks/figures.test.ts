@@ -24,7 +24,7 @@ async function approvedOrder(): Promise<string> {
   return order.id;
 }
 
-it('attempts are counted by outcome, with their time, and what failed for good; a removed webhook has none', async () => {
+it('attempts are counted by outcome, and what failed for good; a removed webhook has none', async () => {
   const replies = [{ status: 500 }, undefined, { status: 200 }];
   receiver.reply('/counted', (nth) => (nth <= replies.length ? replies[nth - 1] : { status: 410 }));
   const { id } = await addWebhook(acme(), receiver.url('/counted'));
@@ -36,7 +36,6 @@ it('attempts are counted by outcome, with their time, and what failed for good; 
   await deliveriesEnded(acme(), id, 2);
   expect(await values('webhook_attempts_total', id)).toEqual({ ...none, delivered: 1, failed: 1, timeout: 1, gone: 5 });
   expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
-  expect(await values('webhook_attempt_duration_seconds_bucket', id)).toMatchObject({ '2.5': 7, '+Inf': 8 });
   expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
   expect(await values('webhook_circuit_open', id)).toEqual({ '': 0 });
   await acme().platform('DELETE', `/webhooks/${id}`);

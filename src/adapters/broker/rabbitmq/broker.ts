@@ -1,26 +1,18 @@
 /**
  * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
  *
- * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.256ms` … its delayed messages.
- * All are durable, and replicated in a cluster (quorum queues). A message that is delayed or dead-lettered is published
- * again and then acknowledged, so a crash in between repeats it and never loses it.
+ * A queue is a queue on the server, and `<queue>.delay.256ms` … hold its delayed messages. All are durable, and replicated
+ * in a cluster (quorum queues). A message that is delayed is published again and then acknowledged, so a crash in between
+ * repeats it and never loses it.
  */
-import type { Channel, GetMessage } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { BrokerUnavailableError, type MessageBroker } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { RunningConsumers, warn } from '../consuming.js';
-import { Connection, unavailable, urlsOfHosts } from './connection.js';
+import { Connection, unavailable } from './connection.js';
 import { Consumer } from './consumer.js';
-import {
-  candidateMessage,
-  checkpointMessage,
-  checkpointOf,
-  deadLetter,
-  newMessage,
-  type Outgoing,
-  readyAt,
-} from './messages.js';
-import { checkpointQueue, deadQueue, delayQueues, LAST_ONLY, ONE_CONSUMER } from './queues.js';
+import { candidateMessage, checkpointMessage, checkpointOf, newMessage, type Outgoing } from './messages.js';
+import { checkpointQueue, delayQueues, LAST_ONLY, ONE_CONSUMER } from './queues.js';
 import type { Session } from './session.js';
 
 const PING_TIMEOUT_MS = 3_000;
@@ -32,9 +24,8 @@ const READ_AGAIN_MS = 40;
 
 export type RabbitMqBrokerOptions = {
   /**
-   * `amqp://user:password@host:5672/vhost`, or `amqps:`. A cluster has several hosts, with commas between. Its query may
-   * set `heartbeat` (seconds; default 10), and `queue_prefix`, a prefix for all names where several installations share a
-   * virtual host.
+   * `amqp://user:password@host:5672/vhost`, or `amqps:`. Its query may set `heartbeat` (seconds; default 10), and
+   * `queue_prefix`, a prefix for all names where several installations share a virtual host.
    */
   readonly url: string;
   /** Called when the server is lost, once per outage, and when a consumer is interrupted. Default: a process warning. */
@@ -43,10 +34,9 @@ export type RabbitMqBrokerOptions = {
 
 /** Does not wait for the server, which may be away at first. */
 export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrokerOptions): Promise<MessageBroker> {
-  const urls = urlsOfHosts(url);
-  const prefix = new URL(urls[0] ?? url).searchParams.get('queue_prefix') ?? '';
+  const prefix = new URL(url).searchParams.get('queue_prefix') ?? '';
   const connection = (purpose: string): Connection =>
-    new Connection({ urls, name: `dynamic-assets ${purpose}`, onLost: onTrouble });
+    new Connection({ url, name: `dynamic-assets ${purpose}`, onLost: onTrouble });
   // Two: a server that is low on memory stops reading from publishers, and acknowledgements must go on.
   const [publishing, consuming] = [connection('publishing'), connection('consuming')];
   const consumers = new RunningConsumers<Consumer>();
@@ -79,8 +69,9 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
       return publishing.use(async (session) => {
         await session.declare([queue, LAST_ONLY]);
         for (let reads = CHECKPOINT_READS; reads > 0; reads -= 1) {
-          const [found] = await inspected(session, queue, 1);
-          if (found !== undefined) return checkpointOf(found);
+          // Taken, so others do not see it; it goes back with the channel.
+          const found = await session.withChannel((channel) => channel.get(queue));
+          if (found !== false) return checkpointOf(found);
           await sleep(READ_AGAIN_MS);
         }
         return { position: 0 };
@@ -117,30 +108,17 @@ export async function openRabbitMqBroker({ url, onTrouble = warn }: RabbitMqBrok
       const queue = prefix + name;
       return consuming.use(async (session) => {
         await session.declareWork(queue);
-        const queues = [queue, deadQueue(queue), ...delayQueues(queue)];
+        const queues = [queue, ...delayQueues(queue)];
         const counts = await session.withChannel((channel) =>
           Promise.all(queues.map((each) => channel.checkQueue(each))),
         );
-        const [onServer = 0, dead = 0, ...delayed] = counts.map(({ messageCount }) => messageCount);
-        const now = Date.now();
-        const [first] = onServer === 0 ? [] : await inspected(session, queue, 1);
+        const [onServer = 0, ...delayed] = counts.map(({ messageCount }) => messageCount);
         const depths = consumers.of(queue).map(({ depth }) => depth);
         return {
           ready: onServer + sum(depths.map(({ ready }) => ready)),
           delayed: sum(delayed) + sum(depths.map((each) => each.delayed)),
           inFlight: sum(depths.map(({ inFlight }) => inFlight)),
-          dead,
-          oldestReadyMs: first === undefined ? 0 : Math.max(0, now - readyAt(first)),
         };
-      });
-    },
-
-    deadLetters(name, limit) {
-      const queue = prefix + name;
-      return consuming.use(async (session) => {
-        await session.declareWork(queue);
-        const letters = (await inspected(session, deadQueue(queue), limit)).map(deadLetter);
-        return letters.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
       });
     },
 
@@ -185,19 +163,6 @@ const asUnavailable = (error: unknown): never => {
 };
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
-
-/** Up to `limit` messages from the head of a queue. They are taken, so others do not see them, and go back with the channel. */
-async function inspected(session: Session, queue: string, limit: number): Promise<readonly GetMessage[]> {
-  return session.withChannel(async (channel) => {
-    const found: GetMessage[] = [];
-    while (found.length < limit) {
-      const message = await channel.get(queue);
-      if (message === false) break;
-      found.push(message);
-    }
-    return found;
-  });
-}
 
 /** @throws BrokerUnavailableError if the server is low on memory or disk, and accepts no messages for now */
 function acceptingMessages(session: Session): Session {

@@ -10,8 +10,7 @@ const RECONNECT_AFTER_MS = 500;
 const CLOSE_MS = 6_000;
 
 export type ConnectionOptions = {
-  /** One for each host of a cluster. They are tried in turn, the next one first when a connection is lost. */
-  readonly urls: readonly string[];
+  readonly url: string;
   /** The connection's name in the server's lists. */
   readonly name: string;
   /** Called when the server is lost or cannot be reached, once per outage. */
@@ -20,8 +19,6 @@ export type ConnectionOptions = {
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  /** Index of the host that is tried first. */
-  #host = 0;
   #current: Promise<Session> | undefined;
   #isLost = false;
   #isClosed = false;
@@ -69,7 +66,7 @@ export class Connection {
 
   async #connect(): Promise<Session> {
     try {
-      const session = await this.#open();
+      const session = await Session.open(this.#options.url, this.#options.name);
       this.#isLost = false;
       void session.ended.then((reason) => this.#lost(reason));
       return session;
@@ -79,36 +76,11 @@ export class Connection {
     }
   }
 
-  /** Tries each host once. @throws the error of the last one if none can be reached */
-  async #open(): Promise<Session> {
-    const { urls, name } = this.#options;
-    for (let tried = 1; ; tried++) {
-      try {
-        return await Session.open(urls[this.#host % urls.length] ?? '', name);
-      } catch (error) {
-        if (tried >= urls.length || this.#isClosed) throw error;
-        this.#host += 1;
-      }
-    }
-  }
-
   #lost(reason: unknown): void {
     this.#current = undefined;
-    this.#host += 1;
     if (!this.#isLost && !this.#isClosed) this.#options.onLost(unavailable(reason));
     this.#isLost = true;
   }
-}
-
-/** One URL for each host of `amqp://user:password@a,b:5673/vhost`. */
-export function urlsOfHosts(url: string): readonly string[] {
-  const begin = url.indexOf('://') + 3;
-  const length = url.slice(begin).search(/[/?#]/);
-  const end = length < 0 ? url.length : begin + length;
-  // A password may have any character but these.
-  const hostsBegin = Math.max(begin, url.lastIndexOf('@', end) + 1);
-  const [before, hosts, after] = [url.slice(0, hostsBegin), url.slice(hostsBegin, end), url.slice(end)];
-  return hosts.split(',').map((host) => before + host.trim() + after);
 }
 
 function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {

@@ -8,9 +8,9 @@ import PQueue from 'p-queue';
 import type { ConsumeOptions, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { type Handler, runHandler } from '../consuming.js';
+import { type Handler, runHandler, warn } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
-import { deadCopy, delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
+import { delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
 
 /**
  * With RabbitMQ: messages that wait in a process's memory for each that may be in flight, put off for a moment or taken
@@ -135,7 +135,8 @@ export class Consumer {
     try {
       body = JSON.parse(message.content.toString('utf8'));
     } catch (error) {
-      return { kind: 'dead', reason: `The message is not JSON: ${error instanceof Error ? error.message : error}` };
+      warn(error);
+      return { kind: 'done' };
     }
     return runHandler(this.#options.handle, { id: idOf(message), body, redeliveries });
   }
@@ -143,9 +144,7 @@ export class Consumer {
   /** Stores the message that comes in its place, then acknowledges it: a crash in between leaves both. */
   async #conclude(message: ConsumeMessage, outcome: Outcome, redeliveries: number, link: Link): Promise<void> {
     const { queue, send, signal } = this.#options;
-    const copies: Outgoing[] = [];
-    if (outcome.kind === 'dead') copies.push(deadCopy(queue, message, outcome.reason));
-    if (outcome.kind === 'retry') copies.push(delayedCopy(queue, message, outcome.delayMs, redeliveries));
+    const copies = outcome.kind === 'retry' ? [delayedCopy(queue, message, outcome.delayMs, redeliveries)] : [];
     while (!link.closed.aborted) {
       try {
         await send(copies);

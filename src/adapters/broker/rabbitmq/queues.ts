@@ -26,8 +26,6 @@ const DELAYS = Array.from({ length: 17 }, (_, exponent) => SHORTEST_MS * 2 ** ex
   ms < ROUNDED_DOWN_FROM_MS ? [1, 1.25, 1.5, 1.75].map((times) => times * ms) : [ms],
 );
 
-export const deadQueue = (queue: string): string => `${queue}.dead`;
-
 /** Holds one message: the checkpoint of this name. */
 export const checkpointQueue = (name: string): string => `checkpoint.${name}`;
 
@@ -41,7 +39,6 @@ export const delayQueues = (queue: string): readonly string[] => DELAYS.map((ms)
 /** The queue, and what belongs to it. Expired messages are passed on with confirms. */
 export const workQueues = (queue: string): readonly Queue[] => [
   [queue, {}],
-  [deadQueue(queue), {}],
   ...DELAYS.map(
     (ms): Queue => [
       delayQueue(queue, ms),

@@ -9,7 +9,7 @@ import { QUORUM, type Queue, workQueues } from './queues.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A server that stays silent for twice this time is lost. */
 const HEARTBEAT_SECONDS = 10;
-const NOT_FOUND = 404;
+const PRECONDITION_FAILED = 406;
 /** How often a message is sent that the server refuses, this long apart. */
 const SENDS = 5;
 const SEND_AGAIN_MS = 200;
@@ -85,24 +85,27 @@ export class Session {
     }
   }
 
-  /** Makes replicated queues unless there are some of these names, of any kind: an operator may have made them. */
+  /** Makes replicated queues. Those that are there stay as they are: an operator may have made them. */
   declare(...queues: readonly Queue[]): Promise<void> {
     const [[name = ''] = []] = queues;
     const known = this.#declared.get(name);
     if (known !== undefined) return known;
-    const declared = declaring.add(() => this.#declare(queues));
+    const declared = declaring.add(async () => {
+      for (const queue of queues) await this.#declare(queue);
+    });
     this.#declared.set(name, declared);
     declared.catch(() => this.#declared.delete(name));
     return declared;
   }
 
-  async #declare(queues: readonly Queue[]): Promise<void> {
-    const missing = await this.withChannel((channel) => firstMissing(channel, queues));
-    if (missing === undefined) return;
-    const [name, own] = missing;
+  /** A queue that has other arguments ends the channel. */
+  async #declare([name, own]: Queue): Promise<void> {
     const options = { durable: true, arguments: { ...QUORUM, ...own } };
-    await this.withChannel((channel) => channel.assertQueue(name, options));
-    await this.#declare(queues.slice(queues.indexOf(missing) + 1));
+    try {
+      await this.withChannel((channel) => channel.assertQueue(name, options));
+    } catch (error) {
+      if (errorCode(error) !== PRECONDITION_FAILED) throw error;
+    }
   }
 
   /** Declares the queue and what belongs to it. */
@@ -159,19 +162,6 @@ export class Session {
       });
     });
   }
-}
-
-/** Checking a missing queue ends the channel. */
-async function firstMissing(channel: Channel, queues: readonly Queue[]): Promise<Queue | undefined> {
-  for (const queue of queues) {
-    try {
-      await channel.checkQueue(queue[0]);
-    } catch (error) {
-      if (errorCode(error) === NOT_FOUND) return queue;
-      throw error;
-    }
-  }
-  return undefined;
 }
 
 const isRefusal = (error: unknown): boolean => error instanceof Error && error.message === 'message nacked';

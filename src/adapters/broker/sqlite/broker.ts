@@ -54,7 +54,6 @@ export async function openSqliteBroker({
       }
     },
     depth: async (queue) => store.depth(queue),
-    deadLetters: async (queue, limit) => store.deadLetters(queue, limit),
     ping: async () => void store.checkpoint(''),
     async close() {
       await consumers.stop();

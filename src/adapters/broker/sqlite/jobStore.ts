@@ -1,6 +1,6 @@
 /** The jobs of all queues in one SQLite file. Every change is one short transaction. */
 import type { LogAnchor } from '../../../ports/logAnchor.js';
-import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
+import type { Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { type Database, openSqlite, type Statement } from '../../openSqlite.js';
 
 /**
@@ -17,12 +17,11 @@ const SCHEMA = `
     due_at INTEGER NOT NULL,
     taken INTEGER NOT NULL DEFAULT 0,
     deliveries INTEGER NOT NULL DEFAULT 0,
-    dead_at TEXT,
-    reason TEXT,
     UNIQUE (queue, id)
   ) STRICT;
-  CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, due_at, taken) WHERE dead_at IS NULL;
-  CREATE INDEX IF NOT EXISTS jobs_dead ON jobs (queue, dead_at) WHERE dead_at IS NOT NULL;
+  DROP INDEX IF EXISTS jobs_due; -- of earlier releases
+  DROP INDEX IF EXISTS jobs_dead;
+  CREATE INDEX IF NOT EXISTS jobs_by_due ON jobs (queue, due_at, taken);
   CREATE TABLE IF NOT EXISTS checkpoints (
     name TEXT PRIMARY KEY,
     position INTEGER NOT NULL,
@@ -41,10 +40,9 @@ export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
 type PlaceRow = { readonly position: number; readonly log: string | null; readonly eventId: string | null };
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
-type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly oldest: number | null };
 
 export class JobStore {
-  /** Stores all or nothing. Jobs that the queue holds are left as they are, and dead ones are due again. */
+  /** Stores all or nothing. Jobs that the queue holds are left as they are. */
   readonly publish: (queue: string, messages: readonly Message[]) => void;
   /** Stores jobs' outcomes and takes up to `limit` due jobs, in one transaction. */
   readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
@@ -62,12 +60,10 @@ export class JobStore {
     db.pragma('synchronous = NORMAL');
     db.exec(SCHEMA);
     // The clock was ahead, and was put back. A message that comes too early for its delivery is put off once more.
-    const tooLate = db.prepare('UPDATE jobs SET due_at = :now WHERE due_at > :now + :longest AND dead_at IS NULL');
+    const tooLate = db.prepare('UPDATE jobs SET due_at = :now WHERE due_at > :now + :longest');
     tooLate.run({ now: Date.now(), longest: LONGEST_DELAY_MS });
     this.#db = db;
-    this.#nextDue = db
-      .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
-      .pluck();
+    this.#nextDue = db.prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ?').pluck();
     this.publish = preparePublish(db);
     this.turn = prepareTurn(db, leaseMs);
     this.renew = prepareRenew(db, leaseMs);
@@ -95,24 +91,12 @@ export class JobStore {
 
   depth(queue: string): QueueDepth {
     const now = Date.now();
-    const counts = this.#db.prepare<[{ queue: string; now: number }], DepthRow>(`
+    const counts = this.#db.prepare<[{ queue: string; now: number }], QueueDepth>(`
       SELECT count(*) FILTER (WHERE due_at <= :now) AS ready,
              count(*) FILTER (WHERE due_at > :now AND NOT taken) AS delayed,
-             count(*) FILTER (WHERE due_at > :now AND taken) AS inFlight,
-             min(due_at) AS oldest
-      FROM jobs WHERE queue = :queue AND dead_at IS NULL`);
-    const { oldest, ...inTime } = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, inFlight: 0, oldest: null };
-    const dead = this.#db
-      .prepare<[string], number>('SELECT count(*) FROM jobs WHERE queue = ? AND dead_at IS NOT NULL')
-      .pluck();
-    return { ...inTime, dead: dead.get(queue) ?? 0, oldestReadyMs: Math.max(0, now - (oldest ?? now)) };
-  }
-
-  deadLetters(queue: string, limit: number): DeadLetter[] {
-    const rows = this.#db.prepare<[string, number], DeadLetter & { readonly body: string }>(`
-      SELECT id, body, coalesce(reason, '') AS reason, dead_at AS at FROM jobs
-      WHERE queue = ? AND dead_at IS NOT NULL ORDER BY dead_at, seq LIMIT ?`);
-    return rows.all(queue, limit).map((row) => ({ ...row, body: JSON.parse(row.body) }));
+             count(*) FILTER (WHERE due_at > :now AND taken) AS inFlight
+      FROM jobs WHERE queue = :queue`);
+    return counts.get({ queue, now }) ?? { ready: 0, delayed: 0, inFlight: 0 };
   }
 
   close(): void {
@@ -122,8 +106,7 @@ export class JobStore {
 
 function preparePublish(db: Database): JobStore['publish'] {
   const insert = db.prepare(`INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id)
-    DO UPDATE SET body = excluded.body, due_at = excluded.due_at, deliveries = 0, dead_at = NULL, reason = NULL
-    WHERE dead_at IS NOT NULL`);
+    DO NOTHING`);
   return db.transaction((queue: string, messages: readonly Message[]) => {
     const now = Date.now();
     for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
@@ -134,14 +117,12 @@ function prepareTurn(db: Database, leaseMs: number): JobStore['turn'] {
   const current = 'WHERE seq = ? AND deliveries = ? AND taken';
   const done = db.prepare(`DELETE FROM jobs ${current}`);
   const retry = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
-  const dead = db.prepare(`UPDATE jobs SET taken = 0, dead_at = ?, reason = ? ${current}`);
   const take = db.prepare<[number, string, number, number], JobRow>(`
     UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
-    WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
+    WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
     RETURNING seq, id, body, deliveries`);
   const store = ({ job, outcome }: JobOutcome, now: number): void => {
     if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
-    else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
     else retry.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
   };
   return db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
