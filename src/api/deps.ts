@@ -15,7 +15,6 @@ import type { Tracer } from '../ports/tracing.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
 import type { AllTurns, AnswersInFlight, ListLimits, TokenBuckets } from './admission.js';
-import type { Refusals } from './auth/refusals.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { ServiceMetrics } from './metrics.js';
@@ -116,7 +115,6 @@ export type Api = ApiDeps & {
   readonly inFlight: Tally;
   /** Pairs of account and network that have opened the account. */
   readonly opened: LRUCache<string, true>;
-  readonly refusals: Refusals;
   /** Ids of links to the operator's console that were used in this process. */
   readonly operatorLinks: LRUCache<string, true>;
   /** An OpenAPI document and its tag. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */

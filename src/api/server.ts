@@ -4,7 +4,6 @@ import express from 'express';
 import { LRUCache } from 'lru-cache';
 import { Tally } from '../supervision/fairQueue.js';
 import { AnswersInFlight, showWork, TokenBuckets, turnsOf } from './admission.js';
-import { Refusals } from './auth/refusals.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
@@ -37,7 +36,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     buckets: new TokenBuckets(),
     inFlight: new Tally(),
     opened: new LRUCache({ max: MAX_KNOWN_OPENINGS }),
-    refusals: new Refusals(deps),
     operatorLinks: new LRUCache({ max: MAX_USED_OPERATOR_LINKS }),
     openApi: openApiWriter(areasOf),
   };

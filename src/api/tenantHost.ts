@@ -151,7 +151,7 @@ export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
     req.context.tenant = tenant;
   };
   // Another process may have created the tenant a moment ago, if the name is a possible one.
-  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return refresh(`tenant ${name}`).then(enter);
+  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return refresh().then(enter);
   enter();
 };
 

@@ -4,9 +4,10 @@
  * take effect at once.
  */
 import type { Request, Response } from 'express';
+import { recordAccess } from '../../commands/identity/access.js';
 import { credentialOf, liveHashes } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { User } from '../../domain/identity/events.js';
+import type { AccessEvent, ApiClient, User } from '../../domain/identity/events.js';
 import {
   AUDIT_SCOPE,
   isOfPeople,
@@ -21,6 +22,8 @@ import type { Principal } from '../requestContext.js';
 import { type Check, isTableOperation, knownAsset, type Operation, permissionOn } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 import { type ClientToken, InvalidTokenError, type UserToken } from './tokens.js';
+
+type Refusal = Extract<AccessEvent, { type: 'SignInRefused' | 'RequestRefused' }>;
 
 const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
@@ -39,12 +42,25 @@ const missingToken = (): HttpError => unauthenticated('Send an access token: Aut
 const invalidToken = (reason: string): HttpError =>
   unauthenticated(reason, `${REALM}, error="invalid_token", error_description="${reason}"`);
 
-/** Requires a valid token of this tenant. @throws HttpError 401 */
-async function verified<T extends { readonly tenant: string }>(verifying: Promise<T> | T, tenant: Tenant): Promise<T> {
+/** The token, and whose it is: a client or user of this tenant as it is now. @throws HttpError 401 */
+async function current<T extends { readonly tenant: string }, Owner>(
+  { directory, refresh }: Api,
+  context: Request['context'],
+  verifying: Promise<T> | T,
+  ownerOf: (tenant: Tenant, token: T) => Owner | undefined,
+): Promise<readonly [T, Owner]> {
   try {
     const token = await verifying;
-    if (token.tenant !== tenant.name) throw new InvalidTokenError('The token belongs to another tenant.');
-    return token;
+    if (token.tenant !== context.tenant.name) throw new InvalidTokenError('The token belongs to another tenant.');
+    const known = ownerOf(context.tenant, token);
+    if (known !== undefined) return [token, known];
+    // Another process may have made the client, the user or the secret a moment ago.
+    await refresh();
+    context.tenant = directory.tenant(token.tenant) ?? context.tenant;
+    const owner = ownerOf(context.tenant, token);
+    if (owner === undefined)
+      throw new InvalidTokenError('The session was ended, or its user or client was removed or has a new secret.');
+    return [token, owner];
   } catch (error) {
     throw error instanceof InvalidTokenError ? invalidToken(error.message) : error;
   }
@@ -55,36 +71,19 @@ export const authenticateClient: Check = (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
   const token = api.tokens.verify('client', text);
-  const enter = ({ clientId, permissions }: ClientToken): void => {
-    const name = context.tenant.clients.get(clientId)?.name;
-    const actor = { kind: 'client', id: clientId, ...(name === undefined ? {} : { name }) } as const;
-    context.principal = { actor, permissions };
+  const enter = ({ clientId: id, permissions }: ClientToken, { name }: ApiClient): void => {
+    context.principal = { actor: { kind: 'client', id, name }, permissions };
   };
   // A verified token is nearly always cached: then the check stays synchronous.
-  if (!(token instanceof Promise) && isCurrent(context.tenant, token)) return enter(token);
-  return currentClient(api, context, token).then(enter);
+  const client = token instanceof Promise ? undefined : clientOf(context.tenant, token);
+  if (!(token instanceof Promise) && client !== undefined) return enter(token, client);
+  return current(api, context, token, clientOf).then((found) => enter(...found));
 };
 
-async function currentClient(
-  { directory, refresh }: Api,
-  context: Request['context'],
-  verifying: Promise<ClientToken> | ClientToken,
-): Promise<ClientToken> {
-  const token = await verified(verifying, context.tenant);
-  if (isCurrent(context.tenant, token)) return token;
-  // Another process may have made the client or its secret a moment ago.
-  await refresh(`client ${token.tenant} ${token.clientId} ${token.credential}`);
-  context.tenant = directory.tenant(token.tenant) ?? context.tenant;
-  if (isCurrent(context.tenant, token)) return token;
-  throw invalidToken('The client was removed or has a new secret; request a new token.');
-}
-
-/** Whether the token's client still exists, with the secret that the token was issued for. */
-function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): boolean {
-  const client = clients.get(clientId);
-  return (
-    tenant === name && client !== undefined && liveHashes(client).some((hash) => credentialOf(hash) === credential)
-  );
+/** The token's client, if its secret is still valid. */
+function clientOf({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): ApiClient | undefined {
+  const client = tenant === name ? clients.get(clientId) : undefined;
+  return client && liveHashes(client).some((hash) => credentialOf(hash) === credential) ? client : undefined;
 }
 
 /** Requires a user of the tenant who has changed their first password, or a client that audits. @throws HttpError 401, 403, 415 */
@@ -97,25 +96,14 @@ export const authenticateUser: Check = async (api, req, res) => {
 const identifyUser: Check = async (api, req, res) => {
   const text = sessionTokenIn(req);
   if (text === undefined) throw missingToken();
-  try {
+  if (bearerToken(req.headers.authorization) === undefined) {
     await openSession(api, req, text);
-  } catch (error) {
-    if (await isAuditingClient(api, req, res)) return;
-    throw error;
+    return refuseForgery(req, requestOrigin(req, api.config));
   }
-  if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
+  if (!api.tokens.isOfClient(text)) return void (await openSession(api, req, text));
+  await authenticateClient(api, req, res);
+  if (req.context.principal?.permissions.has(AUDIT_SCOPE) !== true) throw invalidToken('The token is not valid here.');
 };
-
-/** Whether the token is that of an API client of the tenant with the scope to audit. */
-async function isAuditingClient(api: Api, req: Request, res: Response): Promise<boolean> {
-  try {
-    await authenticateClient(api, req, res);
-    return req.context.principal?.permissions.has(AUDIT_SCOPE) === true;
-  } catch (error) {
-    if (error instanceof HttpError && error.status === 401) return false;
-    throw error;
-  }
-}
 
 /** The console's cookie: the same token, out of reach of scripts. */
 export const SESSION_COOKIE = 'da_session';
@@ -131,19 +119,8 @@ function sessionCookie(header = ''): string | undefined {
 }
 
 /** Sets the request's user. @returns the session's token. @throws HttpError 401 if it is not valid */
-export async function openSession(
-  { tokens, directory, refresh }: Api,
-  { context }: Request,
-  text: string,
-): Promise<UserToken> {
-  const token = await verified(tokens.verify('user', text), context.tenant);
-  if (userOf(context.tenant, token) === undefined) {
-    // Another process may have added the user, or changed the password, a moment ago.
-    await refresh(`session ${token.tenant} ${token.userId} ${token.sessionId} ${token.credential}`);
-    context.tenant = directory.tenant(token.tenant) ?? context.tenant;
-  }
-  const user = userOf(context.tenant, token);
-  if (user === undefined) throw invalidToken('The session was ended, or the user was removed or has a new password.');
+export async function openSession(api: Api, { context }: Request, text: string): Promise<UserToken> {
+  const [token, user] = await current(api, context, api.tokens.verify('user', text), userOf);
   context.principal = principalOf(user);
   return token;
 }
@@ -187,6 +164,19 @@ function refuseFirstPassword({ context: { principal } }: Request): void {
   );
 }
 
+/** Of a tenant: so an attacker adds few events to the log, whatever they send. The access log has all. */
+const REFUSALS_NOTED = { burst: 10, perSecond: 10 / 60 };
+
+/** Notes in the log what was refused to a person. */
+export function noteRefusal({ buckets, commands, log }: Api, context: Request['context'], event: Refusal): void {
+  if (!buckets.take(`${context.tenant.name} refusals`, REFUSALS_NOTED).isTaken) return;
+  // Who signs in is not authenticated.
+  const actor = event.type === 'SignInRefused' ? { kind: 'system' as const, id: 'sign-in' } : context.actor;
+  recordAccess(commands, context.callerAs(actor), [event]).catch((error: unknown) =>
+    log.warn({ err: error, ...context.ids }, 'a refusal was not noted in the event log'),
+  );
+}
+
 /** Requires what the operation needs. @throws NotFoundError for an unknown table; HttpError 403; 401 if nobody is signed in */
 export function authorize(api: Api, req: Request, res: Response, operation: Operation): void | Promise<void> {
   if (isTableOperation(operation)) knownAsset(req);
@@ -219,6 +209,6 @@ async function authorizePerson(
     throw forbidden(`The scope ${AUDIT_SCOPE} reads, and changes nothing.`);
   if (isAllowed || user === undefined) return;
   const roles = ROLES_WITH[permission];
-  api.refusals.request(context, user, roles);
+  noteRefusal(api, context, { type: 'RequestRefused', data: { userId: user.id, roles, times: 1 } });
   throw forbidden(`This needs the role ${roles.join(' or ')}.`);
 }

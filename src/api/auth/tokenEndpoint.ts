@@ -8,41 +8,25 @@ import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Api } from '../deps.js';
-import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
+import { HttpError } from '../errors.js';
 import { sendBody } from '../jsonAnswer.js';
 import { type BodyReader, bytesReader, jsonBodyReader, utf8Text } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
 import type { RequestContext } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
-import { isEscapedUtf8 } from '../routes/query.js';
 import { networkOfRequest } from '../senderAddress.js';
-import {
-  formParameters,
-  jsonParameters,
-  OAuthError,
-  printable,
-  readTokenRequest,
-  type TokenRequest,
-} from './tokenRequest.js';
+import { OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 const readJson = jsonBodyReader(CREDENTIALS_BODY_BYTES);
 const readForm = bytesReader(CREDENTIALS_BODY_BYTES);
-/** A form is ASCII, since it is escaped; some clients name another charset all the same. */
-const FORM_CHARSET = /^(?:utf-?8|us-ascii|iso-8859-1)$/i;
-
 /** Reads a form as URLSearchParams (RFC 6749 Appendix B: in UTF-8), anything else as JSON. */
-const readFormOrJson: BodyReader = async (req, res) => {
-  const { type, parameters } = parse(req.headers['content-type'] ?? '');
-  if (type !== FORM_TYPE) return readJson(req, res);
-  if (!FORM_CHARSET.test(parameters.charset ?? 'utf-8'))
-    throw unsupportedMediaType(`Send the form in UTF-8, as Content-Type: ${FORM_TYPE}.`);
-  const text = utf8Text(await readForm(req, res));
-  if (!isEscapedUtf8(text)) throw badRequest('The body is not valid UTF-8.');
-  return new URLSearchParams(text);
-};
+const readFormOrJson: BodyReader = async (req, res) =>
+  parse(req.headers['content-type'] ?? '').type === FORM_TYPE
+    ? new URLSearchParams(utf8Text(await readForm(req, res)))
+    : readJson(req, res);
 
 /** Tokens must not be cached (RFC 6749 §5.1). */
 export const forbidCaching: Check = (_api, _req, res) => {
@@ -64,13 +48,6 @@ const tokenRequest: json.JsonSchema = {
   required: ['grant_type'],
 };
 
-const tokenExample = {
-  grant_type: 'client_credentials',
-  client_id: '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10',
-  client_secret: 'das_…',
-  scope: 'read:order_data write:order_data',
-};
-
 export const tokenEndpoint: Resource = {
   tag: 'token',
   operations: {
@@ -82,7 +59,7 @@ export const tokenEndpoint: Resource = {
       query: 'any',
       body: {
         schema: tokenRequest,
-        example: tokenExample,
+        example: { grant_type: 'client_credentials', client_id: '019aa4a5-…', client_secret: 'das_…' },
         orForm: true,
         limit: 'credentials',
         read: readFormOrJson,
@@ -98,8 +75,7 @@ export const tokenEndpoint: Resource = {
       ),
       async handle(api, { req, body }) {
         const tenant = req.context.tenant.name;
-        const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
-        const request = readTokenRequest(parameters, req.headers.authorization);
+        const request = readTokenRequest(body, req.headers.authorization);
         const { client, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
         req.context.principal = { actor: { kind: 'client', id: client.clientId }, permissions: new Set() };
         const scopes = grantedScopes(client, request.scopes);
@@ -141,16 +117,9 @@ function clientWith({ directory }: Api, tenant: string, request: TokenRequest): 
 function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string[] | undefined): readonly Scope[] {
   if (asked === undefined) return client.scopes;
   return asked.map((name) => {
-    if (!isScope(name)) {
-      const shown = printable(shownName(name));
-      throw new OAuthError('invalid_scope', `There is no scope ${shown}; there are ${SCOPES.join(', ')}.`);
-    }
-    if (!client.scopes.includes(name))
-      throw new OAuthError(
-        'invalid_scope',
-        `The client does not have the scope ${name}; it has ${client.scopes.join(', ')}.`,
-      );
-    return name;
+    if (isScope(name) && client.scopes.includes(name)) return name;
+    const has = client.scopes.join(', ');
+    throw new OAuthError('invalid_scope', `The client does not have the scope ${shownName(name)}; it has ${has}.`);
   });
 }
 
@@ -159,7 +128,7 @@ function unreadable(error: unknown): OAuthError | undefined {
   if (!(error instanceof Error && 'status' in error) || ![400, 413, 415].includes(Number(error.status)))
     return undefined;
   const { reason, headers } = error instanceof HttpError ? error : { reason: error.message, headers: {} };
-  return new OAuthError('invalid_request', printable(reason), Number(error.status), headers);
+  return new OAuthError('invalid_request', reason, Number(error.status), headers);
 }
 
 /**
@@ -192,14 +161,9 @@ export function noteUse(
   const today = dayOf(commands.now());
   if (client.lastUsed === today || beingRecorded.get(client) === today) return;
   beingRecorded.set(client, today);
-  const { requestId } = context;
-  const caller = {
-    tenant: context.tenant.name,
-    actor: { kind: 'client', id: client.clientId, name: client.name },
-    correlationId: requestId,
-    causationId: requestId,
-  } as const;
-  const { ids } = context;
+  const { ids, requestId: correlationId, tenant } = context;
+  const actor = { kind: 'client', id: client.clientId, name: client.name } as const;
+  const caller = { tenant: tenant.name, actor, correlationId, causationId: correlationId };
   const note = () =>
     recordClientUse(commands, caller, client.clientId).catch((error: unknown) => {
       beingRecorded.delete(client);

@@ -28,70 +28,54 @@ export class InvalidTokenError extends Error {
 const ALGORITHM = 'ES256';
 const TOKEN_TYPE = 'at+jwt';
 const CACHED_TOKENS = 10_000;
-const CACHED_OPERATORS = 100;
 const LONGEST_TOKEN = 4096;
 /** A key id is a SHA-256 in base64url. */
 const KEY_ID = /^[\w-]{43}$/;
 
-const clientClaims = z
-  .object({
-    tenant: z.string(),
-    client_id: z.string(),
-    credential: z.string(),
-    scope: z.string(),
-    exp: z.number(),
-  })
-  .transform(({ tenant, client_id: clientId, credential, scope, exp: expiresAt }) => {
-    const named = scope.split(' ');
-    const permissions = permissionsOfScopes(SCOPES.filter((one) => named.includes(one)));
-    return { tenant, clientId, credential, permissions, expiresAt };
-  });
-/**
- * `credential` identifies the secret that the token was issued for, so that a new secret ends it; see `credentialOf`.
- */
-export type ClientToken = z.output<typeof clientClaims>;
-
-const userClaims = z
-  .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), jti: z.string(), exp: z.number() })
-  .transform(({ user_id: userId, jti: sessionId, exp: expiresAt, ...claims }) => ({
-    ...claims,
-    userId,
-    sessionId,
-    expiresAt,
-  }));
-/**
- * `credential` identifies the password that opened the session, so that a new password ends it; `sessionId` is recorded
- * at sign-out.
- */
-export type UserToken = z.output<typeof userClaims>;
-
 const operatorClaims = z
   .object({ operator: z.string(), jti: z.string(), exp: z.number() })
   .transform(({ operator, jti: id, exp: expiresAt }) => ({ operator, id, expiresAt }));
-/** A link to the operator's console, or the session that it opens; `operator` is who made the link. */
-export type OperatorToken = z.output<typeof operatorClaims>;
 
-/** Kinds of tokens with their claims; `expiresAt` in seconds since the epoch. */
-type Claims = { client: ClientToken; user: UserToken; operator: OperatorToken; operatorLink: OperatorToken };
-type Kind = keyof Claims;
-
-/** What a token of a kind is for, as its audience says: none is accepted for another. */
-const KINDS: { readonly [K in Kind]: { readonly audience: string; readonly claims: z.ZodType<Claims[K]> } } = {
-  client: { audience: 'dynamic-assets', claims: clientClaims },
-  user: { audience: 'platform', claims: userClaims },
-  operator: { audience: 'operator', claims: operatorClaims },
-  operatorLink: { audience: 'operator/sessions', claims: operatorClaims },
+/**
+ * The claims of each kind of token; `expiresAt` in seconds since the epoch. `credential` identifies the secret or password
+ * that it was issued for, so that a new one ends it; see `credentialOf`.
+ */
+const CLAIMS = {
+  client: z
+    .object({ tenant: z.string(), client_id: z.string(), credential: z.string(), scope: z.string(), exp: z.number() })
+    .transform(({ tenant, client_id: clientId, credential, scope, exp: expiresAt }) => {
+      const named = scope.split(' ');
+      const permissions = permissionsOfScopes(SCOPES.filter((one) => named.includes(one)));
+      return { tenant, clientId, credential, permissions, expiresAt };
+    }),
+  user: z
+    .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), jti: z.string(), exp: z.number() })
+    .transform(({ tenant, user_id: userId, credential, jti: sessionId, exp: expiresAt }) => ({
+      tenant,
+      userId,
+      credential,
+      sessionId,
+      expiresAt,
+    })),
+  /** A session of the operator's console. */
+  operator: operatorClaims,
+  /** A link that opens one; `operator` is who made it. */
+  operatorLink: operatorClaims,
 };
 
-type Known = { readonly [K in Kind]: LRUCache<string, Claims[K]> };
-const nothingKnown = (): Known => ({
-  client: new LRUCache({ max: CACHED_TOKENS }),
-  user: new LRUCache({ max: CACHED_TOKENS }),
-  operator: new LRUCache({ max: CACHED_OPERATORS }),
-  operatorLink: new LRUCache({ max: CACHED_OPERATORS }),
-});
+type Kind = keyof typeof CLAIMS;
+type Claims = { readonly [K in Kind]: z.output<(typeof CLAIMS)[K]> };
+export type ClientToken = Claims['client'];
+export type UserToken = Claims['user'];
+export type OperatorToken = Claims['operator'];
 
-const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+/** What a token of a kind is for: none is accepted for another. */
+const AUDIENCES = {
+  client: 'dynamic-assets',
+  user: 'platform',
+  operator: 'operator',
+  operatorLink: 'operator/sessions',
+} as const satisfies { readonly [K in Kind]: string };
 
 export class TokenService {
   readonly #keys: SigningKeys;
@@ -101,7 +85,7 @@ export class TokenService {
    * Verifying a signature takes longer than answering a read, so verified tokens are kept until they expire, or a key is
    * revoked.
    */
-  #known = nothingKnown();
+  readonly #known = new LRUCache<string, Claims[Kind]>({ max: CACHED_TOKENS });
   #verifiedBy: object;
 
   /** @param refresh brings the keys up to the log: another process may have begun to sign with a new one */
@@ -112,13 +96,11 @@ export class TokenService {
     this.#verifiedBy = keys.stored;
   }
 
-  /** @param credential `credentialOf` the secret; `verify` returns it for comparison */
   issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
     const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };
     return this.#issue(clientId, 'client', claims, this.#config.tokenTtlSeconds);
   }
 
-  /** @param credential `credentialOf` the password; `verify` returns it for comparison */
   issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
     const claims = { user_id: userId, credential, tenant };
     return this.#issue(`user:${userId}`, 'user', claims, this.#config.sessionTtlSeconds);
@@ -133,6 +115,9 @@ export class TokenService {
     return this.#issue(`operator:${operator}`, 'operator', { operator }, OPERATOR_SESSION_HOURS * 3600);
   }
 
+  /** Whether it says that it is of an API client. */
+  isOfClient = (token: string): boolean => Object(decoded(token)?.payload).aud === this.#audienceOf('client');
+
   /**
    * Verifies a token. The caller checks that its client or user still exists, or that the link was not used. Rejects with
    * InvalidTokenError.
@@ -140,21 +125,23 @@ export class TokenService {
   verify<K extends Kind>(kind: K, token: string): Promise<Claims[K]> | Claims[K] {
     if (this.#verifiedBy !== this.#keys.stored) {
       this.#verifiedBy = this.#keys.stored;
-      this.#known = nothingKnown();
+      this.#known.clear();
     }
-    const known = this.#known[kind].get(token);
-    return known !== undefined && known.expiresAt > nowSeconds() ? known : this.#verifyNow(kind, token);
+    const known = this.#known.get(`${kind} ${token}`);
+    return known !== undefined && known.expiresAt > Date.now() / 1000
+      ? (known as Claims[K])
+      : this.#verifyNow(kind, token);
   }
 
   async #verifyNow<K extends Kind>(kind: K, token: string): Promise<Claims[K]> {
-    const { data } = KINDS[kind].claims.safeParse(await this.#claimsOf(token, this.#audienceOf(kind)));
+    const { data } = CLAIMS[kind].safeParse(await this.#claimsOf(token, this.#audienceOf(kind)));
     if (data === undefined) throw new InvalidTokenError('The token lacks claims.');
-    this.#known[kind].set(token, data);
-    return data;
+    this.#known.set(`${kind} ${token}`, data);
+    return data as Claims[K];
   }
 
   #audienceOf(kind: Kind): string {
-    return `${this.#config.issuer}/api/v1/${KINDS[kind].audience}`;
+    return `${this.#config.issuer}/api/v1/${AUDIENCES[kind]}`;
   }
 
   #issue(subject: string, kind: Kind, claims: object, expiresIn: number): IssuedToken {
@@ -175,17 +162,15 @@ export class TokenService {
   async #keyOf(kid: string): Promise<SigningKey | undefined> {
     const known = this.#keys.find(kid);
     if (known !== undefined || !KEY_ID.test(kid)) return known;
-    await this.#refresh(`signing key ${kid}`);
+    await this.#refresh();
     return this.#keys.find(kid);
   }
 
   /** Checks signature, type, issuer, audience and time. @returns the claims */
   async #claimsOf(token: string, audience: string): Promise<unknown> {
-    if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
-    const header = decodeHeader(token);
-    if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
+    const header = token.length > LONGEST_TOKEN ? undefined : decoded(token)?.header;
+    if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined)
       throw new InvalidTokenError('The token is malformed, or not signed by this service.');
-    }
     const key = await this.#keyOf(header.kid);
     if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
     try {
@@ -193,18 +178,17 @@ export class TokenService {
     } catch (error) {
       if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
       // A signature of the wrong length throws a plain TypeError.
-      if (error instanceof jwt.JsonWebTokenError || error instanceof TypeError) {
+      if (error instanceof jwt.JsonWebTokenError || error instanceof TypeError)
         throw new InvalidTokenError('The token is not valid here.');
-      }
       throw error;
     }
   }
 }
 
 /** jsonwebtoken throws a plain SyntaxError for a header that is not JSON. */
-function decodeHeader(token: string): jwt.JwtHeader | undefined {
+function decoded(token: string): jwt.Jwt | undefined {
   try {
-    return jwt.decode(token, { complete: true })?.header;
+    return jwt.decode(token, { complete: true }) ?? undefined;
   } catch {
     return undefined;
   }

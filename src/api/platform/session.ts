@@ -14,7 +14,14 @@ import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
-import { openSession, principalOf, SESSION_COOKIE, sessionTokenIn, unauthenticated } from '../auth/principal.js';
+import {
+  noteRefusal,
+  openSession,
+  principalOf,
+  SESSION_COOKIE,
+  sessionTokenIn,
+  unauthenticated,
+} from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { HttpError, known, tooManyRequests } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -177,13 +184,9 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   });
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: addressOfRequest(req), ...ids }, 'sign-in refused');
-  const wanted = email.toLowerCase();
-  const users = tenantOf(api.commands, tenant.name).users.values();
-  api.refusals.signIn(
-    req.context,
-    network,
-    [...users].find((each) => each.email.toLowerCase() === wanted),
-  );
+  const users = [...tenantOf(api.commands, tenant.name).users.values()];
+  const userId = users.find((each) => each.email === email.toLowerCase())?.id ?? null;
+  noteRefusal(api, req.context, { type: 'SignInRefused', data: { userId, network, times: 1 } });
   throw unauthenticated('The e-mail address or the password is wrong.');
 }
 

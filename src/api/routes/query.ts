@@ -32,7 +32,7 @@ const IS_ASCII = /^[\0-\x7f]*$/;
  * Whether all percent-encoding in a query or form is UTF-8 (RFC 3629: no overlong forms, no surrogates).
  * URLSearchParams would replace anything else by U+FFFD. A `%` that encodes nothing stands for itself.
  */
-export function isEscapedUtf8(text: string): boolean {
+function isEscapedUtf8(text: string): boolean {
   try {
     decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
     return true;

@@ -5,7 +5,6 @@ import type { ApiClient } from '../../domain/identity/events.js';
 import { MAX_PASSWORD_HASHES_WAITING, MAX_PASSWORD_HASHES_WAITING_OF_TENANT } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import { FairQueue } from '../../supervision/fairQueue.js';
-import { ConflictError } from '../context.js';
 
 /** Password hashes that are made at the same time, of all tenants: each takes 0.3 s of CPU. */
 const PASSWORD_HASHES_AT_ONCE = 2;
@@ -25,17 +24,6 @@ export function secretMatches(secret: string, hash: string): boolean {
   const given = Buffer.from(hashSecret(secret), 'hex');
   const kept = Buffer.from(hash, 'hex');
   return given.length === kept.length && timingSafeEqual(given, kept);
-}
-
-/** @throws ConflictError */
-export function requireNoRotation(staged: unknown): void {
-  if (staged !== undefined)
-    throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
-}
-
-/** @throws ConflictError */
-export function requireRotation(staged: unknown): void {
-  if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
 }
 
 /** Hashes of the secrets of a client that are valid now. */
