@@ -95,68 +95,31 @@ test.each([
   LONGEST_WALK_MS,
 );
 
-describe('the end of a session', () => {
-  /** What of a tenant is on the screen. */
-  const shown = (window: Window): Promise<unknown> => window.page.evaluate('document.body.innerText');
-  const form = (window: Window) => window.page.getByLabel('E-mail address');
+test('a session that ended elsewhere is found out by reading and by saving, in each tab', async () => {
+  const window = await Window.open(browser, acme());
+  const { page } = window;
+  await page.goto(`http://${acme().host}/console`);
+  await window.signIn(acme().admin);
+  await window.goto('/password', 'Change password');
+  await page.getByLabel('Present password').fill(acme().admin.password);
+  await page.getByLabel('New password').fill('another long password');
+  await page.context().clearCookies();
+  await page.keyboard.press('Enter');
+  await page.getByLabel('E-mail address').waitFor();
+  expect(await page.evaluate('document.body.innerText')).not.toMatch(/Bearer|token/i);
 
-  test(
-    'signing out leaves nothing of any page behind, and asks for nothing more',
-    async () => {
-      const window = await Window.open(browser, acme());
-      const left: { [path: string]: unknown } = {};
-      for (const [path, heading] of pages) {
-        await window.page.goto(`http://${acme().host}/console`);
-        await window.signIn(acme().admin);
-        await window.goto(path, heading);
-        await window.page
-          .getByRole('banner')
-          .getByRole('button', { name: /^Admin / })
-          .click();
-        let requests = 0;
-        const count = () => {
-          requests += 1;
-        };
-        window.page.on('request', count);
-        await window.page.getByRole('menuitem', { name: 'Sign out' }).click();
-        await form(window).waitFor();
-        await window.page.waitForLoadState('networkidle');
-        window.page.off('request', count);
-        const text = String(await shown(window));
-        // The one that ends the session, and those that a page made when it came.
-        if (requests > 5 || /PO-00|onerror|exe|dyn_|@/.test(text)) left[path] = { requests, text };
-      }
-      expect(left).toEqual({});
-      await window.close();
-    },
-    LONGEST_WALK_MS,
-  );
-
-  test('a session that ended elsewhere is found out by reading and by saving, in each tab', async () => {
-    const window = await Window.open(browser, acme());
-    const { page } = window;
-    await page.goto(`http://${acme().host}/console`);
-    await window.signIn(acme().admin);
-    await window.goto('/password', 'Change password');
-    await page.getByLabel('Present password').fill(acme().admin.password);
-    await page.getByLabel('New password').fill('another long password');
-    await page.context().clearCookies();
-    await page.keyboard.press('Enter');
-    await form(window).waitFor();
-    expect(await shown(window)).not.toMatch(/Bearer|token/i);
-
-    await window.signIn(acme().admin);
-    const second = await page.context().newPage();
-    await second.goto(`http://${acme().host}/console/tables`);
-    await second.getByRole('heading', { level: 1, name: 'Tables' }).waitFor();
-    await page
-      .getByRole('banner')
-      .getByRole('button', { name: /^Admin / })
-      .click();
-    await page.getByRole('menuitem', { name: 'Sign out' }).click();
-    await second.getByLabel('E-mail address').waitFor();
-    await window.close();
-  });
+  await window.signIn(acme().admin);
+  const second = await page.context().newPage();
+  await second.goto(`http://${acme().host}/console/tables`);
+  await second.getByRole('heading', { level: 1, name: 'Tables' }).waitFor();
+  await page
+    .getByRole('banner')
+    .getByRole('button', { name: /^Admin / })
+    .click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await second.getByLabel('E-mail address').waitFor();
+  expect(await second.evaluate('document.body.innerText')).not.toMatch(/dyn_|Parties|@/);
+  await window.close();
 });
 
 test('speaks Dutch, and says so', async () => {

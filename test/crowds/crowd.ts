@@ -21,7 +21,7 @@ const waits = z.object({ count: z.number(), p50: z.number(), p99: z.number(), lo
 const sent = z.object({ ms: z.number(), statuses: z.record(z.string(), z.number()) });
 const bystanders = z.object({ health: waits, create: waits, list: waits });
 
-export type Noticed = z.output<typeof sent> &
+type Noticed = z.output<typeof sent> &
   z.output<typeof bystanders> & {
     readonly memoryMb: number;
     /** Time after the last client had its answer, or had left, until no costly work was going on or waiting. */

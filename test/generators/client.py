@@ -13,7 +13,6 @@ from stock_client.models import (
     TableName,
     UpdateDynStockOrderInput,
 )
-import stock_models
 
 base_url, headers = os.environ["BASE_URL"], {"X-Tenant": os.environ["TENANT"]}
 
@@ -37,7 +36,6 @@ with AuthenticatedClient(base_url=base_url, headers=headers, token=token, raise_
     order = create_record.sync(orders, client=client, body=CreateDynStockOrderInput()).data
     status = UpdateDynStockOrderInput.from_dict({"processing_status": "completed"})
     reported = update_record.sync(orders, order.id, client=client, body=status).data
-model = stock_models.DynItem.model_validate(json.loads(answer.content)["data"])
 
 print(
     json.dumps(
@@ -47,7 +45,6 @@ print(
             "listed": [record["name"] for record in page.data],
             "total": page.meta.total,
             "added": DynItem.from_dict(answer.parsed.data.to_dict()).additional_properties,
-            "model": [str(model.id), model.name],
             "status": reported["processing_status"],
         }
     )
