@@ -1,4 +1,5 @@
 /** What the Merkle tree knows of an event: its leaf, exact to the byte. */
+import type { Erasures } from '../domain/erasure.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { leafHash } from './merkle.js';
 
@@ -26,18 +27,9 @@ export const leafHashOf = (event: RecordedEvent): Buffer => {
   return erasedLeaf === undefined ? leafHash(Buffer.from(leafOf(event))) : Buffer.from(erasedLeaf, 'base64');
 };
 
-/** An event as reports name it. */
-export type NamedEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'type'> & {
-  /** In the tree, from 0. */
-  readonly index: number;
-  readonly occurredAt: string;
-};
-
-export const named = ({ id, stream, revision, type, metadata }: RecordedEvent, index: number): NamedEvent => ({
-  index,
-  id,
-  stream,
-  revision,
-  type,
-  occurredAt: metadata.occurredAt,
-});
+/** The event without what is erased, and with the hash of its leaf as it was; the same event if it keeps all. */
+export function withoutErasedBytes(erasures: Erasures, event: RecordedEvent): RecordedEvent {
+  const redacted = erasures.redact(event);
+  if (redacted === event) return event;
+  return { ...redacted, metadata: { ...redacted.metadata, erasedLeaf: leafHashOf(event).toString('base64') } };
+}

@@ -1,5 +1,5 @@
 /** Signed notes (c2sp.org/signed-note) by Ed25519, and the checkpoints of a tree in them (c2sp.org/tlog-checkpoint). */
-import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
+import { hash, type KeyObject, sign, verify } from 'node:crypto';
 import { HASH_BYTES } from './merkle.js';
 
 /** Characters of a checkpoint with its signatures. */
@@ -30,7 +30,6 @@ export class InvalidNoteError extends Error {
 const ED25519 = Buffer.of(1);
 const ID_BYTES = 4;
 const SIGNATURE_LINE = /^— ([^\s+]{1,500}) ([A-Za-z0-9+/]{1,10000}={0,2})$/;
-const VERIFIER_KEY = /^([^\s+]{1,500})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/;
 
 const rawKey = (publicKey: KeyObject): Buffer => Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
 
@@ -40,17 +39,6 @@ const idOf = ({ name, publicKey }: NoteKey): Buffer =>
 /** The key as one word, as Go's `note.NewVerifier` reads it: name, key id in hex, and type with public key in base64. */
 export const verifierKey = (key: NoteKey): string =>
   `${key.name}+${idOf(key).toString('hex')}+${Buffer.concat([ED25519, rawKey(key.publicKey)]).toString('base64')}`;
-
-/** @throws InvalidNoteError */
-export function parseVerifierKey(text: string): NoteKey {
-  const [, name = '', id, typed = ''] = VERIFIER_KEY.exec(text) ?? [];
-  const bytes = Buffer.from(typed, 'base64');
-  if (!bytes.subarray(0, 1).equals(ED25519)) throw new InvalidNoteError(`${text} is no Ed25519 key of signed notes.`);
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.subarray(1).toString('base64url') };
-  const key = { name, publicKey: createPublicKey({ key: jwk, format: 'jwk' }) };
-  if (idOf(key).toString('hex') !== id) throw new InvalidNoteError(`The key id in ${text} is not that of the key.`);
-  return key;
-}
 
 /** @param text ends with a newline */
 export function signNote(text: string, signer: NoteSigner): string {

@@ -4,17 +4,16 @@ import { join } from 'node:path';
 import { checkSqliteEventStore } from '../adapters/eventstore/sqlite/logFile.js';
 import { openCheckpointKeys } from '../audit/checkpointKeys.js';
 import { ContradictionError, lastCheckpoint, makeCheckpoint, noteKeys, verifierKeys } from '../audit/checkpoints.js';
-import type { NamedEvent } from '../audit/leaf.js';
 import { catchUp } from '../audit/logTree.js';
 import { type Checkpoint, InvalidNoteError, type NoteKey, openNote, parseCheckpoint } from '../audit/note.js';
 import { TileFiles } from '../audit/tiles.js';
-import { type Verification, verifyLog } from '../audit/verify.js';
+import { type NamedEvent, type Verification, verifyLog } from '../audit/verify.js';
 import { type Config, readConfig } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openStoredLog } from '../service/engines.js';
 import { keyDirectory, openTree, treeDirectory } from '../service/treeFiles.js';
-import { command, type Option, withProgressBar } from './command.js';
+import { command, text, withProgressBar } from './command.js';
 import { CliError } from './errors.js';
 import { refuseMissingLog } from './operator.js';
 
@@ -72,39 +71,41 @@ const keys = command({
   lines: ({ keys: all }) => all,
 });
 
-const checkpointFiles: Option<readonly string[]> = {
-  value: '<file>',
-  meaning:
-    'a checkpoint that was kept elsewhere; may be given several times. Without it, only the last one in DATA_DIR is compared: who can change the log can change it as well',
-  initial: [],
-  parse: (file, files) => [...files, file],
-};
-
 const verify = command({
   name: 'audit verify',
   about:
-    'Read the event log again, and say whether it is what checkpoints say, which event is the first that is not what it was, and what still holds. Works with or without a running service. Exits with 1 if something was changed.',
+    'Read the event log again, and say whether it is what a checkpoint says, and which event is the first that is not what it was. Works with or without a running service. Exits with 1 if something was changed.',
   example: 'dynamic-assets audit verify --checkpoint /mnt/evidence/checkpoint',
-  options: { checkpoint: checkpointFiles },
+  options: {
+    checkpoint: text(
+      '<file>',
+      'a checkpoint that was kept elsewhere (default: the last one in DATA_DIR, which whoever can change the log can change as well)',
+    ),
+  },
   run: ({ checkpoint: given }) =>
     withStoredLog(async (log, config) => {
       const known = noteKeys(await log.identity(), await openCheckpointKeys(keyDirectory(config)));
       const directory = treeDirectory(config);
-      const kept = await Promise.all(given.map((file) => readKept(file, known)));
-      const last = given.length > 0 ? undefined : await lastCheckpoint(directory, known);
-      const checkpoints = last === undefined ? kept : [last];
-      if (checkpoints.length === 0) throw new CliError('There is no checkpoint: name one with --checkpoint.');
+      const compared = given === undefined ? await lastCheckpoint(directory, known) : await readKept(given, known);
+      if (compared === undefined) throw new CliError('There is no checkpoint: name one with --checkpoint.');
       const faults =
         config.EVENTSTORE_URL === undefined ? checkSqliteEventStore(join(config.DATA_DIR, 'events.db')).faults : [];
       const found = await withProgressBar('{bar} {percentage}%', (onProgress) =>
-        verifyLog(log, new TileFiles(directory), checkpoints, onProgress),
+        verifyLog(log, new TileFiles(directory), compared, onProgress),
       );
-      return reportOf(found, [...problemsIn(found), ...faults]);
+      const problems = [...problemsIn(found, compared), ...faults];
+      const { events, holds, changed = null, erased } = found;
+      return { ok: problems.length === 0, problems, events, size: compared.size, holds, changed, erased };
     }),
-  lines: (report, { checkpoint: given }) => [
-    ...report.problems.map((problem) => `PROBLEM  ${problem}`),
-    ...goodIn(report),
-    ...(given.length === 0 ? [OWN_CHECKPOINT] : []),
+  lines: ({ problems, events, size, holds, erased }, { checkpoint: given }) => [
+    ...problems.map((problem) => `PROBLEM  ${problem}`),
+    `The log has ${events} events. The checkpoint of ${size} events ${holds ? 'holds' : 'does not hold'}.`,
+    ...(erased === 0
+      ? []
+      : [
+          `${erased} events have lost erased values: the hash of each is the one that was signed, its text is not proved.`,
+        ]),
+    ...(given === undefined ? [OWN_CHECKPOINT] : []),
   ],
   failure: ({ ok }) => (ok ? undefined : ''),
 });
@@ -112,7 +113,7 @@ const verify = command({
 export const auditCommands = [checkpoint, verify, keys];
 
 const OWN_CHECKPOINT =
-  'Compared with the last checkpoint in DATA_DIR alone: who can change the log can change it as well. Name one that was kept elsewhere with --checkpoint.';
+  'Compared with the last checkpoint in DATA_DIR: who can change the log can change it as well. Name one that was kept elsewhere with --checkpoint.';
 
 async function readKept(file: string, keys: readonly NoteKey[]): Promise<Checkpoint> {
   try {
@@ -123,62 +124,20 @@ async function readKept(file: string, keys: readonly NoteKey[]): Promise<Checkpo
   }
 }
 
-const shownEvent = ({ index, type, id, stream, revision, occurredAt }: NamedEvent): string =>
-  `event ${index} (${type} ${id}, revision ${revision} of ${stream}, ${occurredAt})`;
+const shownEvent = ({ index, type, id, stream, revision }: NamedEvent): string =>
+  `event ${index} (${type} ${id}, revision ${revision} of ${stream})`;
 
 /** One sentence for each. */
-function problemsIn({ unreadable, changed, checkpoints, misdated, events, erased }: Verification): string[] {
-  const failing = checkpoints.filter(({ holds }) => !holds);
-  return [
-    ...(unreadable === undefined ? [] : [`The log cannot be read behind its first ${events} events: ${unreadable}`]),
-    ...(failing.length === 0
-      ? []
-      : [`The log is not what the checkpoints of ${failing.map(({ size }) => size).join(', ')} events say.`]),
-    ...(changed === undefined ? [] : [changedSentence(changed, events)]),
-    ...erased.unnamed.map(
-      (event) => `${shownEvent(event)} says that values of it were erased, but no erasure in the log names it.`,
-    ),
-    ...(erased.isSealed
-      ? []
-      : ['Events without their erased values are not those that "migrate --erase" has written.']),
-    ...misdated.map(
-      (event) => `The time of ${shownEvent(event)} cannot be right, as it was appended after the last checkpoint.`,
-    ),
-  ];
+function problemsIn({ unreadable, holds, changed, events, unnamed }: Verification, { size }: Checkpoint): string[] {
+  const problems: string[] = [];
+  if (unreadable !== undefined)
+    problems.push(`The log cannot be read behind its first ${events} events: ${unreadable}`);
+  if (!holds) problems.push(`The log is not what the checkpoint of ${size} events says.`);
+  if (changed !== undefined) {
+    const now = changed.now === undefined ? 'there is none any more' : `there is ${shownEvent(changed.now)}`;
+    problems.push(`The first event that is not what it was is event ${changed.index}; in its place ${now}.`);
+  }
+  if (unnamed !== undefined)
+    problems.push(`${shownEvent(unnamed)} says that values of it were erased, but no erasure in the log names it.`);
+  return problems;
 }
-
-function changedSentence({ index, exact, now, others }: NonNullable<Verification['changed']>, events: number): string {
-  if (!exact)
-    return `One of the events from event ${index} on is not what it was; the stored tiles do not say which, as they are not those that the checkpoint covers.`;
-  const place =
-    now === undefined ? `there is none any more: the log has ${events} events` : `there is ${shownEvent(now)}`;
-  const more = others === 0 ? '' : ` ${others} others behind it differ as well.`;
-  return `The first event that is not what it was is event ${index}; in its place ${place}.${more}`;
-}
-
-const goodIn = ({ events, held, checkpoints, erased }: Report): string[] => [
-  `The log has ${events} events; the first ${held} are those that were signed (${checkpoints.filter(({ holds }) => holds).length} of ${checkpoints.length} checkpoints hold).`,
-  ...(erased === 0
-    ? []
-    : [
-        `Of these, ${erased} have lost erased values: the hash of each is the one that was signed, its text is as "migrate --erase" wrote it.`,
-      ]),
-];
-
-type Report = ReturnType<typeof reportOf>;
-
-const reportOf = (
-  { events, root, unreadable, checkpoints, held, changed, misdated, erased }: Verification,
-  problems: readonly string[],
-) => ({
-  ok: problems.length === 0,
-  problems,
-  events,
-  root: root.toString('base64'),
-  held,
-  checkpoints: checkpoints.map(({ size, holds }) => ({ size, holds })),
-  unreadable: unreadable ?? null,
-  changed: changed ?? null,
-  misdated,
-  erased: erased.events,
-});

@@ -3,10 +3,8 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { mapped } from '../adapters/eventstore/everyStore.js';
-import { ErasedEvents, withoutErasedBytes } from '../audit/erasedEvents.js';
-import { newId, now } from '../commands/clock.js';
-import { toAppend } from '../commands/writeStream.js';
-import { ERASURES_STREAM, parseStream, tenantStream } from '../domain/streams.js';
+import { withoutErasedBytes } from '../audit/leaf.js';
+import { parseStream, tenantStream } from '../domain/streams.js';
 import { erasuresOf } from '../ports/erasures.js';
 import type { AppendResult, EventStore, EventToAppend, RecordedEvent } from '../ports/eventStore.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
@@ -16,7 +14,6 @@ import { heldWebhooks, holdWebhooks } from '../service/webhooks.js';
 import { command, flag, list, type Option, required, withProgressBar } from './command.js';
 import { CliError, UsageError } from './errors.js';
 import { appendsOf, type LogProof, proofOf, type Selection } from './logProof.js';
-import { operator } from './operator.js';
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;
@@ -62,22 +59,17 @@ export const migrate = command({
       if (erase) source = await withErasedRemoved(source);
       const isCopied = await allBut(source, without);
       keepHeld(from, to);
-      return { from: shown(from), to: shown(to), ...(await copyInto(source, to, isCopied, erase)) };
+      return { from: shown(from), to: shown(to), ...(await copyInto(source, to, isCopied)) };
     } finally {
       await source?.close();
       for (const use of uses) use.release();
     }
   },
-  lines: ({ from, to, copied, events, appends, streams, sha256, erased }) => [
+  lines: ({ from, to, copied, events, appends, streams, sha256 }, { erase }) => [
     `${copied} events copied from ${from} to ${to}.`,
     `Both hold ${events} events of ${appends} appends in ${streams} streams, in the same order.`,
     `SHA-256 of both: ${sha256}`,
-    ...(erased === undefined
-      ? []
-      : [
-          `Both without erased values: ${erased} events of the copy have lost some. The hashes of their leaves stay, so checkpoints hold.`,
-          'The source, its backups and files of rows beside it still have the values: remove them.',
-        ]),
+    ...(erase ? ['The source, its backups and files of rows beside it still have what is erased: remove them.'] : []),
   ],
 });
 
@@ -88,21 +80,14 @@ function keepHeld(from: string, to: string): void {
   if (held !== undefined) holdWebhooks({ DATA_DIR: to }, held.why);
 }
 
-type CopyReport = LogProof & {
-  readonly copied: number;
-  /** Events of the copy that have lost values; undefined without --erase. */
-  readonly erased?: number;
-};
+type CopyReport = LogProof & { readonly copied: number };
 
-/** @param erase whether the source is read without what is erased, and the copy is sealed as it is then */
-async function copyInto(source: EventStore, to: string, isSelected: Selection, erase?: true): Promise<CopyReport> {
+async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
   const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
   try {
-    return await withProgressBar('{step} {bar} {percentage}%', async (onProgress) => {
+    return await withProgressBar('{step} {bar} {percentage}%', (onProgress) => {
       const progress: OnProgress = (step, at, head) => onProgress(Math.min(at, head), head, { step });
-      const report = await copyLog(source, target, progress, isSelected);
-      if (erase === undefined) return report;
-      return { ...report, erased: await sealErased(target.log, (at, head) => progress('seal', at, head)) };
+      return copyLog(source, target, progress, isSelected);
     });
   } finally {
     await target.log.close();
@@ -137,7 +122,7 @@ async function open(given: string): Promise<EventStore> {
   return openStoredLog({ ...config, EVENTSTORE_URL: undefined });
 }
 
-type Step = 'copy' | 'prove source' | 'prove copy' | 'seal';
+type Step = 'copy' | 'prove source' | 'prove copy';
 type OnProgress = (step: Step, position: number, head: number) => void;
 
 type CopyTarget = {
@@ -207,26 +192,4 @@ async function prove(
 async function withErasedRemoved(log: EventStore): Promise<EventStore> {
   const { erasures } = await erasuresOf(log);
   return mapped(log, (event) => withoutErasedBytes(erasures, event));
-}
-
-/** @returns how many events of the log have lost values */
-async function sealErased(log: EventStore, onProgress: (position: number, head: number) => void): Promise<number> {
-  const { erasures } = await erasuresOf(log);
-  const erased = new ErasedEvents(erasures);
-  const head = await log.head();
-  const ending = new AbortController();
-  let index = 0;
-  if (head > 0)
-    for await (const { events, position } of log.subscribe({ after: 0, signal: ending.signal })) {
-      for (const event of events) erased.add(event, index++);
-      onProgress(Math.min(position, head), head);
-      if (position >= head) break;
-    }
-  ending.abort();
-  const data = erased.seal();
-  if (data !== undefined) {
-    const [event] = toAppend({ newId }, operator(''), now(), [{ type: 'ErasedBytesRemoved', data }]);
-    if (event !== undefined) await log.append(ERASURES_STREAM, [event], 'any');
-  }
-  return erased.found().events;
 }

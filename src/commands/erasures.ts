@@ -3,7 +3,7 @@
  * of any change, and `ErasureRecorded` says which values of earlier events are no longer shown.
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { ERASED, type Fields, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { ERASED, type Fields } from '../domain/assetTypes/fieldTypes.js';
 import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js';
 import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -15,7 +15,6 @@ import { ERASURES_STREAM, orderStream, tableStream, tenantStream, usersStream } 
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from './context.js';
 import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
-import { streamPages } from './streamPages.js';
 import { appendEvents, type Loaded, loadStream, NO_STREAM, writeStream } from './writeStream.js';
 
 type ErasedRecordName = {
@@ -62,14 +61,10 @@ export async function eraseUser(
   caller: Caller,
   { userId, reason }: { readonly userId: number; readonly reason: string },
 ): Promise<void> {
-  let last: UserEvent['type'] | undefined;
-  for await (const page of streamPages(commands.eventStore, usersStream(caller.tenant)))
-    for (const { type, data } of page) {
-      const event = { type, data } as UserEvent;
-      if (event.data.id === userId) last = event.type;
-    }
+  const events = (await commands.eventStore.readStream(usersStream(caller.tenant))) as readonly UserEvent[];
+  const last = events.findLast(({ data }) => data.id === userId);
   if (last === undefined) throw new NotFoundError(`There never was a user ${userId}.`);
-  if (last !== 'UserRemoved')
+  if (last.type !== 'UserRemoved')
     throw new ConflictError(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
@@ -95,8 +90,7 @@ type Covered = Pick<ErasedRecord, 'stream' | 'until'>;
 /** What a stream says of one record, and of the status of the order that it belongs to. */
 type Trace = {
   readonly isKnown: boolean;
-  /** Undefined while it is deleted. */
-  readonly fields?: Fields | undefined;
+  readonly isThere: boolean;
   readonly batch?: string | null | undefined;
   readonly status?: OrderStatus | undefined;
 };
@@ -105,28 +99,19 @@ type Place = { readonly table: string; readonly id: string; readonly orderId?: s
 
 function traced(trace: Trace, effect: RowEffect, { table, id, orderId }: Place): Trace {
   if (!('space' in effect)) return trace;
+  if (effect.kind === 'touch' || effect.kind === 'cleanUp') {
+    if (effect.space !== table) return trace;
+    if (effect.kind === 'cleanUp') return { ...trace, isThere: trace.isThere && trace.batch === effect.batch };
+    return effect.ids.includes(id) ? { ...trace, batch: effect.batch } : trace;
+  }
   const set = effect.kind === 'create' ? effect.fields : effect.kind === 'patch' ? effect.set : {};
-  const isOfOrder = 'id' in effect && effect.id === orderId;
-  const status = (isOfOrder ? set.processing_status : undefined) as OrderStatus | undefined;
-  const now = status === undefined ? trace : { ...trace, status };
-  if (effect.space !== table) return now;
-  if (effect.kind === 'touch') return effect.ids.includes(id) ? { ...now, batch: effect.batch } : now;
-  if (effect.kind === 'cleanUp') return now.batch === effect.batch ? now : { ...now, fields: undefined };
-  if (effect.id !== id) return now;
-  if (effect.kind === 'delete') return { ...now, fields: undefined };
-  if (effect.kind === 'redact') return now;
+  const isOfOrder = effect.id === orderId && set.processing_status !== undefined;
+  const now = isOfOrder ? { ...trace, status: set.processing_status as OrderStatus } : trace;
+  if (effect.space !== table || effect.id !== id || effect.kind === 'redact') return now;
+  if (effect.kind === 'delete') return { ...now, isThere: false };
   const { batch = now.batch } = effect;
-  return { ...now, isKnown: true, batch, fields: { ...(effect.kind === 'patch' && now.fields), ...set } };
+  return { ...now, isKnown: true, isThere: true, batch };
 }
-
-/** The erased fields that have another value now, with what comes into its place. */
-const filledOf = (now: Fields = {}, erased: Fields): Fields =>
-  Object.fromEntries(
-    Object.entries(erased).filter(([name, instead]) => {
-      const value = ownValue(now, name) ?? null;
-      return value !== null && value !== instead;
-    }),
-  );
 
 /**
  * Decides on all of a stream. After a conflict only what is new is read, as it may be long.
@@ -156,14 +141,12 @@ async function eraseFrom(
     if (next.revision !== NO_STREAM.revision) known = { ...next, state: next.state ?? NOTHING };
     return known;
   };
-  const decide = ({ isKnown, fields, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
-    const ofOrder = orderId === undefined || orderId === id ? '' : ` of the order ${orderId}`;
-    if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}${ofOrder}.`);
-    const set = fields === undefined ? {} : filledOf(fields, erased);
-    if (Object.keys(set).length === 0) return [];
-    if (status === undefined) return [{ type: 'RecordChanged', data: { id, set } }];
+  const decide = ({ isKnown, isThere, status }: Trace): readonly (RecordChanged | OrderEvent)[] => {
+    if (!isKnown) throw new NotFoundError(`There never was a record ${id} in ${table}.`);
+    if (!isThere) return [];
+    if (status === undefined) return [{ type: 'RecordChanged', data: { id, set: erased } }];
     // Without the values before.
-    const changes = Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: null, to }] as const));
+    const changes = Object.fromEntries(Object.entries(erased).map(([name, to]) => [name, { from: null, to }] as const));
     const data = { status: { from: status, to: status }, changes };
     return [
       id === orderId ? { type: 'OrderChanged', data } : { type: 'OrderPartChanged', data: { ...data, table, id } },
@@ -173,7 +156,7 @@ async function eraseFrom(
   return { stream, until: revision - events.length };
 }
 
-const NOTHING: Trace = { isKnown: false };
+const NOTHING: Trace = { isKnown: false, isThere: false };
 
 const sayErased = (
   commands: DirectoryCommands,

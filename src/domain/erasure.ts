@@ -37,17 +37,6 @@ export type ErasedRecord = {
   readonly fields: Fields;
 };
 
-/** In the same stream, after the log was written again without the values: what it has in their place, so that it stays so. */
-export type ErasedBytesRemoved = EventOf<
-  'ErasedBytesRemoved',
-  {
-    /** Events before it that have lost values. */
-    readonly events: number;
-    /** Over the hashes of their leaves as they are now, in log order; in hex. */
-    readonly sha256: string;
-  }
->;
-
 type ErasedUser = { readonly tenant: string; readonly userId: number };
 
 type ReadEvent = EventOf<string, unknown> & {
@@ -63,8 +52,8 @@ type Erasure = ErasedRecord & { readonly place: number };
 type Place = Pick<ReadEvent, 'stream' | 'revision' | 'position'>;
 
 type OfTenant = {
-  /** By table, then by id; the latest first, so that the earliest has the last word. */
-  readonly records: Map<string, Map<string, readonly Erasure[]>>;
+  /** By id; the latest first, so that the earliest has the last word. */
+  readonly records: Map<string, readonly Erasure[]>;
   readonly users: Set<string>;
 };
 
@@ -89,24 +78,13 @@ export function erasedValue(
 /** The erasures of a log. */
 export class Erasures {
   readonly #tenants = new Map<string, OfTenant>();
-  #count = 0;
-
-  /** How many are known. What was made of the log while it was another number may show what is erased now. */
-  get count(): number {
-    return this.#count;
-  }
 
   /** @param position of the event */
   add({ data }: Pick<ErasureRecorded, 'data'>, position: number): void {
-    this.#count += 1;
     const of = this.#tenants.get(data.tenant) ?? { records: new Map(), users: new Set() };
     this.#tenants.set(data.tenant, of);
     if ('userId' in data) of.users.add(String(data.userId));
-    else {
-      const ofTable = of.records.get(data.table) ?? new Map<string, readonly Erasure[]>();
-      of.records.set(data.table, ofTable);
-      ofTable.set(data.id, [{ ...data, place: position }, ...(ofTable.get(data.id) ?? [])]);
-    }
+    else of.records.set(data.id, [{ ...data, place: position }, ...(of.records.get(data.id) ?? [])]);
   }
 
   /** The same event if nothing of it is erased. */
@@ -119,10 +97,8 @@ export class Erasures {
     const of = this.#tenants.get(event.metadata.tenant);
     if (of === undefined) return { event, concerned: false };
     const made = new Redaction(of, event);
-    const data = made.data(event);
-    const actor = made.actor(event.metadata.actor);
-    if (!made.changed) return { event, concerned: made.concerned };
-    return { event: { ...event, data, metadata: { ...event.metadata, actor } }, concerned: true };
+    const shown = { data: made.data(event), metadata: { ...event.metadata, actor: made.actor(event.metadata.actor) } };
+    return { event: made.changed ? { ...event, ...shown } : event, concerned: made.concerned };
   }
 
   actor<Kind extends Actor>(tenant: string, actor: Kind): Kind {
@@ -139,7 +115,7 @@ type Json = { readonly [name: string]: unknown };
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A record that an event has values of. */
+/** A record that an event has values of. In an order's own events the table is '': the stream says which order. */
 type About = { readonly table: string; readonly id: string };
 
 /** One event, or another thing of one place, without what is erased there. */
@@ -161,16 +137,15 @@ class Redaction {
 
   data({ stream, type, data }: Pick<ReadEvent, 'stream' | 'type' | 'data'>): unknown {
     const { category, rest } = parseStream(stream);
-    const { records, users } = this.#of;
     switch (category) {
       case 'table':
-        return records.has(rest) ? this.#event(data, { table: rest, id: '' }) : data;
+        return this.#event(data, { table: rest, id: '' });
       case 'order':
-        return this.#event(data, { table: this.#orderTable(rest), id: rest });
+        return this.#event(data, { table: '', id: rest });
       case 'users':
         return type === 'UserRemoved' ? data : this.#user(data);
       case 'request':
-        return records.size > 0 || users.size > 0 ? this.#anything(data) : data;
+        return this.#answer(data);
       default:
         return data;
     }
@@ -200,14 +175,12 @@ class Redaction {
         return changesOf(side('from'), side('to'));
       }
       case 'reasons':
-        return this.#reasons(value as readonly string[], about);
-      case 'errorReason': {
-        const shown = this.#reasons((value ?? []) as readonly string[], about);
-        return shown.length === 0 ? null : shown;
-      }
+        return this.#reasons(value as readonly string[], about) ?? [];
+      case 'errorReason':
+        return this.#reasons((value ?? []) as readonly string[], about);
       case 'override': {
         const { reason } = value as { readonly reason: string };
-        const [instead = ERASED] = this.#reasons(reason === ERASED ? [] : [reason], about);
+        const [instead = ERASED] = this.#reasons(reason === ERASED ? [] : [reason], about) ?? [];
         return { ...(value as object), reason: instead };
       }
       case 'snapshot':
@@ -222,22 +195,23 @@ class Redaction {
   /** @param isComplete null stands for no value, and is left out */
   #fields<Kind extends Fields>(fields: Kind, { table, id }: About, isComplete = false): Kind {
     const shown: { [field: string]: FieldValue } = { ...fields };
-    for (const [name, instead] of this.#erased(table, id)) {
-      const value = ownValue(shown, name) ?? null;
-      if (value === null) continue;
-      shown[name] = this.#instead(value, instead);
-      if (instead === null && isComplete) delete shown[name];
+    for (const erasure of this.#of.records.get(id) ?? []) {
+      if ((table !== '' && erasure.table !== table) || !covers(erasure, this.#place)) continue;
+      this.concerned = true;
+      for (const [name, instead] of Object.entries(erasure.fields)) {
+        const value = ownValue(shown, name) ?? null;
+        if (value === null) continue;
+        shown[name] = this.#instead(value, instead);
+        if (instead === null && isComplete) delete shown[name];
+      }
     }
     return shown as Kind;
   }
 
-  /**
-   * Reasons are the texts of the field `error_reason`, also where an event has them under another name. None are what is
-   * left of those that were erased.
-   */
-  #reasons(reasons: readonly string[], about: About): readonly string[] {
+  /** Reasons are the texts of the field `error_reason`, also where an event has them under another name; null: none. */
+  #reasons(reasons: readonly string[], about: About): readonly string[] | null {
     const { error_reason } = this.#fields({ error_reason: reasons.length === 0 ? null : reasons }, about);
-    return error_reason ?? [];
+    return error_reason ?? null;
   }
 
   #snapshot({ table, order, parts, related }: ExportSnapshot): ExportSnapshot {
@@ -255,7 +229,7 @@ class Redaction {
     };
   }
 
-  #approver<Kind extends Pick<Approver, 'id' | 'email'>>(approver: Kind): Kind {
+  #approver(approver: Approver): Approver {
     if (!this.#of.users.has(String(approver.id))) return approver;
     this.#instead(approver.email, NO_EMAIL);
     return { ...approver, first_name: ERASED, last_name: ERASED, email: NO_EMAIL };
@@ -269,26 +243,13 @@ class Redaction {
     return shown;
   }
 
-  /** An answer that is kept for a repeated request: records of any table, wherever they stand in it. */
-  #anything(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((each) => this.#anything(each));
-    if (!isObject(value)) return value;
-    const members = Object.entries(value).map(([name, member]) => [name, this.#anything(member)] as const);
-    let shown: Fields = Object.fromEntries(members) as Fields;
-    const { id, email } = shown;
-    if (typeof email === 'string' && typeof id === 'number') return this.#approver({ ...shown, id, email });
-    for (const table of typeof id === 'string' ? this.#of.records.keys() : [])
-      shown = this.#fields(shown, { table, id: String(id) });
-    return shown;
-  }
-
-  /** Each erased field of the record at this place, with what is in its place; the last one counts. */
-  *#erased(table: string, id: string): Generator<[name: string, instead: FieldValue]> {
-    for (const erasure of this.#of.records.get(table)?.get(id) ?? []) {
-      if (!covers(erasure, this.#place)) continue;
-      this.concerned = true;
-      yield* Object.entries(erasure.fields);
-    }
+  /** Answers that earlier releases kept for repeated requests: their records, which nobody reads, are left out as a whole. */
+  #answer(data: unknown): unknown {
+    if (!isObject(data)) return data;
+    this.concerned = true;
+    const { record, lists, ...rest } = data;
+    if (record !== undefined || lists !== undefined) this.changed = true;
+    return rest;
   }
 
   #instead<Value extends FieldValue>(value: Value, instead: Value): Value {
@@ -296,10 +257,6 @@ class Redaction {
     if (value !== instead) this.changed = true;
     return instead;
   }
-
-  /** The table of the erased order; '' if it is not erased. */
-  #orderTable = (orderId: string): string =>
-    [...this.#of.records].find(([, ofTable]) => ofTable.get(orderId)?.[0]?.stream === this.#place.stream)?.[0] ?? '';
 }
 
 const USER_ERASED = { email: NO_EMAIL, firstName: ERASED, lastName: ERASED, passwordHash: '' } as const;

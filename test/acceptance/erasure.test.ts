@@ -1,5 +1,5 @@
 /** On all engines (npm run test:all): after an erasure no answer of any operation has the erased values, nor what is sent, also after a rebuild. */
-import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
@@ -244,13 +244,6 @@ test.each([
     );
     return having.flat();
   };
-  const migrate = async (): Promise<unknown> => {
-    const { code, stdout, stderr } = await run.service.cli(
-      ...['migrate', '--from', run.service.dataDir, '--to', target(), '--erase', '--json'],
-    );
-    if (code !== 0) throw new Error(stderr);
-    return JSON.parse(stdout);
-  };
   const onCopy = (sql: string): void => {
     const db = openSqlite(join(target(), 'events.db'));
     db.exec(sql);
@@ -267,12 +260,13 @@ test.each([
   afterAll(() => rm(target(), { recursive: true, force: true }));
 
   test('has the same tree, and nothing of what is erased', async () => {
-    expect(Object(await migrate()).erased).toBeGreaterThan(10);
+    const places = ['--from', run.service.dataDir, '--to', target()];
+    expect(await run.service.cli('migrate', ...places, '--erase')).toMatchObject({ code: 0 });
     await cp(join(run.service.dataDir, 'keys'), join(target(), 'keys'), { recursive: true });
     copy = new Service(target(), {});
     expect(await verified()).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/Of these, \d+ have lost erased values/),
+      stdout: expect.stringMatching(/\d\d events have lost erased values/),
     });
     await copy.start();
     while (!(await copy.send({ method: 'GET', path: '/health/ready', headers: {} })).text.includes('"ready"'))
@@ -283,16 +277,7 @@ test.each([
     expect(await filesWith(target())).toEqual([]);
   });
 
-  test('shows what is changed in an event that has lost values, and one that no erasure names', async () => {
-    const file = join(target(), 'events.db');
-    await cp(file, `${file}.kept`);
-    onCopy(`UPDATE events SET data = replace(data, 'KEYED', 'OTHER') WHERE data LIKE '%KEYED%'
-      AND json_extract(metadata, '$[7]') IS NOT NULL`);
-    expect(await verified()).toMatchObject({
-      code: 1,
-      stdout: expect.stringContaining('are not those that "migrate --erase" has written'),
-    });
-    await rename(`${file}.kept`, file);
+  test('shows an event that says so, and that no erasure names', async () => {
     const forged = `UPDATE events SET metadata = json_set(metadata, '$[5]', NULL, '$[6]', NULL, '$[7]', 'AAAA') WHERE position = 3`;
     onCopy(forged);
     expect(await verified()).toMatchObject({

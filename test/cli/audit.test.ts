@@ -2,7 +2,6 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { parseVerifierKey } from '#app/audit/note.js';
 import { Workplace } from './cli.js';
 
 let workplace: Workplace;
@@ -35,11 +34,11 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   await writeFile(inWorkplace('kept'), note);
   expect(await readdir(inWorkplace('evidence'))).toEqual([expect.stringMatching(/^checkpoint-\d+$/)]);
   const [key = ''] = (await workplace.run(['audit', 'keys'])).stdout.split('\n');
-  expect(note).toContain(`— ${parseVerifierKey(key).name} `);
+  expect(note).toContain(`— ${key.split('+')[0]} `);
 
   await workplace.json(['tenant', 'create', 'other', '--order-model', 'dyn_stock_order']);
   const whole = await workplace.run(['audit', 'verify', '--checkpoint', 'kept']);
-  expect(whole).toMatchObject({ code: 0, stdout: expect.stringContaining('(1 of 1 checkpoints hold)') });
+  expect(whole).toMatchObject({ code: 0, stdout: expect.stringContaining('events holds.') });
   const alone = await workplace.run(['audit', 'verify']);
   expect(alone).toMatchObject({ code: 0, stdout: expect.stringContaining('who can change the log') });
 
@@ -48,7 +47,7 @@ test('a checkpoint that was kept elsewhere shows what was changed, and that noth
   expect(changed.code).toBe(1);
   expect(changed.stdout).toContain('The first event that is not what it was is event 2; in its place there is event 2');
   expect(changed.stdout).toContain(id);
-  expect(changed.stdout).toContain('the first 2 are those that were signed (0 of 1 checkpoints hold)');
+  expect(changed.stdout).toContain('does not hold.');
 });
 
 test.each([

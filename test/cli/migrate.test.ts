@@ -141,7 +141,7 @@ test('--erase: the copies on each engine have the same tree, and no erased value
     [double.url, 'back'],
     ['data', 'erased'],
   ] as const)
-    expect(await workplace.json(['migrate', '--from', from, '--to', to, '--erase'])).toMatchObject({ erased: 1 });
+    expect(await workplace.run(['migrate', '--from', from, '--to', to, '--erase'])).toMatchObject({ code: 0 });
   const back = JSON.stringify(await withLog(await inDirectory('back'), contents));
   expect(JSON.stringify(await withLog(await openEventStoreDb({ url: double.url }), contents))).toBe(back);
   expect(back).not.toContain('Jansen');
@@ -150,6 +150,6 @@ test('--erase: the copies on each engine have the same tree, and no erased value
   for (const copy of ['back', 'erased']) {
     await cp(join(workplace.directory, 'data', 'keys'), join(workplace.directory, copy, 'keys'), { recursive: true });
     const verified = await workplace.run(['audit', 'verify', '--checkpoint', 'kept'], { DATA_DIR: copy });
-    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('Of these, 1 have lost erased values') });
+    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('1 events have lost erased values') });
   }
 });

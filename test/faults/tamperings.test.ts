@@ -16,9 +16,6 @@ import { event } from '../contract/eventStoreFixtures.js';
 
 const EVENTS = 300;
 const STREAMS = ['order-acme.1', 'order-acme.2', 'table-acme.dyn_item', 'tenant-acme'];
-const MINUTE = 60_000;
-const START = Date.parse('2026-11-01T00:00:00Z');
-const timeOf = (number: number): string => new Date(START + number * MINUTE).toISOString().replace('Z', '000Z');
 
 let directory: string;
 let checkpoint: Checkpoint;
@@ -43,9 +40,8 @@ beforeAll(async () => {
     for (let number = 0; number < EVENTS; ) {
       const stream = STREAMS[number % STREAMS.length] ?? '';
       const append = Array.from({ length: 1 + (number % 3) }, () => {
-        const given = event({ number, text: `Zoë ordered ${number}` }, `Kind${number % 3}`);
         number += 1;
-        return { ...given, metadata: { ...given.metadata, occurredAt: timeOf(number) } };
+        return event({ number, text: `Zoë ordered ${number}` }, `Kind${number % 3}`);
       });
       await log.append(stream, append, 'any');
     }
@@ -68,10 +64,9 @@ type Examined = { readonly found: boolean; readonly verification?: Verification 
 async function examine(file: string): Promise<Examined> {
   try {
     const { faults } = checkSqliteEventStore(file);
-    const verification = await withLog(file, (log) => verifyLog(log, tiles, [checkpoint]));
-    const { changed, misdated, unreadable, checkpoints } = verification;
-    const holds = changed === undefined && misdated.length === 0 && unreadable === undefined;
-    return { found: faults.length > 0 || !holds || checkpoints.some((each) => !each.holds), verification };
+    const verification = await withLog(file, (log) => verifyLog(log, tiles, checkpoint));
+    const { holds, unreadable } = verification;
+    return { found: faults.length > 0 || !holds || unreadable !== undefined, verification };
   } catch {
     // The file cannot be opened or read any more.
     return { found: true };
@@ -123,13 +118,6 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, named: number |
     'DELETE FROM events WHERE position > (SELECT max(position) FROM events WHERE following = 0 AND position < 200)',
     undefined,
   ],
-  [
-    'an event at the end with a forged time',
-    `INSERT INTO events SELECT (SELECT max(position) + 1 FROM events), stream_id, category_id,
-       (SELECT max(revision) + 1 FROM events e WHERE e.stream_id = events.stream_id), 0, type_id, randomblob(16),
-       json_set(metadata, '$[4]', '${timeOf(20)}'), data FROM events ${EVENT}`,
-    undefined,
-  ],
 ];
 
 beforeEach(async () => {
@@ -138,11 +126,9 @@ beforeEach(async () => {
 });
 
 test('an untouched log holds, also with events behind the checkpoint', async () => {
-  expect(await examine(copy)).toMatchObject({ found: false, verification: { held: checkpoint.size } });
+  expect(await examine(copy)).toMatchObject({ found: false, verification: { holds: true } });
   await withLog(copy, (log) => {
-    const late = event({}, 'Kind1');
-    const occurredAt = timeOf(EVENTS + 1);
-    return log.append('order-acme.1', [{ ...late, metadata: { ...late.metadata, occurredAt } }], 'any');
+    return log.append('order-acme.1', [event({}, 'Kind1')], 'any');
   });
   expect(await examine(copy)).toMatchObject({ found: false, verification: { events: checkpoint.size + 1 } });
 });
@@ -151,5 +137,5 @@ test.each(TAMPERINGS)('%s is found, and the first changed event is named', async
   inCopy(sql);
   const { found, verification } = await examine(copy);
   expect(found).toBe(true);
-  if (named !== undefined) expect(verification?.changed).toMatchObject({ index: named, exact: true });
+  if (named !== undefined) expect(verification?.changed).toMatchObject({ index: named });
 });

@@ -136,7 +136,7 @@ export async function withCurrentEvents(log: EventLog, types: EventTypes): Promi
   const current = mapped(log, (event) => {
     const stored = { type: event.type, schemaVersion: event.metadata.schemaVersion };
     if (!isReadable(stored)) throw new UnreadableEventError([stored]);
-    return erasures.count > 0 ? erasures.redact(event) : event;
+    return erasures.redact(event);
   });
   return {
     ...current,

@@ -1,13 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import {
-  checkpointText,
-  InvalidNoteError,
-  openNote,
-  parseCheckpoint,
-  parseVerifierKey,
-  signNote,
-  verifierKey,
-} from '#app/audit/note.js';
+import { checkpointText, InvalidNoteError, openNote, parseCheckpoint, signNote, verifierKey } from '#app/audit/note.js';
 
 /** The key and the note of the documentation of Go's `golang.org/x/mod/sumdb/note`. */
 const KEY = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW';
@@ -27,13 +19,12 @@ function signer(name: string) {
 test('signed-note: key, id and signature are those of the reference', () => {
   const peter = signer('PeterNeumann');
   expect(verifierKey(peter)).toBe(KEY);
-  expect(verifierKey(parseVerifierKey(KEY))).toBe(KEY);
   expect(signNote(TEXT, peter)).toBe(NOTE);
-  expect(openNote(NOTE, [parseVerifierKey(KEY)]).text).toBe(TEXT);
+  expect(openNote(NOTE, [signer('PeterNeumann')]).text).toBe(TEXT);
 });
 
 test('signed-note: signatures of unknown keys are ignored, a wrong one of a known key is not', () => {
-  const key = parseVerifierKey(KEY);
+  const key = signer('PeterNeumann');
   const enoch =
     '— EnochRoot rwz+eBzmZa0SO3NbfRGzPCpDckykFXSdeX+MNtCOXm2/5n2tiOHp+vAF1aGrQ5ovTG01oOTGwnWLox33WWd1RvMc+QQ=\n';
   expect(openNote(`${NOTE}${enoch}`, [key]).text).toBe(TEXT);
@@ -51,13 +42,8 @@ test.each([
   ['a line that is no signature', `${NOTE}PeterNeumann\n`],
   ['too many signatures', `${NOTE}${'— other AAAA\n'.repeat(16)}`],
 ])('signed-note: %s is no signed note', (_what, note) => {
-  expect(() => openNote(note, [parseVerifierKey(KEY)])).toThrow(InvalidNoteError);
+  expect(() => openNote(note, [signer('PeterNeumann')])).toThrow(InvalidNoteError);
 });
-
-test.each(['', 'PeterNeumann', KEY.replace('c74f20a3', 'c74f20a4'), KEY.replace('+AR', '+BR'), `${KEY}A`])(
-  '"%s" is no key',
-  (text) => expect(() => parseVerifierKey(text)).toThrow(InvalidNoteError),
-);
 
 test('tlog-checkpoint: origin, size and root, each on a line', () => {
   // The example of the specification.
