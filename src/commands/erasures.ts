@@ -7,7 +7,7 @@ import { ERASED, type Fields } from '../domain/assetTypes/fieldTypes.js';
 import { orderEffects, type RowEffect, tableEffects } from '../domain/effects.js';
 import { type ErasedRecord, type ErasureRecorded, erasedValue } from '../domain/erasure.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { DirectoryEvent, UserEvent } from '../domain/identity/events.js';
+import type { DirectoryEvent } from '../domain/identity/events.js';
 import type { OrderEvent } from '../domain/order/events.js';
 import type { OrderStatus } from '../domain/order/status.js';
 import type { RecordChanged, ReferenceTableEvent } from '../domain/referenceTable/events.js';
@@ -61,10 +61,11 @@ export async function eraseUser(
   caller: Caller,
   { userId, reason }: { readonly userId: number; readonly reason: string },
 ): Promise<void> {
-  const events = (await commands.eventStore.readStream(usersStream(caller.tenant))) as readonly UserEvent[];
-  const last = events.findLast(({ data }) => data.id === userId);
+  const evolve = (before: string | undefined, { type, data }: RecordedEvent): string | undefined =>
+    (data as { readonly id?: unknown }).id === userId ? type : before;
+  const { state: last } = await loadStream<string>(commands.eventStore, usersStream(caller.tenant), evolve);
   if (last === undefined) throw new NotFoundError(`There never was a user ${userId}.`);
-  if (last.type !== 'UserRemoved')
+  if (last !== 'UserRemoved')
     throw new ConflictError(
       `The user ${userId} can still sign in: an admin of the tenant removes the user first, on the platform.`,
     );
