@@ -17,7 +17,7 @@ import type { Area, Call, Resource } from '../routes/operation.js';
 import { isLocalProgram, isOperatorHost, requestHost, requestOrigin, resolveTenant } from '../tenantHost.js';
 import { ERROR_RESPONSE, errorSchema, headerComponents, pathsOf, tableSchemas } from './paths.js';
 import { createExample, recordInputSchema, updateExample, withPartsOutputSchema } from './records.js';
-import { answer, type JsonSchema, named, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
+import { answer, type JsonSchema, oneOf, type Schemas, tableRef, tableSchemaName } from './schema.js';
 
 /** Bytes of cached descriptions of tables, of all tenants. */
 const OPENAPI_CACHE_BYTES = 32_000_000;
@@ -73,12 +73,11 @@ type Document = { readonly body: Buffer; readonly tag: string; readonly tables: 
 /** Makes the documents of these areas, each of which may name the schemas of all. */
 export function openApiWriter(areasOf: { readonly [of in Audience]: readonly Area[] }): Api['openApi'] {
   const resources = Object.values(areasOf).flatMap((areas) => areas.flatMap((area) => area.resources));
-  const known: Schemas = Object.assign(
+  const shared: Schemas = Object.assign(
     {},
     { Error: errorSchema },
     ...resources.map((resource) => resource.schemas ?? {}),
   );
-  const shared: Schemas = Object.assign({}, ...Object.entries(known).map(([name, schema]) => named(name, schema)));
   const made = new LRUCache<string, Document>({
     maxSize: OPENAPI_CACHE_BYTES,
     sizeCalculation: ({ body }) => body.length,
@@ -146,20 +145,17 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
 function schemasOfTable(assetType: AssetType): Schemas {
   const { name, description, role, supportingData } = assetType;
   return {
-    ...named(tableSchemaName.record(name), {
-      ...recordOutputSchema(assetType),
-      description,
-    }),
-    ...named(tableSchemaName.create(name), {
+    [tableSchemaName.record(name)]: { ...recordOutputSchema(assetType), description },
+    [tableSchemaName.create(name)]: {
       ...recordInputSchema(assetType, 'create'),
       examples: [createExample(assetType)],
-    }),
-    ...named(tableSchemaName.update(name), {
+    },
+    [tableSchemaName.update(name)]: {
       ...recordInputSchema(assetType, 'update'),
       examples: [updateExample(assetType)],
-    }),
-    ...(role === 'order' ? named(tableSchemaName.whole(name), withPartsOutputSchema(assetType)) : {}),
-    ...(supportingData ? named(tableSchemaName.batchItem(name), recordInputSchema(assetType, 'batchItem')) : {}),
+    },
+    ...(role === 'order' && { [tableSchemaName.whole(name)]: withPartsOutputSchema(assetType) }),
+    ...(supportingData && { [tableSchemaName.batchItem(name)]: recordInputSchema(assetType, 'batchItem') }),
   };
 }
 

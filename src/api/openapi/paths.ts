@@ -24,7 +24,6 @@ import {
   jsonContent,
   listOf,
   type MediaTypes,
-  named,
   oneOf,
   type Parameter,
   type ResponseObject,
@@ -91,7 +90,7 @@ export function tableSchemas({ tables }: Subject): Schemas {
   return Object.fromEntries([...names, ...bodies]);
 }
 
-/** Names an operation's own schemas after it, so that generators of clients need not invent names. */
+/** Names the body and answer of an operation after it, so that generators of clients need not invent names. */
 function withNames<T extends { readonly content?: MediaTypes }>(
   body: T,
   name: string,
@@ -100,7 +99,7 @@ function withNames<T extends { readonly content?: MediaTypes }>(
   if (body.content === undefined) return body;
   const content = Object.entries(body.content).map(([type, { schema, ...media }]) => {
     if (schema.properties === undefined) return [type, { schema, ...media }] as const;
-    Object.assign(schemas, named(name, schema));
+    schemas[name] = schema;
     return [type, { schema: ref(name), ...media }] as const;
   });
   return { ...body, content: Object.fromEntries(content) };

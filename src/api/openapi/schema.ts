@@ -46,21 +46,9 @@ export const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
 
-/**
- * A table's name as generators of clients want it: `dyn_order_line` becomes DynOrderLine. Two tables never share a
- * name, nor names that differ only in underscores, which would share a file name: a word that is a number or empty gets
- * the prefix `No` (`dyn_price_2026` becomes DynPriceNo2026), and a word of one repeated letter gets one more.
- */
-const tableName = (table: string): string => table.split('_').map(wordOf).join('');
-
-function wordOf(word: string): string {
-  const identifier = /^(?:no)*(?:\d|$)/.test(word)
-    ? `no${word}`
-    : /^([a-z])\1*$/.test(word)
-      ? word + word.charAt(0)
-      : word;
-  return identifier.charAt(0).toUpperCase() + identifier.slice(1);
-}
+/** `dyn_order_line` becomes DynOrderLine. No two tables have one name: a letter in upper case is all that stands for `_`. */
+const tableName = (table: string): string =>
+  table.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** Names of a table's schemas. Table names begin with `Dyn`, so the prefixes cannot cause a clash. */
 export const tableSchemaName = {
@@ -159,53 +147,3 @@ export function inputSchema(schema: z.ZodType): JsonSchema {
 }
 
 export const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
-
-/**
- * The schema under its name, and its nested schemas under names of their own. Generators of clients name types by
- * `components.schemas`, or else by a property or title plus a number; so every nested object and enumeration gets a name.
- * Titles become descriptions.
- */
-export function named(name: string, schema: JsonSchema): Schemas {
-  const nested: Record<string, JsonSchema> = {};
-  return { [name]: namedSchema(name, schema, nested), ...nested };
-}
-
-function namedSchema(name: string, { title, ...schema }: JsonSchema, nested: Record<string, JsonSchema>): JsonSchema {
-  const texts = [title, schema.description].filter((text) => typeof text === 'string' && text !== '');
-  const parts = Object.entries(schema).map(([keyword, value]) => [keyword, inKeyword(name, keyword, value, nested)]);
-  return { ...Object.fromEntries(parts), ...(texts.length === 0 ? {} : { description: texts.join('. ') }) };
-}
-
-function inKeyword(name: string, keyword: string, value: unknown, nested: Record<string, JsonSchema>): unknown {
-  if (keyword === 'anyOf' && Array.isArray(value)) return value.map((each) => part(name, each, nested));
-  if (!isObject(value)) return value;
-  if (keyword === 'items') return part(`${name}Item`, value, nested);
-  if (keyword === 'additionalProperties') return part(`${name}Value`, value, nested);
-  if (keyword !== 'properties') return value;
-  const properties = Object.entries(value).map(([field, each]) => [
-    field,
-    part(partName(name, field), withoutSameTitle(field, each), nested),
-  ]);
-  return Object.fromEntries(properties);
-}
-
-/** A title that only repeats the name of the field, `External id` of external_id, would be a fifth of a document. */
-function withoutSameTitle(field: string, schema: unknown): unknown {
-  if (!isObject(schema) || typeof schema.title !== 'string') return schema;
-  const { title, ...rest } = schema;
-  return title.toLowerCase() === field.replaceAll('_', ' ') ? rest : schema;
-}
-
-/** Table names begin with Dyn: a field of one table must not get the name of another. */
-function partName(owner: string, field: string): string {
-  const words = field.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return owner.startsWith('Dyn') ? `${words.join('')}Of${owner}` : owner + words.join('');
-}
-
-function part(name: string, schema: unknown, nested: Record<string, JsonSchema>): unknown {
-  if (!isObject(schema)) return schema;
-  if (schema.properties === undefined && schema.enum === undefined) return namedSchema(name, schema, nested);
-  const { description, ...rest } = namedSchema(name, schema, nested);
-  nested[name] = rest;
-  return { ...ref(name), ...(description === undefined ? {} : { description }) };
-}

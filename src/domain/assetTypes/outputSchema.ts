@@ -23,7 +23,6 @@ const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description
 /** A record in an answer: has every field, and may get further ones later. */
 export function recordOutputSchema(assetType: AssetType): JsonSchema {
   return {
-    title: assetType.label,
     description: assetType.description,
     ...closedObject(recordProperties(assetType)),
   };
@@ -40,8 +39,12 @@ function recordProperties(assetType: AssetType): Properties {
   };
 }
 
+/** Without one that only repeats the name: those would be a fifth of a document. */
+const labelOf = ({ name, label }: AssetField): JsonSchema =>
+  label.toLowerCase() === name.replaceAll('_', ' ') ? {} : { description: label };
+
 function outputField(assetType: AssetType, field: AssetField): JsonSchema {
-  const annotations: JsonSchema = { title: field.label, ...(field.readOnly === true ? { readOnly: true } : {}) };
+  const annotations: JsonSchema = { ...labelOf(field), ...(field.readOnly === true ? { readOnly: true } : {}) };
   const value = outputValue(field);
   // Records older than the field have null in it, even if it is required now.
   const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
@@ -63,7 +66,7 @@ const IGNORED: JsonSchema = { description: 'Set by the service; accepted and ign
 
 /** Body of a create or update, or one item of a batch: what `checkRecord` takes. */
 export function recordInputSchema({ fields }: AssetType, kind: BodyKind): JsonSchema {
-  const properties = fields.map((field) => [field.name, { title: field.label, ...inputField(field) }] as const);
+  const properties = fields.map((field) => [field.name, { ...labelOf(field), ...inputField(field) }] as const);
   return {
     type: 'object',
     properties: {
