@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { Quota, Quotas } from '../domain/quotas.js';
-import type { InLog, RowReads } from '../ports/rowStore.js';
+import type { RowReads } from '../ports/rowStore.js';
 import { recordsIn } from '../queries/records.js';
 import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
@@ -28,15 +28,15 @@ type UsageSource = {
 };
 
 export type Used = {
-  readonly inLog: InLog;
+  readonly logBytes: number;
   /** Undefined while its rows are not shown. */
   readonly records: number | undefined;
   /** When a table of reference data was changed last, in milliseconds since 1970; 0: never. */
   readonly synchronizedAt: number;
 };
 
-const ofQuota = ({ inLog, records }: Used, quota: Quota): number | undefined =>
-  quota === 'logBytes' ? inLog.bytes : records;
+const ofQuota = ({ logBytes, records }: Used, quota: Quota): number | undefined =>
+  quota === 'logBytes' ? logBytes : records;
 
 /** A tenant's figures, which are looked up when they are asked for and too old. */
 class Figures {
@@ -131,7 +131,7 @@ export class TenantUsage {
       isReference(table) && state.lastEventAt !== '' ? [Date.parse(state.lastEventAt)] : [],
     );
     return {
-      inLog: progress?.inLog ?? { events: 0, bytes: 0 },
+      logBytes: progress?.logBytes ?? 0,
       records: spaces && recordsIn(new Map(spaces)),
       synchronizedAt: Math.max(0, ...synchronized),
     };

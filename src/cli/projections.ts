@@ -198,7 +198,7 @@ export type RowsNow = {
   readonly tenants: readonly TenantNow[];
 };
 
-const NO_ROWS: TenantProgress = { position: 0, inLog: { events: 0, bytes: 0 }, state: 'filling', rows: 0 };
+const NO_ROWS: TenantProgress = { position: 0, logBytes: 0, state: 'filling', rows: 0 };
 
 type Sources = {
   readonly eventStore: Pick<EventStore, 'head' | 'subscribe'>;

@@ -12,12 +12,7 @@ import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
 import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
-import {
-  type BatchUpserted,
-  type ReferenceTableEvent,
-  type ReplacedRecord,
-  unpackIds,
-} from './referenceTable/events.js';
+import { type ReferenceTableEvent, type ReplacedRecord, unpackIds } from './referenceTable/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
 import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
@@ -41,8 +36,6 @@ export type RowEffect =
         readonly member: string;
         readonly with: { readonly [name: string]: unknown };
       };
-      /** Adds to fields that hold numbers; to `batches` 1, unless `request_id` is the request already. */
-      readonly add?: { readonly requestId: string; readonly numbers: { readonly [field: string]: number } };
     })
   /** Moves the batch id and nothing else. */
   | {
@@ -314,8 +307,7 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
     case 'SyncStarted': {
       const { actor, occurredAt } = metadata;
       const by = { actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name ?? null };
-      const counts = { batches: 0, created: 0, updated: 0, seen: 0 };
-      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by, ...counts } })];
+      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by } })];
     }
     case 'SyncFailed': {
       const { reason, keys } = data;
@@ -330,15 +322,14 @@ function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }
   }
 }
 
-/** What a batch or a clean-up with the id of a sync session is for that. */
-function ofSession({ type, data, revision, metadata }: ReadEvent, rows: readonly RowEffect[]): readonly RowEffect[] {
-  if (type !== 'BatchUpserted' && type !== 'TableCleanedUp') return [];
-  const { batchId, undoes } = data as Partial<BatchUpserted['data']>;
-  if (typeof batchId !== 'string' || !isSyncId(batchId) || undoes !== undefined) return [];
-  const { deleted, ...numbers } = countsOf(rows);
-  const ended = { set: { deleted, operation_id: String(revision) } };
-  const what = type === 'TableCleanedUp' ? ended : { set: {}, add: { requestId: metadata.causationId, numbers } };
-  return [{ kind: 'patch', space: SYNCS.name, id: uuidOfSync(batchId), ...what }];
+/** A clean-up with the id of a sync session commits it. */
+function ofSession({ type, revision }: ReadEvent, rows: readonly RowEffect[]): readonly RowEffect[] {
+  if (type !== 'TableCleanedUp') return [];
+  return rows.flatMap((effect) => {
+    if (effect.kind !== 'cleanUp' || !isSyncId(effect.batch)) return [];
+    const set = { deleted: effect.deleted, operation_id: String(revision) };
+    return [{ kind: 'patch', space: SYNCS.name, id: uuidOfSync(effect.batch), set }];
+  });
 }
 
 /** In streams of earlier releases: a key was bound to a body, then its request was answered. */

@@ -65,7 +65,7 @@ export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webho
   longText('attempts'),
 ]);
 
-/** A row for each sync session of a table; it was updated last by a batch, a refusal, its close or its commit. */
+/** A row for each sync session of a table; it was updated last by a refusal, its close or its commit. */
 export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.', [
   string('table'),
   /** Of its first event, in the stream of the table's sessions. */
@@ -82,12 +82,6 @@ export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.',
   integer('deleted'),
   /** Revision of its clean-up, as text; unset if it was committed without one. */
   plainString('operation_id'),
-  /** What its batches did, and the request of the last one, of which each event adds to these. */
-  integer('batches'),
-  integer('created'),
-  integer('updated'),
-  integer('seen'),
-  plainString('request_id'),
 ]);
 
 /** A row for each Idempotency-Key; kept for a day or two. */

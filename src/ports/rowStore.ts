@@ -117,16 +117,13 @@ export type Parked = {
   readonly since: string;
 };
 
-/** Events in the log, and the characters of their JSON. */
-export type InLog = { readonly events: number; readonly bytes: number };
-
 /**
- * Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. `inLog`: the
- * tenant's events up to there.
+ * Its rows, of all spaces, are made up to the position. `filling`: from the beginning, and they are not shown yet. `logBytes`:
+ * characters of the tenant's events up to there.
  */
 export type TenantProgress = {
   readonly position: Position;
-  readonly inLog: InLog;
+  readonly logBytes: number;
   readonly state: 'running' | 'filling' | 'parked';
   readonly parked?: Parked | undefined;
   readonly rows: number;
@@ -167,8 +164,8 @@ export type Slice = {
   readonly position: Position;
   /** The progress that the writes were computed on. Default 0. */
   readonly after?: Position;
-  /** What is added to the tenant's. Default: nothing. */
-  readonly inLog?: InLog;
+  /** What is added to the tenant's. Default: 0. */
+  readonly logBytes?: number;
 };
 
 /** How far the log was read for all tenants. */

@@ -1,7 +1,7 @@
 /** What rows look like after an event: the effects of events, folded over the stored rows, as slices of writes. */
 import type { Activity } from '../domain/activity.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { type Effects, effectsOf, type ReadEvent, type RowEffect } from '../domain/effects.js';
 import { dayOf } from '../domain/identity/events.js';
 import { charactersOf } from '../domain/jsonSize.js';
@@ -11,7 +11,7 @@ import { keyOf, type Row } from '../domain/row.js';
 import { ACTIVITY, DELIVERIES, KEYS, keepsPast, spacesOnThisRelease } from '../domain/spaces.js';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import type { InLog, RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
+import type { RowWrite, RowWriter, Slice, StoredRow } from '../ports/rowStore.js';
 
 /** Rows of a slice, unless one append has more. */
 const ROWS_OF_SLICE = 1_000;
@@ -56,29 +56,28 @@ export async function* slicesOf(
     renewed = [];
     folding.rows = await rowsBefore(tenant, slice, store);
     let position: Position | undefined;
-    let inLog: InLog = { events: 0, bytes: 0 };
+    let logBytes = 0;
     let failure: unknown;
     try {
       for (const append of slice) {
         const ofAppend = append.events.flatMap((each) => folding.writesOf(each));
         if (append.failure !== undefined) throw append.failure;
         writes.push(...ofAppend);
-        inLog = withEvents(inLog, append.events);
+        logBytes += bytesOf(append.events);
         ({ position } = append);
       }
     } catch (error) {
       failure = error;
     }
-    if (position !== undefined) yield { writes: inOrder(writes), position, inLog };
+    if (position !== undefined) yield { writes: inOrder(writes), position, logBytes };
     if (failure !== undefined) throw failure;
   }
 }
 
 /** Strangers cause refused sign-ins, which must not use up a quota. */
-function withEvents({ events, bytes }: InLog, added: readonly Interpreted[]): InLog {
-  const counted = added.filter(({ event }) => event.type !== 'SignInRefused');
-  const sizes = counted.map(({ event: { data, metadata } }) => charactersOf(data) + charactersOf(metadata));
-  return { events: events + counted.length, bytes: sizes.reduce((sum, size) => sum + size, bytes) };
+function bytesOf(events: readonly Interpreted[]): number {
+  const counted = events.filter(({ event }) => event.type !== 'SignInRefused');
+  return counted.reduce((sum, { event: { data, metadata } }) => sum + charactersOf(data) + charactersOf(metadata), 0);
 }
 
 type Interpreted = { readonly event: RecordedEvent; readonly effects: Effects };
@@ -276,7 +275,7 @@ class Folding {
   }
 
   #patched(
-    { space, id, batch, set, merge, add }: Patch,
+    { space, id, batch, set, merge }: Patch,
     assetType: AssetType,
     rows: Map<string, Row>,
     { position, metadata }: RecordedEvent,
@@ -288,7 +287,7 @@ class Folding {
       throw new Error(`There is no record ${id} of ${space} to change.`);
     }
     const merged = merge === undefined ? {} : { [merge.field]: mergedText(ownValue(was.fields, merge.field), merge) };
-    const fields = withoutNulls({ ...was.fields, ...set, ...merged, ...(add && sums(was.fields, add)) });
+    const fields = withoutNulls({ ...was.fields, ...set, ...merged });
     const changed = { from: position, updated: metadata.occurredAt, ...(batch !== undefined && { batch }) };
     const row = { ...was, ...changed, key: keyOf(assetType, fields), fields };
     rows.set(id, row);
@@ -302,16 +301,6 @@ const spaceOf = (effect: RowEffect): readonly string[] =>
 function mergedText(text: FieldValue | undefined, { member, with: more }: NonNullable<Patch['merge']>): string {
   const before = typeof text === 'string' ? JSON.parse(text) : {};
   return JSON.stringify({ ...before, [member]: { ...before[member], ...more } });
-}
-
-/** Without those that an earlier release did not begin. */
-function sums(fields: Fields, { requestId, numbers }: NonNullable<Patch['add']>): Fields {
-  const batches = ownValue(fields, 'request_id') === requestId ? 0 : 1;
-  const added = Object.entries({ ...numbers, batches }).map(([name, number]) => {
-    const sum = ownValue(fields, name);
-    return [name, typeof sum === 'number' ? sum + number : null] as const;
-  });
-  return { ...Object.fromEntries(added), request_id: requestId };
 }
 
 function activityWrite(activity: Activity, { id, revision, position, metadata }: RecordedEvent): RowWrite {

@@ -8,16 +8,11 @@ import type { ActivityEntry } from './activity.js';
 import { ALL_ROWS, NEWEST_FIRST, type Rows, rowsOf, told, where } from './asking.js';
 import type { TableRef } from './records.js';
 
-/** A sync session, what its batches did, and who began it. */
+/** A sync session, and who began it. */
 export type SyncSession = PastSync & {
   /** Of its first event, in the stream of sessions. */
   readonly revision: Revision;
   readonly actor: ActivityEntry['actor'];
-  /** Unset where an earlier release counted nothing. */
-  readonly batches?: number;
-  readonly created?: number;
-  readonly updated?: number;
-  readonly seen?: number;
 };
 
 type StoredSync = Omit<SyncSession, 'id' | 'changedAt' | 'supersededAt' | 'refused' | 'committed'> & {

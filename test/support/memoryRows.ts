@@ -11,7 +11,6 @@ import {
   copyOf,
   type FieldCondition,
   type FoundRows,
-  type InLog,
   type Page,
   type PageQuery,
   type Parked,
@@ -50,12 +49,10 @@ export type MemorySpace = {
 
 export type MemoryTenant = {
   position: number;
-  inLog?: InLog;
+  logBytes?: number;
   state: 'filling' | Parked | undefined;
   readonly spaces: Map<string, MemorySpace>;
 };
-
-const NOTHING: InLog = { events: 0, bytes: 0 };
 
 type Settings = {
   /** How many rows one call deletes of a clean-up. Default: all. */
@@ -136,10 +133,10 @@ export class MemoryRows implements RowWriter {
   async progress(tenant: string): Promise<TenantProgress | undefined> {
     const stored = this.stored.get(tenant);
     if (stored === undefined) return undefined;
-    const { position, inLog = NOTHING, state } = stored;
+    const { position, logBytes = 0, state } = stored;
     const rows = [...stored.spaces.values()].reduce((sum, space) => sum + space.rows.length, 0);
-    if (state === undefined || state === 'filling') return { position, inLog, state: state ?? 'running', rows };
-    return { position, inLog, state: 'parked', parked: state, rows };
+    if (state === undefined || state === 'filling') return { position, logBytes, state: state ?? 'running', rows };
+    return { position, logBytes, state: 'parked', parked: state, rows };
   }
 
   async tenants(): Promise<Map<string, TenantProgress>> {
@@ -217,7 +214,7 @@ export class MemoryRows implements RowWriter {
     return { progress, changed, revision, lastEventAt, rows: rows.length };
   }
 
-  #apply(tenant: MemoryTenant, { writes, position, inLog: added = NOTHING }: Slice): boolean {
+  #apply(tenant: MemoryTenant, { writes, position, logBytes = 0 }: Slice): boolean {
     if (position <= tenant.position) return true;
     for (const write of writes) {
       if (write.kind === 'define') define(tenant, write.assetType);
@@ -229,8 +226,7 @@ export class MemoryRows implements RowWriter {
       }
     }
     tenant.position = position;
-    const { events, bytes } = tenant.inLog ?? NOTHING;
-    tenant.inLog = { events: events + added.events, bytes: bytes + added.bytes };
+    tenant.logBytes = (tenant.logBytes ?? 0) + logBytes;
     return true;
   }
 }

@@ -53,7 +53,6 @@ function Figures({ tenant }: { readonly tenant: Whole }) {
   const rows: readonly (readonly [string, string])[] = [
     [tenants.model, tenant.order_model],
     [tenants.size, size(tenant.log_bytes)],
-    [tenants.events, number(tenant.events)],
     [tenants.records, number(tenant.records) || '–'],
     [tenants.requests, number(tenant.requests.all)],
     [tenants.refused, number(tenant.requests.refused)],

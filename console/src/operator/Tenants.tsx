@@ -68,7 +68,6 @@ function useColumns(): readonly Column<Tenant>[] {
     { id: 'refused', label: tenants.refused, isNumber: true, cell: ({ requests }) => number(requests.refused) },
     { id: 'failed', label: tenants.failed, isNumber: true, cell: ({ requests }) => number(requests.failed) },
     { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
-    { id: 'events', label: tenants.events, isNumber: true, isHidden: true, cell: ({ events }) => number(events) },
     { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];
 }

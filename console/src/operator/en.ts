@@ -57,7 +57,6 @@ export const en = {
     behind: (seconds: string) => `${seconds} s behind`,
     parked: 'parked',
     size: 'In the log',
-    events: 'Events',
     records: 'Records',
     requests: 'Requests lately',
     refused: 'Refused (4xx)',

@@ -59,7 +59,6 @@ export const nl: typeof en = {
     behind: (seconds) => `${seconds} s achter`,
     parked: 'geparkeerd',
     size: 'In het log',
-    events: 'Gebeurtenissen',
     records: 'Records',
     requests: 'Recente verzoeken',
     refused: 'Geweigerd (4xx)',

@@ -29,10 +29,6 @@ type ShownSync = Omit<SyncSession, 'actor'> & {
   readonly tableUrl: string;
 };
 
-const UNCOUNTED = 'null if an earlier release made it: see its operations.';
-const counted = (description: string, name: 'batches' | 'created' | 'updated' | 'seen') =>
-  [{ ...json.orNull(json.count), description }, (sync: ShownSync) => sync[name] ?? null] as const;
-
 const syncView = json.view<ShownSync>({
   id: { ...json.text, description: 'The `_batch_id` of its batches.' },
   status: [
@@ -55,10 +51,6 @@ const syncView = json.view<ShownSync>({
     (sync) => endOf(sync, sync.now) ?? null,
   ],
   actor: json.ref('Actor'),
-  batches: counted(UNCOUNTED, 'batches'),
-  created: counted('null as `batches`.', 'created'),
-  updated: counted('null as `batches`.', 'updated'),
-  unchanged: counted('Sent again unchanged. null as `batches`.', 'seen'),
   deleted: [{ ...json.count, description: 'By its commit.' }, ({ committed }) => committed?.deleted ?? 0],
   operation_id: [
     { ...json.nullableText, description: 'Of the clean-up of its commit.' },

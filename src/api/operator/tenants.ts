@@ -40,8 +40,7 @@ const tenantView = json.view<Seen>({
   parked: [json.listOf(json.ref('Parked')), ({ parked }) => parked.map(parkedView.show)],
   filling: [{ type: 'boolean' }, ({ isFilling }) => isFilling],
   behind_seconds: [json.count, ({ behind }) => behind],
-  log_bytes: [json.count, ({ used }) => used?.inLog.bytes ?? 0],
-  events: [json.count, ({ used }) => used?.inLog.events ?? 0],
+  log_bytes: [json.count, ({ used }) => used?.logBytes ?? 0],
   records: [{ type: ['integer', 'null'] }, ({ used }) => used?.records ?? null],
   requests: [
     json.closedObject({ all: json.count, refused: json.count, failed: json.count }),

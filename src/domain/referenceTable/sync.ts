@@ -25,7 +25,7 @@ export type PastSync = {
   /** Keys of refused batches, and why the last one was refused. */
   readonly refused?: { readonly reason: string; readonly keys: ReadonlySet<string> };
   readonly committed?: { readonly deleted: number; readonly operationId?: string };
-  /** When a batch of it was stored or refused, or it was committed. */
+  /** When a batch of it was refused last, or it was committed. */
   readonly changedAt: string;
   /** When the next one was started. */
   readonly supersededAt?: string | undefined;

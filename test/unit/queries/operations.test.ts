@@ -182,21 +182,16 @@ it('a sync session has the batches and the clean-up with its id, and says who be
   for await (const session of syncSessions(log.reads, UNIT_TABLE, before)) older.push(session);
   expect(older).toEqual(sessions.slice(2));
 
-  const [none, both, first] = sessions;
-  expect(none).toMatchObject({ batches: 0, created: 0, updated: 0, seen: 0 });
-  expect(none?.committed).toBeUndefined();
-  expect(both).toMatchObject({ batches: 1, created: 0, updated: 1, seen: 1 });
-  expect(first).toMatchObject({ batches: 2, created: 3, updated: 0, seen: 0 });
+  expect(sessions[0]?.committed).toBeUndefined();
 });
 
-it('an undo of what a sync session did is none of its batches, and a clean-up alone ends the session', async () => {
+it('a clean-up alone ends a sync session, and an undo of what it did changes nothing of it', async () => {
   const log = await newTenant();
   const one = `sync-session-${A}`;
   await log.append(syncStream('acme', 'dyn_unit_code'), [['SyncStarted', { id: one }]]);
   await log.append(UNITS, [batch(one, { created: [created(A, 'a'), created(B, 'b')] })]);
   const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: one, deleted: 0 }]]);
   const session = await syncSession(log.reads, UNIT_TABLE, one);
-  expect(session).toMatchObject({ batches: 1, created: 2 });
   expect(session?.committed).toEqual({ deleted: 0, operationId: String(cleanUp.revision) });
   await log.append(UNITS, [['RecordChanged', { id: A, set: { value: 'x' }, was: ['a'] }]]);
   await log.append(UNITS, [batch(one, { seen: packIds([A]), from: [[1, null]], undoes: cleanUp.revision })]);

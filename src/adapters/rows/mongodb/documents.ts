@@ -6,7 +6,7 @@
 import { type Fields, type FieldValue, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { matchText, type Row, sortValue } from '../../../domain/row.js';
 import type { Position } from '../../../ports/eventStore.js';
-import type { InLog, Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
+import type { Parked, SpaceState, StoredRow, StoredVersion, TenantProgress } from '../../../ports/rowStore.js';
 
 /** `t` of a state that has not ended. */
 export const OPEN = Number.MAX_SAFE_INTEGER;
@@ -54,7 +54,7 @@ export type TenantDocument = {
   readonly generation: string;
   readonly position: Position;
   /** Default: nothing. */
-  readonly inLog?: InLog;
+  readonly inLog?: { readonly bytes: number };
   readonly state: TenantProgress['state'];
   readonly parked: Parked | null;
   readonly spaces: { readonly [name: string]: SpaceDocument };
@@ -144,12 +144,10 @@ export const spaceState = (tenant: TenantDocument | null, space: string): SpaceS
 export const spaceIn = (tenant: TenantDocument | null, space: string): SpaceDocument | undefined =>
   tenant !== null && Object.hasOwn(tenant.spaces, space) ? tenant.spaces[space] : undefined;
 
-export const NOTHING_IN_LOG: InLog = { events: 0, bytes: 0 };
-
 /** One that was made to be written, and never was, has no progress. */
 export function progressOf(tenant: TenantDocument | null): TenantProgress | undefined {
   if (tenant === null || (tenant.position === 0 && tenant.state === 'running')) return undefined;
-  const { position, inLog = NOTHING_IN_LOG, state, parked, spaces } = tenant;
+  const { position, inLog, state, parked, spaces } = tenant;
   const rows = Object.values(spaces).reduce((sum, space) => sum + space.rows, 0);
-  return { position, inLog, state, ...(parked && { parked }), rows };
+  return { position, logBytes: inLog?.bytes ?? 0, state, ...(parked && { parked }), rows };
 }

@@ -13,7 +13,6 @@ import { type StateFilter, sortKey } from './conditions.js';
 import type { Database } from './connection.js';
 import type { Definition, Definitions } from './definitions.js';
 import {
-  NOTHING_IN_LOG,
   newDocument,
   OPEN,
   type SpaceDocument,
@@ -98,13 +97,12 @@ export class SliceWriter {
 
   /** Stores the progress. @returns the spaces in which something has changed @throws OtherWriterError */
   async commit(): Promise<readonly string[]> {
-    const { _id, generation, position: before, inLog: had = NOTHING_IN_LOG } = this.tenant;
-    const { position, inLog: added = NOTHING_IN_LOG } = this.slice;
-    const inLog = { events: had.events + added.events, bytes: had.bytes + added.bytes };
+    const { _id, generation, position: before } = this.tenant;
+    const { position, logBytes = 0 } = this.slice;
     const spaces = Object.fromEntries([...this.#spaces].map(([name, { state }]) => [`spaces.${name}`, state]));
     const { matchedCount } = await this.database.tenants.updateOne(
       { _id, generation, position: before },
-      { $set: { position, inLog, ...spaces } },
+      { $set: { position, ...spaces }, $inc: { 'inLog.bytes': logBytes } },
     );
     if (matchedCount === 0) throw new OtherWriterError();
     return [...this.#spaces.values()].filter(({ state }) => state.changed === position).map(({ s }) => s);

@@ -26,13 +26,12 @@ const LARGE_CLEAN_UP = 10_000;
 type Changed = { space: Space; readonly texts: TextChanges; rows: number; next: number };
 
 /** @returns false if a part of a clean-up is left */
-export function applySlice(connection: Connection, { position, writes, inLog }: Slice): boolean {
+export function applySlice(connection: Connection, { position, writes, logBytes = 0 }: Slice): boolean {
   const changes = new Changes(connection);
   const isWhole = writes.every((write) => changes.apply(write));
   changes.finish(position);
   if (isWhole) {
-    const sql = 'UPDATE tenant SET position = ?, events = events + ?, bytes = bytes + ?';
-    connection.run(sql, position, inLog?.events ?? 0, inLog?.bytes ?? 0);
+    connection.run('UPDATE tenant SET position = ?, bytes = bytes + ?', position, logBytes);
   }
   return isWhole;
 }

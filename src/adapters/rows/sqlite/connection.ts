@@ -1,7 +1,6 @@
 /** A connection to the file of one tenant's rows, and what is read over it by id, by key and by position. */
 import type {
   FoundRows,
-  InLog,
   RowsQuery,
   SpaceState,
   Spaces,
@@ -34,8 +33,7 @@ export type SpaceNow = {
 
 const SPACES = `SELECT name, space, rows, next, changed, revision, last_event_at AS lastEventAt, shape,
   (SELECT position FROM tenant) AS progress FROM spaces`;
-const TENANT = `SELECT position, events, bytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
-type TenantCells = InLog & { readonly position: number; readonly rows: number };
+const TENANT = `SELECT position, bytes AS logBytes, (SELECT coalesce(sum(rows), 0) FROM spaces) AS rows FROM tenant`;
 
 type SpaceCells = SpaceState & {
   readonly name: string;
@@ -121,11 +119,10 @@ export class Connection {
   }
 
   progress(): TenantProgress | undefined {
-    const tenant = this.query<TenantCells>(TENANT).get();
+    const tenant = this.query<Pick<TenantProgress, 'position' | 'logBytes' | 'rows'>>(TENANT).get();
     const mark = this.mark();
     if (tenant === undefined || (tenant.position === 0 && mark.state === undefined)) return undefined;
-    const { position, rows, ...inLog } = tenant;
-    return { position, inLog, state: 'running', rows, ...mark };
+    return { ...tenant, state: 'running', ...mark };
   }
 
   spaceNow(name: string): SpaceNow | undefined {

@@ -6,7 +6,7 @@ import { isSought, sortValue } from '../../../domain/row.js';
 import { type Database, isDamage, openSqlite } from '../../openSqlite.js';
 
 /** Kept in `user_version`. Files hold nothing that the log does not: those of another layout are filled again. */
-export const LAYOUT = 6;
+export const LAYOUT = 7;
 
 /** Columns for values that are sought or sorted by. Further fields are read from `data`. */
 export const SLOTS = Array.from({ length: 16 }, (_, slot) => `s${slot}`);
@@ -21,8 +21,8 @@ export const COLUMNS = `row, space, key, id, from_pos, created, updated, ${SLOTS
  */
 const TABLES = `
   CREATE TABLE tenant (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, mark TEXT NOT NULL, cleaned INTEGER NOT NULL,
-    events INTEGER NOT NULL, bytes INTEGER NOT NULL);
-  INSERT INTO tenant VALUES (1, 0, '{}', 0, 0, 0);
+    bytes INTEGER NOT NULL);
+  INSERT INTO tenant VALUES (1, 0, '{}', 0, 0);
   CREATE TABLE spaces (space INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rows INTEGER NOT NULL, next INTEGER NOT NULL,
     changed INTEGER NOT NULL, revision INTEGER NOT NULL, last_event_at TEXT NOT NULL, shape INTEGER NOT NULL,
     asset_type TEXT NOT NULL, slots TEXT NOT NULL);
