@@ -175,10 +175,8 @@ function linesOf(report: JobReport): readonly string[] {
         `${tenant}: different from the log at position ${position}; ${size}. The first difference of each table:`,
         ...differences.map(({ space, kind, id }) => `  ${space}, ${kind} ${id}`),
       ];
-    case 'goes_on':
-      return [`${tenant}: caught up, and no longer parked.`];
-    case 'parked':
-      return [`${tenant}: still parked at position ${position}.`, `  ${error}`, `  ${afterFix(tenant)}`];
+    case 'retried':
+      return [`${tenant}: tried again; "dynamic-assets projections list" says whether it goes on.`];
     case 'failed':
       return [`${tenant}: ${error}`];
   }

@@ -24,24 +24,24 @@ export type RowDifference = {
   readonly id: string;
 };
 
-export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'goes_on', 'parked', 'failed'] as const;
+export const JOB_OUTCOMES = ['rebuilt', 'equal', 'different', 'retried', 'failed'] as const;
 
 /** What came of one tenant. */
 export type JobReport = {
   readonly tenant: string;
   readonly outcome: (typeof JOB_OUTCOMES)[number];
-  /** As far as the log was applied; of a parked tenant, the event that failed. */
+  /** As far as the log was applied. */
   readonly position: Position;
   readonly rows: number;
   readonly seconds: number;
   /** The first that a verification found in each space. */
   readonly differences: readonly RowDifference[];
-  /** Why it failed, or is parked. */
+  /** Why it failed. */
   readonly error?: string;
 };
 
 export const isGood = ({ outcome }: Pick<JobReport, 'outcome'>): boolean =>
-  outcome === 'rebuilt' || outcome === 'equal' || outcome === 'goes_on';
+  outcome !== 'different' && outcome !== 'failed';
 
 export const JOB_STATES = ['running', 'done', 'failed', 'cancelled'] as const;
 

@@ -5,12 +5,6 @@ import type { RowWriter } from '../ports/rowStore.js';
 import type { FollowedTenant } from './followedTenant.js';
 import type { FollowerNews } from './progress.js';
 
-const RESET_BECAUSE = {
-  unknown: 'It is not known of which event log the rows are: all are made again.',
-  'put back': 'The event log was put back to an older copy: all rows are made again.',
-  other: 'The rows are of another event log: all are made again.',
-} as const;
-
 /** Younger events are no news. */
 const NOTABLE_MS = 1_000;
 
@@ -34,7 +28,7 @@ export async function beginningIn(log: string, head: Position, deps: Deps): Prom
   const found = kept === undefined ? 'unknown' : isAhead ? 'put back' : await findLog(eventStore, kept);
   if (kept !== undefined && found === 'same') return kept;
   if (found === 'put back' || found === 'other') acceptFound(found, 'The rows', acceptLog);
-  if (tenants.size > 0 && found !== 'same') onNews({ kind: 'reset', reason: RESET_BECAUSE[found] });
+  if (tenants.size > 0 && found !== 'same') onNews({ kind: 'reset' });
   for (const name of tenants.keys()) await writer.remove(name);
   await writer.keep({ log, position: 0 });
   return { position: 0 };

@@ -65,7 +65,7 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
     for (const event of events) {
       const name = tenantOf(event);
       if (name === undefined || this.#tenants.has(name)) continue;
-      if (event.type !== 'TenantCreated' || event.stream !== tenantStream(name)) await this.find(name);
+      if (event.type !== 'TenantCreated' || event.stream !== tenantStream(name)) await this.#find(name);
       else if (this.#deps.isOwn?.(name) !== false) await this.#create(name, event.position);
     }
   }
@@ -79,7 +79,7 @@ export class FollowedTenants implements Iterable<FollowedTenant> {
   }
 
   /** A tenant that the log has from before, and that has no rows: it was deleted, or its rows are lost. */
-  async find(name: string): Promise<void> {
+  async #find(name: string): Promise<void> {
     if (this.#tenants.has(name) || this.#gone.has(name) || this.#deps.isOwn?.(name) === false) return;
     const history = await this.#deps.eventStore.readStream(tenantStream(name));
     if (history.length === 0 || history.some(({ type }) => type === 'TenantDeleted')) {

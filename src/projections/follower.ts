@@ -8,7 +8,7 @@
 
 import { concerns, tenantOf } from '../domain/streams.js';
 import type { EventPosition, EventSlice, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { copyOf, type Parked, RowsLostError, type RowWriter } from '../ports/rowStore.js';
+import { copyOf, RowsLostError, type RowWriter } from '../ports/rowStore.js';
 import { sleep, WakeUp } from '../supervision/waiting.js';
 import { appliedTo, beginningIn, behind } from './checkpoints.js';
 import { type CopyOptions, FollowedTenant, type SlicesOf } from './followedTenant.js';
@@ -30,17 +30,12 @@ export type FollowerDeps = TenantDeps & {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream' | 'head' | 'identity' | 'holds'>;
   readonly writer: RowWriter;
   readonly slicesOf: SlicesOf;
-  /** Tenants that the log has: those without rows are filled. */
-  readonly known?: Iterable<string>;
   /** Takes another log as it is. Default: refuses it. */
   readonly acceptLog?: boolean;
   /** Tenants that have turns at once: more than 1 where the engine is away from this process. Default 1. */
   readonly atOnce?: number;
   readonly readAhead?: typeof READ_AHEAD;
 };
-
-/** A tenant that was parked is tried again: it runs, or is parked again, or the follower ends. */
-type Retry = { readonly resolve: (parked: Parked | undefined) => void; readonly reject: (reason: Error) => void };
 
 export class Follower {
   readonly #deps: FollowerDeps;
@@ -57,7 +52,6 @@ export class Follower {
   readonly #copies = new Set<FollowedTenant>();
   /** Tenants that are copied, and what ends the copy of one whose rows are lost. */
   readonly #copying = new Map<string, AbortController | undefined>();
-  readonly #retries = new Map<FollowedTenant, Retry>();
   readonly #ending = new AbortController();
   readonly #room = new WakeUp();
   readonly #setApart = new WakeUp();
@@ -87,26 +81,19 @@ export class Follower {
     try {
       await Promise.race(parts);
     } finally {
-      const ended = new Error('The rows are no longer followed here.');
-      this.#ending.abort(ended);
-      for (const { reject } of this.#retries.values()) reject(ended);
-      this.#retries.clear();
+      this.#ending.abort(new Error('The rows are no longer followed here.'));
       await Promise.allSettled(parts);
     }
     if (this.#appliedTo >= this.#place.position) await this.#deps.writer.keep({ log, ...this.#place });
   }
 
-  /** Tries a parked tenant again. @returns why it is parked again; undefined if it is not @throws Error if it is not here */
-  async retry(name: string): Promise<Parked | undefined> {
+  /** Tries a parked tenant again. @returns false if it is not parked @throws Error if it is not here */
+  retry(name: string): boolean {
     const tenant = this.#tenants.get(name);
     if (tenant === undefined) throw new Error(`There is no tenant ${name} here; another process may have it.`);
-    if (tenant.parked === undefined) return undefined;
-    this.#ending.signal.throwIfAborted();
-    const outcome = new Promise<Parked | undefined>((resolve, reject) => {
-      this.#retries.set(tenant, { resolve, reject });
-    });
-    this.#restart(tenant, tenant.position);
-    return outcome;
+    const isParked = tenant.parked !== undefined;
+    if (isParked) this.#restart(tenant, tenant.position);
+    return isParked;
   }
 
   /**
@@ -180,11 +167,9 @@ export class Follower {
 
   /** Finds where to go on, and which tenants have to be read by themselves. */
   async #begin(log: string): Promise<void> {
-    const { eventStore, known = [] } = this.#deps;
-    this.#head = await eventStore.head();
+    this.#head = await this.#deps.eventStore.head();
     this.#place = await beginningIn(log, this.#head, this.#deps);
     await this.#tenants.begin(this.#head, this.#place.position);
-    if (this.#place.position > 0) for (const name of known) await this.#tenants.find(name);
   }
 
   /** For all tenants that are not apart. */
@@ -283,10 +268,8 @@ export class Follower {
       };
       try {
         const end = await tenant.turn(writer, slicesOf, onApplied);
-        if (end === 'deleted') {
-          await this.#tenants.delete(tenant);
-          this.#endRetry(tenant, undefined);
-        } else if (end === 'parked' && !isCopy) await this.#park(tenant);
+        if (end === 'deleted') await this.#tenants.delete(tenant);
+        else if (end === 'parked' && !isCopy) await this.#park(tenant);
       } catch (error) {
         if (!(error instanceof RowsLostError) || isCopy) throw error;
         this.#fillAgain(tenant, error);
@@ -308,7 +291,6 @@ export class Follower {
     await this.#deps.writer.mark(name, parked);
     tenant.mark = parked;
     this.#deps.onNews({ kind: 'parked', tenant: name, parked });
-    this.#endRetry(tenant, parked);
   }
 
   /** A tenant that was filled or retried is shown once it has come to where the others were. */
@@ -319,12 +301,6 @@ export class Follower {
     await this.#deps.writer.mark(tenant.name, undefined);
     tenant.mark = undefined;
     this.#deps.onNews({ kind: 'running', tenant: tenant.name });
-    this.#endRetry(tenant, undefined);
-  }
-
-  #endRetry(tenant: FollowedTenant, parked: Parked | undefined): void {
-    this.#retries.get(tenant)?.resolve(parked);
-    this.#retries.delete(tenant);
   }
 
   /** Fills the copy up to where the tenant is, and holds the tenant there. */

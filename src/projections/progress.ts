@@ -26,7 +26,7 @@ export type FollowerNews =
   | { readonly kind: 'running'; readonly tenant: string }
   | { readonly kind: 'deleted'; readonly tenant: string }
   /** The rows are of another log: all are made again. */
-  | { readonly kind: 'reset'; readonly reason: string }
+  | { readonly kind: 'reset' }
   /** All events up to here are applied, but those of tenants that are parked or filled. */
   | { readonly kind: 'read'; readonly position: Position }
   /** Tenants that are behind for a second and more, with the time of their oldest event that is not applied (ISO 8601). */

@@ -38,11 +38,7 @@ async function workOn(
   try {
     if (follower === undefined) throw new Error('The rows are not followed now: try again in a moment.');
     if (kind === 'retry') {
-      const { state } = (await writer.progress(tenant)) ?? {};
-      if (state !== 'parked') return undefined;
-      const parked = await follower.retry(tenant);
-      if (parked === undefined) return { ...NOTHING, tenant, outcome: 'goes_on' };
-      return { ...NOTHING, tenant, outcome: 'parked', position: parked.position, error: parked.error };
+      return follower.retry(tenant) ? { ...NOTHING, tenant, outcome: 'retried' } : undefined;
     }
     if (kind === 'rebuild')
       return { ...NOTHING, outcome: 'rebuilt', ...(await rebuild(follower, writer, tenant, options)) };

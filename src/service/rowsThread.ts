@@ -43,5 +43,6 @@ function logNews(log: Logger, news: FollowerNews): void {
     log.error({ tenant, ...parked, help }, 'an event cannot be applied: the rows of this tenant are parked');
   } else if (news.kind === 'filling' && news.reason !== undefined)
     log.error(news, 'the rows of a tenant cannot be used: new ones are filled from the event log');
-  else if (news.kind === 'reset') log.warn(news.reason);
+  else if (news.kind === 'reset')
+    log.warn('The rows are of another event log, or of a newer copy of this one: all are made again.');
 }

@@ -107,9 +107,8 @@ test('one tenant is parked, and is told so; all others are served, also after a 
 });
 
 test('what is parked goes on where it stood, after what was wrong is put right', async () => {
-  const again = await service.cli('projections', 'retry', '--tenant', 'acme', '--json');
-  expect(again.code).toBe(1);
-  expect(JSON.parse(again.stdout)).toMatchObject({ ok: false, reports: [{ tenant: 'acme', outcome: 'parked' }] });
+  const again = await service.cli('projections', 'retry', '--tenant', 'acme');
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acme: tried again; /) });
 
   change('DROP TRIGGER lost');
   await service.restart('kill');

@@ -88,8 +88,6 @@ it('the command line says so, and works for all others', async () => {
   expect(refused.stderr).toMatch(
     /^The tenant is parked: AssetTableAdded \(.+\) of the stream tenant-acme could not be applied/,
   );
-  const retried = await service.cli('projections', 'retry', '--tenant', 'acme');
-  expect(retried).toMatchObject({ code: 1, stdout: expect.stringMatching(/^acme: still parked at position \d+\.\n/) });
   expect((await service.cli('client', 'create', '--tenant', 'other', '--name', 'ERP')).code).toBe(0);
   expect((await service.cli('tenant', 'list')).stdout).toMatch(/^acme .*\nother .*\nthird /m);
   expect((await service.cli('projections', 'verify', '--tenant', 'other')).code).toBe(0);

@@ -205,7 +205,7 @@ export const en = {
     noSyncs: 'No synchronisation was begun. Batches without one are under “Each change”.',
     ofSync: 'Of the synchronisation',
     started: 'Begun',
-    countOf: { created: 'Created', updated: 'Changed', unchanged: 'Unchanged', deleted: 'Deleted' },
+    deletedCount: 'Deleted',
     syncState: {
       started: 'Open',
       committed: 'Complete',

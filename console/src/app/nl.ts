@@ -207,7 +207,7 @@ export const nl: Text = {
     noSyncs: 'Er is geen synchronisatie begonnen. Batches zonder staan onder „Elke wijziging”.',
     ofSync: 'Van de synchronisatie',
     started: 'Begonnen',
-    countOf: { created: 'Aangemaakt', updated: 'Gewijzigd', unchanged: 'Ongewijzigd', deleted: 'Verwijderd' },
+    deletedCount: 'Verwijderd',
     syncState: {
       started: 'Open',
       committed: 'Voltooid',

@@ -106,8 +106,6 @@ function OperationList({ table, batch }: { readonly table: string; readonly batc
   );
 }
 
-const COUNTS = ['created', 'updated', 'unchanged', 'deleted'] as const;
-
 function SyncList({ table }: { readonly table: string }) {
   const text = useText();
   const number = useNumber();
@@ -133,7 +131,7 @@ function SyncList({ table }: { readonly table: string }) {
                 { label: text.tables.started },
                 { label: text.common.status, isText: true },
                 { label: text.tables.by, isText: true },
-                ...COUNTS.map((count) => ({ label: text.tables.countOf[count], isNumber: true })),
+                { label: text.tables.deletedCount, isNumber: true },
                 ...(isAdmin ? [{ label: text.common.actions }] : []),
               ]}
               rows={syncs.map((sync) => ({
@@ -149,7 +147,7 @@ function SyncList({ table }: { readonly table: string }) {
                     {sync.reason}
                   </>,
                   <bdi key="by">{sync.actor.name ?? sync.actor.id}</bdi>,
-                  ...COUNTS.map((count) => (sync[count] === null ? '–' : number(sync[count]))),
+                  number(sync.deleted),
                   ['committed', 'expired', 'aborted'].includes(sync.status) && (
                     <Undo key="undo" of={{ table, kind: 'sync', id: sync.id }} />
                   ),
