@@ -1,14 +1,9 @@
 /** A tenant `acme` whose events become rows in memory, as the follower makes them. */
 import { randomUUID } from 'node:crypto';
-import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
-import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import type { Row, Version } from '#app/domain/row.js';
-import { tenantStream } from '#app/domain/streams.js';
-import type { Actor, RecordedEvent, SliceRange } from '#app/ports/eventStore.js';
+import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { Slice, StoredRow } from '#app/ports/rowStore.js';
 import { slicesOf } from '#app/projections/rows.js';
-import { openQueries } from '#app/queries/queries.js';
-import { sliceOf } from '../contract/eventStoreFixtures.js';
 import { MemoryRows } from './memoryRows.js';
 
 type Given = { readonly type: string; readonly data: unknown };
@@ -36,16 +31,13 @@ export class TenantRows {
   }
 
   appendAt(at: string, stream: string, ...events: readonly Given[]): number {
-    return this.appendBy(ERP, at.replace('Z', '000Z'), stream, ...events);
-  }
-
-  appendBy(actor: Actor, occurredAt: string, stream: string, ...events: readonly Given[]): number {
     const position = this.position + 1;
     for (const { type, data } of events) {
       const revision = (this.#revisions.get(stream) ?? -1) + 1;
       this.#revisions.set(stream, revision);
+      const actor = { kind: 'client', id: 'erp', name: 'ERP' } as const;
       const ids = { correlationId: `request-${position}`, causationId: `request-${position}` };
-      const metadata = { tenant: 'acme', actor, ...ids, occurredAt, schemaVersion: 1 };
+      const metadata = { tenant: 'acme', actor, ...ids, occurredAt: at.replace('Z', '000Z'), schemaVersion: 1 };
       this.events.push({ id: randomUUID(), type, data, stream, revision, position, metadata });
     }
     return position;
@@ -78,47 +70,3 @@ export class TenantRows {
 }
 
 const asRow = ({ n: _, data, ...row }: StoredRow): Row => ({ ...row, fields: JSON.parse(data) });
-
-type Happened = {
-  readonly events: readonly Given[];
-  readonly actor?: Actor;
-  /** Default: the n-th minute of a day, where n is the position. */
-  readonly at?: string;
-};
-
-/** The same with its queries; what is appended is shown at once. */
-export class LoggedTenant {
-  readonly #tenant = new TenantRows({ isCreated: false });
-  readonly rows = this.#tenant.rows;
-  #shown: Tenant | undefined;
-  readonly queries = openQueries(this.rows.reads, {
-    tenant: (asked) => (asked === 'acme' ? this.#shown : undefined),
-    tenants: () => (this.#shown === undefined ? [] : [this.#shown]),
-  });
-  readonly log = {
-    readSlice: async (stream: string, range: SliceRange) =>
-      sliceOf(
-        this.#tenant.events.filter((event) => event.stream === stream),
-        range,
-      ),
-  };
-
-  /** Appends the events at one position. @returns the position */
-  async append(stream: string, { events, actor = ERP, at = minute(this.#tenant.position + 1) }: Happened) {
-    const position = this.#tenant.appendBy(actor, at, stream, ...events);
-    if (/^(tenant|webhooks|users|clients)-/.test(stream))
-      for (const event of events) this.#shown = evolveTenant(this.#shown, event as DirectoryEvent, at);
-    await this.#tenant.apply();
-    return position;
-  }
-
-  create(orderModel: 'dyn_stock_order' | 'dyn_transport_order' = 'dyn_stock_order'): Promise<number> {
-    const data = { name: 'acme', displayName: 'acme', orderModel };
-    return this.append(tenantStream('acme'), { events: [{ type: 'TenantCreated', data }] });
-  }
-}
-
-const ERP: Actor = { kind: 'client', id: 'erp', name: 'ERP' };
-
-/** The n-th minute of a day. */
-export const minute = (n: number): string => `${new Date(Date.UTC(2026, 10, 21, 0, n)).toISOString().slice(0, -1)}000Z`;
