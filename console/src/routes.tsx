@@ -76,16 +76,16 @@ const recordsSearch = (search: Search): RecordsSearch => {
   }) as RecordsSearch;
 };
 
-export type OperationsSearch = {
-  readonly list?: 'syncs';
-  /** Of a batch, such as a sync session. */
-  readonly batch?: string;
-};
-const operationsSearch = (search: Search): OperationsSearch =>
-  set({ list: search.list === 'syncs' ? 'syncs' : undefined, batch: text(search.batch) }) as OperationsSearch;
+/** `batch`: a batch id, such as that of a sync session. */
+export type OperationsSearch = { readonly batch?: string };
+const operationsSearch = (search: Search): OperationsSearch => set({ batch: text(search.batch) }) as OperationsSearch;
+
+export type CompareSearch = { readonly from?: string; readonly to?: string };
+const compareSearch = (search: Search): CompareSearch =>
+  set({ from: text(search.from), to: text(search.to) }) as CompareSearch;
 
 export type ActivitySearch = {
-  readonly [name in 'kind' | 'actor' | 'table' | 'order' | 'record' | 'operation' | 'from' | 'to']?: string;
+  readonly [name in 'kind' | 'actor' | 'table' | 'order' | 'record' | 'from' | 'to']?: string;
 };
 const activitySearch = (search: Search): ActivitySearch =>
   set({
@@ -94,7 +94,6 @@ const activitySearch = (search: Search): ActivitySearch =>
     table: text(search.table),
     order: text(search.order),
     record: text(search.record),
-    operation: text(search.operation),
     from: text(search.from),
     to: text(search.to),
   }) as ActivitySearch;
@@ -180,6 +179,7 @@ const pages = [
   at({
     getParentRoute: () => root,
     path: '/tables/$table/compare',
+    validateSearch: compareSearch,
     component: lazyRouteComponent(() => import('./tables/Compare'), 'Compare'),
   }),
   at({

@@ -12,7 +12,12 @@ import type { TenantEvent } from './identity/events.js';
 import { ownTable, standardTables, withOwnField } from './identity/tenantTables.js';
 import { acceptedUse, answeredUse, type EventKey, keyIdOf, useOf } from './keyUse.js';
 import type { OrderEvent, PartsChange } from './order/events.js';
-import { type ReferenceTableEvent, type ReplacedRecord, unpackIds } from './referenceTable/events.js';
+import {
+  type ReferenceTableEvent,
+  type ReplacedRecord,
+  type TableCleanedUp,
+  unpackIds,
+} from './referenceTable/events.js';
 import { isSyncId, type SyncEvent, uuidOfSync } from './referenceTable/sync.js';
 import { DELIVERIES, KEYS, SERVICE_SPACES, SYNCS } from './spaces.js';
 import { ERASURES_STREAM, parseStream } from './streams.js';
@@ -92,7 +97,7 @@ type KnownOfTenant = {
 export function effectsOf(event: ReadEvent, known: KnownOfTenant): Effects {
   const use = useOf(event);
   const own = rowEffects(event, known);
-  const rows = [...own, ...ofSession(event, own), ...(use === undefined ? [] : [created(KEYS.name, use)])];
+  const rows = [...own, ...ofSession(event), ...(use === undefined ? [] : [created(KEYS.name, use)])];
   return { rows, activity: activityOf(event, known.orderModel, countsOf(own)) };
 }
 
@@ -300,36 +305,21 @@ const requested = (subject: DeliverySubject, id: string): Fields => ({
   attempts: '{}',
 });
 
-function ofSync({ type, data }: SyncEvent, table: string, { revision, metadata }: ReadEvent): readonly RowEffect[] {
+function ofSync({ type, data }: SyncEvent, table: string, { metadata }: ReadEvent): readonly RowEffect[] {
   const id = uuidOfSync(data.id);
-  const patch = (set: Fields): RowEffect => ({ kind: 'patch', space: SYNCS.name, id, set });
-  switch (type) {
-    case 'SyncStarted': {
-      const { actor, occurredAt } = metadata;
-      const by = { actor_kind: actor.kind, actor_id: actor.id, actor_name: actor.name ?? null };
-      return [created(SYNCS.name, { id, fields: { table, revision, started_at: occurredAt, ...by } })];
-    }
-    case 'SyncFailed': {
-      const { reason, keys } = data;
-      if (keys === undefined) return [patch({ failure: reason })];
-      const merge = { field: 'refused', member: String(revision), with: { reason, keys } };
-      return [{ kind: 'patch', space: SYNCS.name, id, set: {}, merge }];
-    }
-    case 'SyncClosed':
-      return [];
-    case 'SyncCommitted':
-      return [patch({ deleted: data.deleted, operation_id: data.operationId ?? null })];
-  }
+  if (type === 'SyncStarted') return [created(SYNCS.name, { id, fields: { table, started_at: metadata.occurredAt } })];
+  return type === 'SyncCommitted' ? [committed(id, data.deleted, data.operationId ?? null)] : [];
 }
 
-/** A clean-up with the id of a sync session commits it. */
-function ofSession({ type, revision }: ReadEvent, rows: readonly RowEffect[]): readonly RowEffect[] {
+const committed = (id: string, deleted: number, operation: string | null): RowEffect => {
+  return { kind: 'patch', space: SYNCS.name, id, set: { deleted, operation_id: operation } };
+};
+
+/** A clean-up with the id of a sync session is its commit. */
+function ofSession({ type, data, revision }: ReadEvent): readonly RowEffect[] {
   if (type !== 'TableCleanedUp') return [];
-  return rows.flatMap((effect) => {
-    if (effect.kind !== 'cleanUp' || !isSyncId(effect.batch)) return [];
-    const set = { deleted: effect.deleted, operation_id: String(revision) };
-    return [{ kind: 'patch', space: SYNCS.name, id: uuidOfSync(effect.batch), set }];
-  });
+  const { batchId, deleted } = data as TableCleanedUp['data'];
+  return isSyncId(batchId) ? [committed(uuidOfSync(batchId), deleted, String(revision))] : [];
 }
 
 /** In streams of earlier releases: a key was bound to a body, then its request was answered. */

@@ -103,8 +103,6 @@ export const MAX_ANSWER_MS = 120_000;
 // Times.
 export const IDEMPOTENCY_KEY_HOURS = 24;
 export const SYNC_HOURS = 24;
-/** Keys of refused items that a sync session remembers; with more of them it cannot be committed. */
-export const MAX_REFUSED_KEYS = 50_000;
 /** Longer than any token is valid. */
 export const KEY_OVERLAP_HOURS = 25;
 export const OPERATOR_LINK_MINUTES = 10;

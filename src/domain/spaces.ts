@@ -65,22 +65,13 @@ export const DELIVERIES = space('deliveries', 'Deliveries', 'Deliveries to webho
   longText('attempts'),
 ]);
 
-/** A row for each sync session of a table; it was updated last by a refusal, its close or its commit. */
+/** A row for each sync session of a table. */
 export const SYNCS = space('syncs', 'Sync sessions', 'Sync sessions of tables.', [
   string('table'),
-  /** Of its first event, in the stream of the table's sessions. */
-  number('revision'),
   plainString('started_at'),
-  plainString('actor_kind'),
-  plainString('actor_id'),
-  plainString('actor_name'),
-  /** Why it cannot be committed. */
-  longText('failure'),
-  /** JSON text: `{ reason, keys }` of each refused batch, by the revision of its event. The last one's reason counts. */
-  longText('refused'),
   /** Set once it is committed. */
   integer('deleted'),
-  /** Revision of its clean-up, as text; unset if it was committed without one. */
+  /** Revision of its clean-up, as text. */
   plainString('operation_id'),
 ]);
 

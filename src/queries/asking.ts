@@ -84,7 +84,7 @@ export function fitting<Item>(
 }
 
 /** Fields that are JSON texts. */
-const JSON_TEXTS = ['request', 'counts', 'fields', 'details', 'attempts', 'refused'];
+const JSON_TEXTS = ['request', 'counts', 'fields', 'details', 'attempts'];
 /** Fields that are members of an object, as `actor_id` of `actor`. */
 const MEMBER = /^(actor|subject)_(.*)$/;
 

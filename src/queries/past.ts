@@ -3,14 +3,12 @@
  * changes since a cursor, and what differs between two moments. Positions of the log decide what came before what.
  */
 import { createHash } from 'node:crypto';
-import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type Fields, type FieldValue, ownValue } from '../domain/assetTypes/fieldTypes.js';
-import { MAX_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
-import type { RecordDifference } from '../domain/referenceTable/differences.js';
+import type { Fields } from '../domain/assetTypes/fieldTypes.js';
+import { MAX_PAGE_BYTES, MAX_RECORDS } from '../domain/limits.js';
+import { differenceOf, type RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position } from '../ports/eventStore.js';
 import type { SpaceRef, StoredRow, StoredVersion, VersionQuery } from '../ports/rowStore.js';
-import { fitting, type Rows, roomFor } from './asking.js';
-import { recordOf, type StoredRecord } from './storedRecord.js';
+import { type Rows, roomFor } from './asking.js';
 
 /** A place in the order of what happened in a space; all of one event is at one position. */
 export type Place = readonly [position: Position, n: number];
@@ -42,19 +40,11 @@ const startOf = ({ from, n }: StoredRow): Place => [from, n];
 /** A present state ends behind all positions. */
 const endOf = ({ to = Number.MAX_SAFE_INTEGER, n }: StoredVersion): Place => [to, n];
 
-const fieldsOf = (state: StoredRow | undefined): Fields => (state === undefined ? {} : JSON.parse(state.data));
+const fieldsOf = (state: StoredRow): Fields => JSON.parse(state.data);
 
 /** Field by field. */
-export function differenceOf({ id, before, after }: Omit<Transition, 'place'>) {
-  const [was, is] = [fieldsOf(before), fieldsOf(after)];
-  const fields: Record<string, { readonly from: FieldValue; readonly to: FieldValue }> = Object.create(null);
-  for (const name of Object.keys({ ...was, ...is })) {
-    const [from, to] = [ownValue(was, name) ?? null, ownValue(is, name) ?? null];
-    if (JSON.stringify(from) !== JSON.stringify(to)) fields[name] = { from, to };
-  }
-  const change = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-  return { change, id, fields } satisfies RecordDifference;
-}
+export const changeOf = ({ id, before, after }: Transition): RecordDifference =>
+  differenceOf(id, before && fieldsOf(before), after && fieldsOf(after));
 
 type AskedTransitions = {
   /** Above the first position, not above the second. */
@@ -204,37 +194,4 @@ export async function comparisonOf(
 function digestOf(state: StoredRow): number {
   const values = Object.entries(fieldsOf(state)).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha1').update(JSON.stringify(values)).digest().readUIntBE(0, 6);
-}
-
-type AskedDeleted = { readonly after?: string | undefined; readonly limit: number; readonly isCounted?: boolean };
-type DeletedPage = {
-  readonly records: readonly StoredRecord[];
-  readonly total?: number | undefined;
-  readonly next?: string | undefined;
-};
-
-/**
- * Records deleted by the clean-up at this position, as they were and in the order of their creation, except those whose id was
- * deleted again later: at most `limit` after the id `after`, and at most MAX_READ_CHARACTERS of text.
- * @returns `total`: how many come after `after`, only if asked for, as all are read; `next`: the next page's `after`
- */
-export async function deletedRecords(
-  rows: Rows,
-  tenant: string,
-  assetType: AssetType,
-  cleanUp: Position,
-  { after, limit, isCounted: withTotal = false }: AskedDeleted,
-): Promise<DeletedPage> {
-  const space = { tenant, space: assetType.name };
-  const lastDeletion = async (id: string, behind?: Place) =>
-    (await statesOf(rows, space, { id, how: 'deleted', direction: 'desc', behind, limit: 1 }).next()).value;
-  const start = after === undefined ? undefined : await lastDeletion(after.toLowerCase(), [cleanUp + 1, 0]);
-  const behind = start?.to === cleanUp ? endOf(start) : undefined;
-  const ended = [cleanUp - 1, cleanUp] as const;
-  const asked = { ended, how: 'deleted', direction: 'asc', behind, limit: limit + 1, withTotal } as const;
-  const { versions, total } = await rows.versions(space, asked);
-  const read = fitting(versions, ({ data }) => data.length, { entries: limit, size: MAX_READ_CHARACTERS });
-  const latest = await Promise.all(read.map(({ id }) => lastDeletion(id)));
-  const records = read.filter((_, index) => latest[index]?.to === cleanUp).map((state) => recordOf(state, assetType));
-  return { records, total, next: read.length < versions.length ? read.at(-1)?.id : undefined };
 }

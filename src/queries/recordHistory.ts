@@ -1,13 +1,13 @@
-/** What events did to records: the history of one, newest first, with the events; and all that an entry of the activity did. */
+/** What events did to records: the history of one, newest first, with the events; and all that an operation did. */
 import { ACTIVITIES, ACTIVITY_KINDS } from '../domain/eventTypes.js';
 import { charactersOf } from '../domain/jsonSize.js';
-import { MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES, MAX_HISTORY_PAGE_BYTES } from '../domain/limits.js';
+import { MAX_HISTORY_PAGE_BYTES, MAX_READ_CHARACTERS, MAX_RECORDS } from '../domain/limits.js';
 import type { RecordDifference } from '../domain/referenceTable/differences.js';
 import type { Position, Revision } from '../ports/eventStore.js';
 import type { SpaceRef } from '../ports/rowStore.js';
-import { type ActivityEntry, entriesOf, isOperation, OPERATIONS } from './activity.js';
+import { type ActivityEntry, entriesOf, isOperation, newestEntry, OPERATIONS } from './activity.js';
 import { type Rows, roomFor, where } from './asking.js';
-import { differenceOf, historyOf, type Place, transitionsIn } from './past.js';
+import { changeOf, historyOf, type Place, type Transition, transitionsIn } from './past.js';
 
 export type RecordHistoryEntry = RecordDifference & {
   readonly event: ActivityEntry;
@@ -34,7 +34,7 @@ export async function recordHistory(
   const fits = roomFor(limit, MAX_HISTORY_PAGE_BYTES);
   let next: Position | undefined;
   for await (const transition of historyOf(rows, space, { id, until: before, limit: limit + 1 })) {
-    const difference = differenceOf(transition);
+    const difference = changeOf(transition);
     if (!fits(charactersOf(difference.fields))) {
       next = found.at(-1)?.position;
       break;
@@ -79,34 +79,48 @@ const TYPES: ReadonlyMap<string, string> = new Map([...ACTIVITIES].map(([type, k
 const typeOf = ({ kind, counts }: ActivityEntry): string =>
   kind === 'table.undo' && (counts?.created ?? 0) > 0 ? 'BatchUpserted' : (TYPES.get(kind) ?? '');
 
+/** The batch or the clean-up whose first event has this revision. */
+export async function operationOf(
+  rows: Rows,
+  { tenant, space: table }: SpaceRef,
+  revision: Revision,
+): Promise<ActivityEntry | undefined> {
+  const at = (number: Revision) =>
+    newestEntry(rows, tenant, where({ table, revision: number, kind: ['table.batch', 'table.clean_up'] }));
+  const [found, before] = [await at(revision), await at(revision - 1)];
+  return before !== undefined && before.causationId === found?.causationId ? undefined : found;
+}
+
 /**
- * What an entry about a table did to its records.
+ * What a batch or a clean-up did to records, at most MAX_RECORDS of them.
  * @returns `next`: the next page begins behind this place; undefined on the last
  */
-export async function tableDifferences(
+export async function doneBy(
   rows: Rows,
-  tenant: string,
-  { kind, table, position, correlationId }: ActivityEntry & { readonly table: string },
+  space: SpaceRef,
+  { kind, position, causationId }: ActivityEntry,
   start?: Place,
-): Promise<{ readonly differences: readonly RecordDifference[]; readonly next?: Place | undefined }> {
-  const differences: RecordDifference[] = [];
-  const fits = roomFor(MAX_ENTRIES, MAX_DIFFERENCE_CHARACTERS);
-  let next: Place | undefined;
-  // A batch is an append of several events, which may have positions of their own; an undo one append for each piece.
-  const within = { position: { gte: start?.[0] ?? position }, correlation_id: correlationId };
-  const events = entriesOf(rows, tenant, { conditions: where({ table, kind, ...within }) });
+): Promise<{ readonly transitions: readonly Transition[]; readonly next?: Place | undefined }> {
+  const transitions: Transition[] = [];
+  const fits = roomFor(MAX_RECORDS, MAX_READ_CHARACTERS);
+  // A batch is an append of several events, which may have positions of their own.
+  const conditions = where({ table: space.space, kind, position: { gte: start?.[0] ?? position } });
   let last: Position | undefined;
-  for await (const event of events) {
+  for await (const event of entriesOf(rows, space.tenant, { conditions })) {
+    if (event.causationId !== causationId) break;
     if (event.position === last) continue;
     last = event.position;
     const behind = start?.[0] === last ? start : undefined;
-    const asked = { range: [last - 1, last], behind, limit: MAX_ENTRIES + 1 } as const;
-    for await (const { place, ...transition } of transitionsIn(rows, { tenant, space: table }, asked)) {
-      const difference = differenceOf(transition);
-      if (!fits(JSON.stringify(difference).length)) return { differences, next };
-      differences.push(difference);
-      next = place;
+    for await (const transition of transitionsIn(rows, space, {
+      range: [last - 1, last],
+      behind,
+      limit: MAX_RECORDS,
+    })) {
+      const { before, after } = transition;
+      if (!fits((before?.data.length ?? 0) + (after?.data.length ?? 0)))
+        return { transitions, next: transitions.at(-1)?.place };
+      transitions.push(transition);
     }
   }
-  return { differences };
+  return { transitions };
 }

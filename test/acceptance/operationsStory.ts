@@ -96,11 +96,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     session = await acme().signIn({ email: USER.email, password });
   };
 
-  const entry = async () => {
-    const { body } = await acme().platform('GET', '/activity?kind=table.batch&limit=1');
-    const [{ id = '' } = {}] = z.object({ data: z.array(z.object({ id: z.string() })) }).parse(body).data;
-    ids.entry_id = id;
-  };
   /** An early event, as soon as a checkpoint covers it. */
   const proved = async () => {
     const { body } = await acme().platform('GET', '/activity?table=dyn_item&limit=100');
@@ -147,9 +142,7 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     assets('POST /dyn_item/assets/batch', {
       body: () => ({ items: [{ ...item(1), name: 'Coffee', _batch_id: ids.sync_id }] }),
     }),
-    assets('GET /dyn_item/syncs'),
     assets('POST /dyn_item/syncs/{sync_id}/commit', { body: () => ({ records: 1 }) }),
-    assets('POST /dyn_item/syncs/{sync_id}/undo', { body: () => ({}) }),
 
     assets('GET /dyn_stock_order/info'),
     assets('POST /dyn_stock_order/assets', { body: () => ({ notes: 'New' }), names: 'order_id' }),
@@ -179,7 +172,6 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('GET /tables/{table}/compare', { query: twoMoments }),
     platform('GET /tables/{table}/operations'),
     platform('GET /tables/{table}/assets/{asset_id}/history', { at: { asset_id: 'item_id' } }),
-    platform('GET /tables/{table}/syncs'),
     platform('GET /tables/{table}/assets.csv'),
     platform('POST /tables/{table}/assets/batch', {
       body: () => ({ items: [{ ...item(4), name: 'Imported' }] }),
@@ -189,9 +181,8 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
     platform('POST /tables/{table}/operations/{operation_id}/undo', { body: () => ({}) }),
     platform('POST /tables/{table}/syncs', { names: 'sync_id' }),
     platform('POST /tables/{table}/syncs/{sync_id}/commit', {
-      body: () => ({ records: 0, clean_up: false }),
+      body: () => ({ records: 0 }),
     }),
-    platform('POST /tables/{table}/syncs/{sync_id}/undo', { body: () => ({}) }),
     platform('POST /tables/{table}/assets', {
       at: { table: 'dyn_order_line' },
       body: () => ({ order_id: ids.order_id, quantity: 1 }),
@@ -240,11 +231,9 @@ export function everyOperation(begin: () => Promise<{ readonly service: Service;
 
     platform('GET /activity'),
     platform('GET /activity.csv'),
-    platform('GET /activity/{entry_id}/differences', { after: entry }),
     assets('GET /activity', { after: () => auditing(), who: 'auditing' }),
     assets('GET /dyn_stock_order/assets/{asset_id}/replay', { at: { asset_id: 'order_id' }, who: 'auditing' }),
     assets('GET /activity.csv', { who: 'auditing' }),
-    assets('GET /activity/{entry_id}/differences', { who: 'auditing' }),
 
     platform('GET /asset-types'),
     platform('POST /asset-types', {

@@ -47,7 +47,6 @@ beforeAll(async () => {
     ['/tables/dyn_party', 'Parties'],
     [`/tables/dyn_party/records/${data[0]?.id}`, /./],
     ['/tables/dyn_party/operations', /Changes by batch/],
-    ['/tables/dyn_party/operations?list=syncs', /Changes by batch/],
     ['/tables/dyn_party/import', /Import a file/],
     ['/tables/dyn_party/compare', /Compare two moments/],
     ['/webhooks', 'Webhooks'],

@@ -125,7 +125,6 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
     [`GET ${tables}/info`, { path: `${ASSETS}/dyn_wide/info` }],
     [`GET ${tables}/compare`, { path: `${items}/compare?${moments}` }],
     [`GET ${tables}/operations`, { path: `${items}/operations` }],
-    [`GET ${tables}/syncs`, { path: `${items}/syncs` }],
     [`GET ${tables}/changes`, { path: `${items}/changes` }],
     [`GET ${tables}/assets/:id/history`, { path: `${orders}/assets/${changed.id}/history` }],
     [`POST ${tables}/assets`, { path: `${units}/assets`, body: (n) => ({ code: `N${n}`, ...largeRecord(n) }) }],
@@ -136,14 +135,12 @@ export async function makeLargeTenant(tenant: TenantClient, count: number): Prom
       { path: `${items}/assets/clean-up?dry_run=true`, body: () => ({ batch_id: 'no' }) },
     ],
     [`POST ${tables}/operations/:id/undo`, { path: `${items}/operations/${undone}/undo?dry_run=true` }],
-    [`POST ${tables}/syncs/:id/undo`, { path: `${items}/syncs/${sync}/undo?dry_run=true` }],
     [
       `POST ${tables}/syncs/:id/commit`,
       { path: `${items}/syncs/${sync}/commit?dry_run=true`, body: () => ({ records: 1_000 }) },
     ],
     [`GET ${activity}`, { path: `${activity}?table=dyn_item&limit=100`, by: 'auditor' }],
     [`GET ${activity}.csv`, { path: `${activity}.csv?from=${LONG_AGO}`, by: 'auditor' }],
-    [`GET ${activity}/:id/differences`, { path: `${activity}/${entry?.id}/differences`, by: 'auditor' }],
     [`GET ${PLATFORM}/audit/proof`, { path: `${PLATFORM}/audit/proof?event=${entry?.event_id}` }],
     [
       `GET ${PLATFORM}/tables/:table/assets.csv`,

@@ -13,7 +13,6 @@ RULES = {
     "cursor and page exclude each other": "of two optional parts one",
     "With cursor the list goes by created_at": "cursor names the order of the list",
     "goes with it alone": "override and reason come together",
-    "undo of a batch is one request": "after is for the undo of a clean-up",
     "records field is required": "but for a dry run",
     "The \\w+_id field is required|The quantity field is required": "which fields a part needs depends on the table in the path",
     "max_length field must be at most": "depends on the type of the field",

@@ -126,26 +126,26 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
  */
 class Ids {
   #live = new Map<string, string>();
+  readonly #byCleanUp = new Map<string, { key: string; id: string; row: Row }[]>();
   /** By key: the last record that had it when a clean-up deleted it. */
-  readonly #deleted = new Map<string, { id: string; row: Row; cleanUp: string }>();
+  readonly #deleted = new Map<string, { id: string }>();
   readonly #all = new Set<string>();
 
   cleanedUp(cleanUp: string, before: ReadonlyMap<string, Row>, now: ReadonlyMap<string, Row>): void {
-    for (const [key, row] of before) {
-      if (now.has(key)) continue;
-      const id = this.#live.get(key) ?? '';
+    const gone = [...before].filter(([key]) => !now.has(key));
+    const deleted = gone.map(([key, row]) => ({ key, row, id: this.#live.get(key) ?? '' }));
+    this.#byCleanUp.set(cleanUp, deleted);
+    for (const { key, id } of deleted) {
       for (const [other, its] of this.#deleted) if (its.id === id) this.#deleted.delete(other);
-      this.#deleted.set(key, { id, row, cleanUp });
+      this.#deleted.set(key, { id });
     }
   }
 
   /** @returns how many come back */
   undo(cleanUp: string, model: Map<string, Row>): number {
     const live = new Set(this.#live.values());
-    const back = [...this.#deleted].filter(
-      ([key, { id, cleanUp: by }]) => by === cleanUp && !live.has(id) && !model.has(key),
-    );
-    for (const [key, { row }] of back) model.set(key, row);
+    const back = (this.#byCleanUp.get(cleanUp) ?? []).filter(({ key, id }) => !live.has(id) && !model.has(key));
+    for (const { key, row } of back) model.set(key, row);
     return back.length;
   }
 
@@ -182,16 +182,16 @@ const replacedBy = (
 
 /** Takes back what nobody has changed since. @returns what the answer must count */
 function undoInModel(batch: readonly Replaced[], model: Map<string, Row>, ids: ReadonlyMap<string, string>) {
-  const counts = { restored: 0, deleted: 0, unchanged: 0, left: 0 };
+  const counts = { restored: 0, deleted: 0, left: 0 };
   const keys = new Map([...ids].map(([key, id]) => [id, key]));
   for (const { id, before, after } of batch) {
     const key = keys.get(id) ?? '';
     const row = model.get(key);
-    const names = (['key', 'name', 'city', 'batchId'] as const).filter((one) => before?.[one] !== after[one]);
+    const names = (['key', 'name', 'city'] as const).filter((one) => before?.[one] !== after[one]);
     const isAs = (other: Row): boolean => names.every((one) => row?.[one] === other[one]);
-    if (row === undefined) counts[before === undefined ? 'unchanged' : 'left'] += 1;
-    else if (before !== undefined && isAs(before)) counts.unchanged += 1;
-    else if (!isAs(after)) counts.left += 1;
+    if (names.length === 0 || (before === undefined && row === undefined)) continue;
+    if (row !== undefined && before !== undefined && isAs(before)) continue;
+    if (row === undefined || !isAs(after)) counts.left += 1;
     else if (before === undefined) {
       counts.deleted += 1;
       model.delete(key);
@@ -201,7 +201,6 @@ function undoInModel(batch: readonly Replaced[], model: Map<string, Row>, ids: R
         ...row,
         name: names.includes('name') ? before.name : row.name,
         city: names.includes('city') ? before.city : row.city,
-        batchId: names.includes('batchId') ? before.batchId : row.batchId,
       });
     }
   }

@@ -20,13 +20,11 @@ export type Entry = Schemas['ActivityEntry'];
 const parametersOf = ({
   order,
   record,
-  operation,
   ...search
 }: ActivitySearch): { readonly [name: string]: string | undefined } => ({
   ...search,
   order_id: order,
   record_id: record,
-  operation_id: operation,
 });
 
 export function Activity() {

@@ -1,13 +1,11 @@
-/** One entry of the activity: the request behind it, and field by field what it changed. */
-import { Anchor, Badge, Code, Stack, Table, Title } from '@mantine/core';
+/** One entry of the activity: the request behind it, and a link to what it changed. */
+import { Anchor, Code } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { api, bodyOf } from '../api/client';
-import { valueText } from '../app/DataTable';
 import { useText, When } from '../app/language';
-import { Loaded, More, Page } from '../app/Page';
+import { Loaded, Page } from '../app/Page';
 import { Facts } from '../app/Rows';
-import { usePages } from '../app/usePages';
 import { type Entry, Subject } from './Activity';
 
 export function ActivityEntryPage() {
@@ -23,57 +21,9 @@ export function ActivityEntryPage() {
       return data.find(({ id }) => id === entryId) ?? null;
     },
   });
-  const differences = usePages(['activity', 'differences', entryId], async (cursor) =>
-    bodyOf(
-      api.GET('/api/v1/platform/activity/{entry_id}/differences', {
-        params: { path: { entry_id: entryId }, query: { cursor } as object },
-      }),
-    ),
-  );
   return (
     <Page title={entry.data?.kind ?? text.activity.title}>
       <Loaded query={entry}>{(of) => (of === null ? null : <EntryFacts entry={of} />)}</Loaded>
-      <Title order={2} size="h4">
-        {text.activity.differences}
-      </Title>
-      <Loaded query={differences}>
-        {({ pages }) => (
-          <Stack>
-            {pages
-              .flatMap(({ data }) => data)
-              .map(({ id, change, fields }) => (
-                <Table key={id} aria-label={id} layout="fixed" withTableBorder>
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>
-                        <Badge variant="dot" tt="none">
-                          {change}
-                        </Badge>{' '}
-                        <span className="mono">{id}</span>
-                      </Table.Th>
-                      <Table.Th>{text.activity.before}</Table.Th>
-                      <Table.Th>{text.activity.after}</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {Object.entries(fields).map(([field, { from, to }]) => (
-                      <Table.Tr key={field}>
-                        <Table.Td>{field}</Table.Td>
-                        <Table.Td className="text">
-                          <bdi>{valueText(from)}</bdi>
-                        </Table.Td>
-                        <Table.Td className="text">
-                          <bdi>{valueText(to)}</bdi>
-                        </Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              ))}
-          </Stack>
-        )}
-      </Loaded>
-      <More list={differences} />
     </Page>
   );
 }
@@ -87,7 +37,7 @@ function momentOf(id: string): { readonly from: string; readonly to: string; rea
 }
 
 function EntryFacts({ entry }: { readonly entry: Entry }) {
-  const text = useText().activity;
+  const { activity: text, tables } = useText();
   const rows = [
     [text.when, <When key="when" at={entry.occurred_at} long />],
     [text.who, <bdi key="who">{`${entry.actor.name ?? ''} (${entry.actor.kind} ${entry.actor.id})`}</bdi>],
@@ -97,6 +47,19 @@ function EntryFacts({ entry }: { readonly entry: Entry }) {
       entry.request === null ? '' : `${entry.request.method} ${entry.request.path} (${entry.request.request_id})`,
     ],
     [text.operation, entry.operation_id],
+    [
+      text.differences,
+      entry.table !== null && entry.counts !== null && entry.order_id === null && (
+        <Link
+          key="differences"
+          to="/tables/$table/compare"
+          params={{ table: entry.table }}
+          search={{ from: String(entry.position - 1), to: entry.occurred_at }}
+        >
+          {tables.compare}
+        </Link>
+      ),
+    ],
     [text.correlation, entry.correlation_id],
     [text.event, entry.event_id],
   ] as const;

@@ -11,15 +11,13 @@ import type { Sent } from './importFile';
 type Props = {
   readonly table: AssetType;
   readonly sent: Sent;
-  /** Ends the session without a clean-up. */
-  readonly end: () => Promise<void>;
   readonly onEnd: () => void;
 };
 
 /** The service refuses in these fields what its guard does not let pass. */
 const GUARDED = ['confirm', 'batch_id'];
 
-export function CleanUp({ table, sent: { sync, records }, end, onEnd }: Props) {
+export function CleanUp({ table, sent: { sync, records }, onEnd }: Props) {
   const text = useText().imports;
   const number = useNumber();
   const client = useQueryClient();
@@ -42,7 +40,6 @@ export function CleanUp({ table, sent: { sync, records }, end, onEnd }: Props) {
       onEnd();
     },
   });
-  const keep = useMutation({ mutationFn: end, onSuccess: onEnd });
   const { error } = commit;
   const isGuarded = error instanceof ApiError && GUARDED.some((field) => field in error.fields);
   return (
@@ -54,7 +51,6 @@ export function CleanUp({ table, sent: { sync, records }, end, onEnd }: Props) {
           </Text>
           <Differences type={table} differences={differences} />
           {error !== null && !isGuarded && <Problem error={error} />}
-          {keep.error !== null && <Problem error={keep.error} />}
           {isGuarded && (
             <Alert color="orange" title={text.guard}>
               <Text size="sm">{text.guardWhy}</Text>
@@ -76,7 +72,7 @@ export function CleanUp({ table, sent: { sync, records }, end, onEnd }: Props) {
             >
               {text.deleteLacking(number(deleted))}
             </Button>
-            <Button variant="default" loading={keep.isPending} onClick={() => keep.mutate()}>
+            <Button variant="default" onClick={onEnd}>
               {text.keepLacking}
             </Button>
           </Group>

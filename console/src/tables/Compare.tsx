@@ -9,18 +9,18 @@ import { titleOf, valueText } from '../app/DataTable';
 import { useNumber, useText } from '../app/language';
 import { MomentInput } from '../app/MomentInput';
 import { Empty, Loaded, More, Page } from '../app/Page';
+import type { CompareSearch } from '../routes';
 import { Changed } from './Differences';
-
-type Moments = { readonly from: string; readonly to: string };
 
 export function Compare() {
   const { table } = getRouteApi('/tables/$table/compare').useParams();
   const text = useText();
   const number = useNumber();
   const type = useQuery(tableInfoQuery(table)).data;
+  const given: CompareSearch = getRouteApi('/tables/$table/compare').useSearch();
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
-  const [asked, setAsked] = useState<Moments | undefined>();
+  const [asked, setAsked] = useState<CompareSearch | undefined>(given.from === undefined ? undefined : given);
   const compared = useInfiniteQuery({
     queryKey: ['compare', table, asked],
     enabled: asked !== undefined,

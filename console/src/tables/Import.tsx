@@ -1,7 +1,7 @@
 /** A file into a table: columns matched with fields, a check that writes nothing, the rows as a sync session, and its undo. */
 import { Alert, Button, Checkbox, FileInput, Group, Progress, Select, Stack, Text } from '@mantine/core';
 import { useIsMutating, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, useBlocker } from '@tanstack/react-router';
+import { getRouteApi, Link, useBlocker } from '@tanstack/react-router';
 import { unparse } from 'papaparse';
 import { useEffect, useRef, useState } from 'react';
 import { type AssetField, type AssetType, api, bodyOf } from '../api/client';
@@ -28,7 +28,6 @@ import {
   type Source,
   sendFile,
 } from './importFile';
-import { Undo } from './Undo';
 
 /** Groups of refusals that are shown, and rows of each; the file to download has all. */
 const MAX_GROUPS = 100;
@@ -185,7 +184,7 @@ type StepsProps = { readonly type: AssetType; readonly source: Source; readonly 
 
 /** The check, then the import, then the clean-up if it is wanted. Each can be stopped. */
 function Steps({ type, source, isReady }: StepsProps) {
-  const text = useText().imports;
+  const { imports: text, tables } = useText();
   const client = useQueryClient();
   const [done, setDone] = useState(0);
   const [withCleanUp, setCleanUp] = useState(false);
@@ -201,11 +200,7 @@ function Steps({ type, source, isReady }: StepsProps) {
   const refused = new Set(check.data?.refused.map(({ line }) => line));
   const send = useMutation({
     mutationKey: WORK,
-    mutationFn: async (): Promise<Sent> => {
-      const sent = await sendFile(source, refused, setSync, work());
-      if (!withCleanUp) await endSync(source.table, sent);
-      return sent;
-    },
+    mutationFn: (): Promise<Sent> => sendFile(source, refused, setSync, work()),
     onSuccess: () => setEnded(!withCleanUp),
     onSettled: () => client.invalidateQueries({ queryKey: ['records', source.table] }),
   });
@@ -251,31 +246,24 @@ function Steps({ type, source, isReady }: StepsProps) {
           )}
         </>
       )}
-      {send.isSuccess && !isEnded && (
-        <CleanUp
-          table={type}
-          sent={send.data}
-          onEnd={() => setEnded(true)}
-          end={() => endSync(source.table, send.data)}
-        />
-      )}
+      {send.isSuccess && !isEnded && <CleanUp table={type} sent={send.data} onEnd={() => setEnded(true)} />}
       {sync !== undefined && (isEnded || send.isError) && (
         <Alert color={isEnded ? 'green' : 'orange'} role="status" title={isEnded ? text.done : text.notDone}>
           <Text size="sm">{isEnded ? text.doneHow : text.notDoneHow}</Text>
           <Group mt="xs">
-            <Undo of={{ table: source.table, kind: 'sync', id: sync }} />
+            <Button
+              component={Link}
+              to={`/tables/${source.table}/operations?batch=${sync}`}
+              size="xs"
+              variant="default"
+            >
+              {tables.operations}
+            </Button>
           </Group>
         </Alert>
       )}
     </Stack>
   );
-}
-
-/** Ends the session and deletes nothing; the service checks that no batch was lost. */
-async function endSync(table: string, { sync, records }: Sent): Promise<void> {
-  const params = { path: { table, sync_id: sync } };
-  const body = { records, clean_up: false };
-  await bodyOf(api.POST('/api/v1/platform/tables/{table}/syncs/{sync_id}/commit', { params, body }));
 }
 
 type ResultProps = { readonly type: AssetType; readonly source: Source; readonly checked: Checked };
@@ -351,20 +339,10 @@ function Choice({ type, checked, withCleanUp, onCleanUp, isBusy, onImport }: Cho
       (await bodyOf(api.GET('/api/v1/platform/tables/{table}/assets', { params: { path: { table: type.name } } }))).meta
         .total,
   });
-  const newest = useQuery({
-    queryKey: ['syncs', type.name, 'newest'],
-    queryFn: async () =>
-      (
-        await bodyOf(api.GET('/api/v1/platform/tables/{table}/syncs', { params: { path: { table: type.name } } }))
-      ).data.at(0) ?? null,
-  });
   const lacking = Math.max(0, (total.data ?? 0) - updated - unchanged);
   const rows = created + updated + unchanged;
   return (
     <>
-      {newest.data?.status === 'started' && (
-        <Alert color="orange">{text.otherSync(newest.data.actor.name ?? newest.data.actor.id)}</Alert>
-      )}
       {refused.length > 0 ? (
         <Text>{refused.length >= MAX_REFUSED ? text.tooManyRefused : text.withoutRefused}</Text>
       ) : (

@@ -133,7 +133,6 @@ function Steps({ changes, step, onStep }: StepsProps) {
             <When at={change.occurred_at} long />{' '}
             <bdi>{text.orders.whoChanged(change.actor.name ?? change.actor.id)}</bdi>
           </Text>
-          {!change.is_complete && <Text size="sm">{text.tables.incomplete}</Text>}
         </Group>
       )}
     </Stack>
@@ -155,7 +154,7 @@ function Who({ table, change }: { readonly table: string; readonly change: Chang
     <Text size="sm">
       <When at={change.occurred_at} /> <bdi>{text.whoChanged(change.actor.name ?? change.actor.id)}</bdi>{' '}
       {change.operation_id !== null && (
-        <Link to="/activity" search={{ table, operation: change.operation_id }}>
+        <Link to="/tables/$table/operations" params={{ table }}>
           {change.kind}
         </Link>
       )}

@@ -1,54 +1,32 @@
-/** Undoes a batch, a clean-up or a whole sync session: first what that would do and what is in its way, then piece by piece. */
-import { Alert, Button, Group, List, Modal, Progress, Stack, Text } from '@mantine/core';
+/** Undoes a batch or a clean-up: first what that would do and what is in its way, then piece by piece. */
+import { Alert, Button, Group, List, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api, bodyOf, type Schemas } from '../api/client';
 import { useNumber, useText } from '../app/language';
 import { Loaded, Problem } from '../app/Page';
 
-type Of = { readonly table: string; readonly kind: 'sync' | 'operation'; readonly id: string };
-type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left' | 'left_in_all' | 'unavailable'>;
+type Of = { readonly table: string; readonly id: string };
+type Outcome = Pick<Schemas['UndoResult'], 'restored' | 'deleted' | 'left'>;
 
-/** Records that are named; the service counts all. */
+/** Records that are named. */
 const MAX_NAMED = 20;
 
-/** @param onPiece given the share that is done, 0 to 1 */
-async function undo(
-  { table, kind, id }: Of,
-  isDryRun: boolean,
-  signal: AbortSignal,
-  onPiece: (done: number) => void = () => undefined,
-): Promise<Outcome> {
-  let sum: Outcome = { restored: 0, deleted: 0, left: [], left_in_all: 0, unavailable: 0 };
-  let after: string | undefined;
-  do {
-    const query = isDryRun ? { dry_run: true } : {};
-    const body = after === undefined ? {} : { after };
-    const one =
-      kind === 'sync'
-        ? api.POST('/api/v1/platform/tables/{table}/syncs/{sync_id}/undo', {
-            params: { path: { table, sync_id: id }, query },
-            body,
-            signal,
-          })
-        : api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', {
-            params: { path: { table, operation_id: id }, query },
-            body,
-            signal,
-          });
-    const { data } = await bodyOf(one);
+async function undo({ table, id }: Of, isDryRun: boolean, signal: AbortSignal): Promise<Outcome> {
+  let sum: Outcome = { restored: 0, deleted: 0, left: [] };
+  for (let body = {}; ; ) {
+    const params = { path: { table, operation_id: id }, query: isDryRun ? { dry_run: true } : {} };
+    const { data } = await bodyOf(
+      api.POST('/api/v1/platform/tables/{table}/operations/{operation_id}/undo', { params, body, signal }),
+    );
     sum = {
       restored: sum.restored + data.restored,
       deleted: sum.deleted + data.deleted,
-      left: [...sum.left, ...data.left].slice(0, MAX_NAMED),
-      left_in_all: sum.left_in_all + data.left_in_all,
-      unavailable: (sum.unavailable ?? 0) + (data.unavailable ?? 0),
+      left: [...sum.left, ...data.left],
     };
-    const done = sum.restored + sum.deleted + sum.left_in_all;
-    onPiece(done / Math.max(1, done + (data.remaining ?? done)));
-    after = data.next ?? undefined;
-  } while (after !== undefined);
-  return sum;
+    if (data.next === null) return sum;
+    body = { after: data.next };
+  }
 }
 
 export function Undo({ of }: { readonly of: Of }) {
@@ -67,7 +45,6 @@ export function Undo({ of }: { readonly of: Of }) {
 function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => void }) {
   const { tables: text, common } = useText();
   const client = useQueryClient();
-  const [done, setDone] = useState(0);
   const stop = useRef(new AbortController());
   useEffect(() => {
     const { current } = stop;
@@ -80,11 +57,9 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
     staleTime: Number.POSITIVE_INFINITY,
   });
   const work = useMutation({
-    mutationFn: () => undo(of, false, stop.current.signal, setDone),
+    mutationFn: () => undo(of, false, stop.current.signal),
     onSettled: () =>
-      Promise.all(
-        ['records', 'operations', 'syncs'].map((key) => client.invalidateQueries({ queryKey: [key, of.table] })),
-      ),
+      Promise.all(['records', 'operations'].map((key) => client.invalidateQueries({ queryKey: [key, of.table] }))),
   });
   return (
     <Modal opened onClose={onClose} title={text.undo} size="lg" closeOnClickOutside={!work.isPending}>
@@ -95,7 +70,6 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
         ) : (
           <Loaded query={preview}>{(outcome) => <Outcome outcome={outcome} title={text.wouldUndo} />}</Loaded>
         )}
-        {work.isPending && <Progress value={done * 100} animated aria-label={text.undo} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {work.data === undefined ? common.cancel : common.close}
@@ -119,7 +93,7 @@ function UndoDialog({ of, onClose }: { readonly of: Of; readonly onClose: () => 
 function Outcome({ outcome, title }: { readonly outcome: Outcome; readonly title: string }) {
   const text = useText().tables;
   const number = useNumber();
-  const { restored, deleted, left, left_in_all: leftInAll, unavailable } = outcome;
+  const { restored, deleted, left } = outcome;
   return (
     <>
       <Text fw={600}>{title}</Text>
@@ -127,18 +101,17 @@ function Outcome({ outcome, title }: { readonly outcome: Outcome; readonly title
         <List.Item>{text.restored(number(restored))}</List.Item>
         <List.Item>{text.deletedAgain(number(deleted))}</List.Item>
       </List>
-      {leftInAll > 0 && (
-        <Alert color="orange" title={text.leftAlone(number(leftInAll))}>
+      {left.length > 0 && (
+        <Alert color="orange" title={text.leftAlone(number(left.length))}>
           <List size="sm">
-            {left.map(({ id, key, reason, fields }) => (
+            {left.slice(0, MAX_NAMED).map(({ id, key, reason }) => (
               <List.Item key={id} className="text">
-                <bdi>{key ?? id}</bdi>: {text.leftWhy[reason]} {fields?.join(', ')}
+                <bdi>{key}</bdi>: {text.leftWhy[reason]}
               </List.Item>
             ))}
           </List>
         </Alert>
       )}
-      {(unavailable ?? 0) > 0 && <Alert color="orange">{text.unavailable(number(unavailable))}</Alert>}
     </>
   );
 }

@@ -17,10 +17,11 @@ const difference: json.JsonSchema = json.closedObject({
 });
 
 /** Counts, and what a dry run adds to them. */
-const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
+export const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
   type: 'object',
   properties: {
     ...counts,
+    ...more,
     operation_id: {
       ...json.text,
       description: 'The id of the operation, for its undo. Missing if nothing was written.',

@@ -26,10 +26,8 @@ const TAG = 'platform: tables';
 /** Operations of API clients that people have as well, and who of them. */
 const FOR_PEOPLE: { readonly [route: string]: PermissionOfPeople } = {
   'POST /:table/assets/batch': 'admins',
-  'GET /:table/syncs': 'users',
   'POST /:table/syncs': 'admins',
   'POST /:table/syncs/:id/commit': 'admins',
-  'POST /:table/syncs/:id/undo': 'admins',
   'GET /:table/operations': 'users',
   'POST /:table/operations/:id/undo': 'admins',
   'GET /:table/compare': 'users',

@@ -9,8 +9,9 @@ import {
   duplicateKeys,
   uniqueKeyOf,
 } from '../../domain/referenceTable/decide.js';
-import { batchDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
+import { batchDifferences, type Difference } from '../../domain/referenceTable/differences.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
+import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
@@ -18,8 +19,7 @@ import { untilTenantIsShown } from '../catchUp.js';
 import { type Caller, ValidationError } from '../context.js';
 import { type Once, once } from '../idempotency.js';
 import { refuseMasterData } from '../tables.js';
-import type { DomainEvent } from '../writeStream.js';
-import { noteRefusal, requireOpenSync, syncIdsOf } from './cleanUps.js';
+import { requireOpenSync } from './cleanUps.js';
 import { loadTable, writeTable } from './tableWriter.js';
 
 /** What was written, or what a dry run would write, with the first differences. */
@@ -45,14 +45,7 @@ export async function upsertBatch(
 ): Promise<Once<BatchResult>> {
   refuseMasterData(assetType, 'written by batch');
   const items = itemsOf(body);
-  const write = async (own: Caller): Promise<BatchResult> => {
-    try {
-      return await writeBatch(commands, own, assetType, items, dryRun);
-    } catch (error) {
-      if (!dryRun) await noteRefusal(commands, caller, assetType, items, error);
-      throw error;
-    }
-  };
+  const write = (own: Caller) => writeBatch(commands, own, assetType, items, dryRun);
   const request = { table: assetType.name, key, body: ['batch', ...items] };
   return once<BatchResult>(commands, caller, request, write, ({ position, revision, counts }) => {
     const { operationId = String(revision) } = counts as { readonly operationId?: string };
@@ -74,7 +67,7 @@ async function writeBatch(
   };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
-  const syncs = syncIdsOf(items.map(({ batchId }) => batchId));
+  const syncs = [...new Set(items.flatMap(({ batchId }) => (batchId && isSyncId(batchId) ? [batchId] : [])))];
   const read = async () => {
     if (syncs.length > 0) await untilTenantIsShown(commands, caller);
     return loadTable(commands, caller, assetType, wanted);
@@ -86,27 +79,15 @@ async function writeBatch(
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
     if (dryRun) {
-      differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
+      differences = batchDifferences(assetType, decision.events, known);
       return [];
     }
-    return counted(decision.events, counts, caller, NOTHING_CHANGED);
+    // A request with a key writes something in any case, with what its answer counts, so that the key is known.
+    const written = decision.events.length === 0 && caller.key !== undefined ? [NOTHING_CHANGED] : decision.events;
+    return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
   });
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
   return { position, counts, operationId, differences };
-}
-
-/**
- * The events with what the answer counts, for a request with a key.
- * @param nothing is written where there are no events, so that the key is known
- */
-export function counted<Event extends DomainEvent>(
-  events: readonly Event[],
-  counts: DomainEvent['counts'],
-  { key }: Caller,
-  nothing: Event,
-): readonly Event[] {
-  const written = events.length === 0 && key !== undefined ? [nothing] : events;
-  return written.map((event, index) => (index === 0 ? { ...event, counts } : event));
 }
 
 const NOTHING_CHANGED: BatchUpserted = { type: 'BatchUpserted', data: { created: [], changed: [], seen: '' } };

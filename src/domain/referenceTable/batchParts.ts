@@ -1,100 +1,46 @@
-/** Makes the events of a batch, or of its undo: one for each `_batch_id`, or several when one would be too large. */
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+/** Makes the events of a batch: one for each `_batch_id`, or several when one would be too large. */
+import type { Fields } from '../assetTypes/fieldTypes.js';
 import { charactersOf } from '../jsonSize.js';
-import { type BatchUndone, type BatchUpserted, packIds, type Run } from './events.js';
+import { type BatchUpserted, packIds } from './events.js';
 
 /** An event has at most three bytes for each, well below the size limit of one. */
 const PART_CHARACTERS = 200_000;
 
-/** What happens to one record. `from`: the batch id that it had before. */
-type Change =
-  | { readonly kind: 'created'; readonly id: string; readonly fields: Fields }
-  | {
-      readonly kind: 'changed';
-      readonly id: string;
-      readonly from: string | null;
-      readonly set: Fields;
-      readonly was: readonly FieldValue[];
-    }
-  | { readonly kind: 'seen'; readonly id: string; readonly from: string | null };
+/** What happens to one record. `batchId` undefined: a new record has none, and a known one keeps its own. */
+export type BatchChange = { readonly batchId: string | null | undefined; readonly id: string } & (
+  | { readonly kind: 'created'; readonly fields: Fields }
+  | { readonly kind: 'changed'; readonly set: Fields }
+  | { readonly kind: 'seen' }
+);
 
-export class BatchParts {
-  readonly #byBatch = new Map<string | null | undefined, Change[]>();
-
-  /** @param batchId undefined: new records have none, and known ones keep theirs */
-  add(batchId: string | null | undefined, change: Change): void {
-    const changes = this.#byBatch.get(batchId);
-    if (changes === undefined) this.#byBatch.set(batchId, [change]);
-    else changes.push(change);
-  }
-
-  /** @param undoes revision of the clean-up that the events undo */
-  toEvents(undoes?: number): readonly BatchUpserted[] {
-    return this.#parts().map(({ about, created, changed, seen }) => ({
+/** @param undoes revision of the clean-up that the events undo */
+export function batchEvents(changes: readonly BatchChange[], undoes?: number): readonly BatchUpserted[] {
+  const batchIds = [...new Set(changes.map(({ batchId }) => batchId))];
+  return batchIds.flatMap((batchId) =>
+    inParts(changes.filter((change) => change.batchId === batchId)).map((part) => ({
       type: 'BatchUpserted',
       data: {
-        ...about,
-        created: created.map(({ id, fields }) => ({ id, fields })),
-        changed: changed.map(({ id, set, was }) => ({ id, set, was })),
-        seen: packIds(seen.map(({ id }) => id)),
-        ...('batchId' in about && changed.length + seen.length > 0 ? { from: runsOf([...changed, ...seen]) } : {}),
+        ...(batchId === undefined ? {} : { batchId }),
+        created: part.flatMap((each) => (each.kind === 'created' ? [{ id: each.id, fields: each.fields }] : [])),
+        changed: part.flatMap((each) => (each.kind === 'changed' ? [{ id: each.id, set: each.set }] : [])),
+        seen: packIds(part.flatMap((each) => (each.kind === 'seen' ? [each.id] : []))),
         ...(undoes === undefined ? {} : { undoes }),
       },
-    }));
-  }
-
-  /**
-   * @param undoes revision of the batch that the events undo
-   * @param deleted ids of the records that the batch had created
-   */
-  toUndo(undoes: number, deleted: readonly string[]): readonly BatchUndone[] {
-    const parts = this.#parts();
-    const first = deleted.length > 0 && parts.length === 0 ? [{ about: {}, changed: [], seen: [] }] : [];
-    return [...first, ...parts].map(({ about, changed, seen }, index) => ({
-      type: 'BatchUndone',
-      data: {
-        undoes,
-        ...about,
-        changed: changed.map(({ id, set }) => ({ id, set })),
-        seen: packIds(seen.map(({ id }) => id)),
-        deleted: index === 0 ? packIds(deleted) : '',
-      },
-    }));
-  }
-
-  #parts() {
-    return [...this.#byBatch].flatMap(([batchId, changes]) =>
-      cut(changes).map((part) => ({
-        about: batchId === undefined ? {} : { batchId },
-        created: part.filter((each) => each.kind === 'created'),
-        changed: part.filter((each) => each.kind === 'changed'),
-        seen: part.filter((each) => each.kind === 'seen'),
-      })),
-    );
-  }
+    })),
+  );
 }
 
-function cut(changes: readonly Change[]): readonly (readonly Change[])[] {
-  const parts: Change[][] = [];
+/** The records in parts, each of which fits into an event. */
+export function inParts<Each>(records: readonly Each[]): readonly (readonly Each[])[] {
+  const parts: Each[][] = [];
   let characters = PART_CHARACTERS;
-  for (const change of changes) {
-    characters += charactersOf(change);
+  for (const record of records) {
+    characters += charactersOf(record);
     if (characters > PART_CHARACTERS) {
       parts.push([]);
-      characters = charactersOf(change);
+      characters = charactersOf(record);
     }
-    parts.at(-1)?.push(change);
+    parts.at(-1)?.push(record);
   }
   return parts;
-}
-
-/** Run-length encoded: records of one batch mostly had one batch id before, too. */
-function runsOf(records: readonly { readonly from: string | null }[]): readonly Run[] {
-  const runs: [number, string | null][] = [];
-  for (const { from } of records) {
-    const last = runs.at(-1);
-    if (last?.[1] === from) last[0] += 1;
-    else runs.push([1, from]);
-  }
-  return runs;
 }

@@ -3,12 +3,8 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
-import { charactersOf } from '../jsonSize.js';
-import { BatchParts } from './batchParts.js';
+import { type BatchChange, batchEvents } from './batchParts.js';
 import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
-
-/** Characters of the earlier values that a change of one record notes in its event; longer ones are in earlier events. */
-const MAX_WAS_CHARACTERS = 100_000;
 
 export type KnownRecord = {
   readonly id: string;
@@ -57,10 +53,6 @@ export function changedFields(current: Fields, wanted: Fields): Fields {
   return Object.fromEntries(changed.map((name) => [name, wanted[name] ?? null]));
 }
 
-/** In the order of `set`. */
-const valuesBefore = ({ fields }: KnownRecord, set: Fields): readonly FieldValue[] =>
-  Object.keys(set).map((name) => ownValue(fields, name) ?? null);
-
 /** A key that comes back gets its former id, unless another record has that id now. */
 function idOfNew(key: string, newId: string, known: KnownRecords, taken?: ReadonlySet<string>): string {
   const former = known.formerId(key);
@@ -97,9 +89,7 @@ export function updateRecord(
     return refuse(unique, takenMessage(assetType, String(newKey)));
   }
   if (Object.keys(set).length === 0) return { ok: true, events: [] };
-  const was = valuesBefore(current, set);
-  const replaced = charactersOf(was) > MAX_WAS_CHARACTERS ? {} : { was };
-  return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set, ...replaced } }] };
+  return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set } }] };
 }
 
 export type BatchCounts = { readonly created: number; readonly updated: number; readonly unchanged: number };
@@ -120,12 +110,13 @@ export function upsertBatch(
   known: KnownRecords,
 ): BatchDecision {
   const errors: Record<string, string[]> = {};
-  const parts = new BatchParts();
+  const changes: BatchChange[] = [];
   const counts = { created: 0, updated: 0, unchanged: 0 };
   const takenIds = new Set<string>();
 
   for (const [index, item] of items.entries()) {
-    const key = uniqueKeyOf(assetType, item.fields);
+    const { batchId, fields } = item;
+    const key = uniqueKeyOf(assetType, fields);
     const current = known.byKey(key);
     if (current === undefined) {
       const id = item.id ?? idOfNew(key, newIds[index] ?? '', known, takenIds);
@@ -134,7 +125,7 @@ export function upsertBatch(
       }
       takenIds.add(id);
       counts.created += 1;
-      parts.add(item.batchId, { kind: 'created', id, fields: withoutNulls(item.fields) });
+      changes.push({ kind: 'created', id, batchId, fields: withoutNulls(fields) });
       continue;
     }
     if (item.id !== undefined && item.id !== current.id) {
@@ -142,20 +133,18 @@ export function upsertBatch(
         `The id differs from ${current.id}, the record with this ${uniqueFieldOf(assetType)}.`,
       ];
     }
-    const set = changedFields(current.fields, item.fields);
+    const { id } = current;
+    const set = changedFields(current.fields, fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
-      const was = valuesBefore(current, set);
-      parts.add(item.batchId, { kind: 'changed', id: current.id, set, was, from: current.batchId });
+      changes.push({ kind: 'changed', id, batchId, set });
     } else {
       counts.unchanged += 1;
-      if (item.batchId !== undefined && item.batchId !== current.batchId) {
-        parts.add(item.batchId, { kind: 'seen', id: current.id, from: current.batchId });
-      }
+      if (batchId !== undefined && batchId !== current.batchId) changes.push({ kind: 'seen', id, batchId });
     }
   }
   if (Object.keys(errors).length > 0) return { ok: false, errors };
-  return { ok: true, events: parts.toEvents(), counts };
+  return { ok: true, events: batchEvents(changes), counts };
 }
 
 /** A key that is twice in a batch is an error of the later item (the specification does not say; our decision). */

@@ -1,61 +1,58 @@
-/** The differences that a batch or a clean-up would make, field by field, for dry runs. */
+/** What a change does to a record, field by field: for dry runs and for histories. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import { type Changes, changesOf, clearedFields } from '../assetTypes/fieldTypes.js';
+import { type Changes, changesOf, clearedFields, type Fields } from '../assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_ENTRIES } from '../limits.js';
-import { type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
+import { type KnownRecord, type KnownRecords, uniqueKeyOf } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
-export type Difference = {
+export type RecordDifference = {
   readonly change: 'create' | 'update' | 'delete';
-  /** null for a record that would get a new id. */
-  readonly id: string | null;
-  /** Value of the unique field, before the change if the record exists. */
-  readonly key: string;
-  /** Fields that would change; unset ones are null. */
+  readonly id: string;
+  /** Fields that change; unset ones are null. */
   readonly fields: Changes;
 };
 
-/** @param newIds ids that were generated for this decision */
-export function* batchDifferences(
+/** Of a dry run. `id`: null for a record that would be created; `key`: value of the unique field. */
+export type Difference = Omit<RecordDifference, 'id'> & { readonly id: string | null; readonly key: string };
+
+/** @param was undefined: the record is created @param is undefined: it is deleted */
+export function differenceOf(id: string, was: Fields | undefined, is: Fields | undefined): RecordDifference {
+  const all = { ...clearedFields(was ?? {}), ...changesOf(was ?? {}, is ?? {}) };
+  const differ = Object.entries(all).filter(([, { from, to }]) => JSON.stringify(from) !== JSON.stringify(to));
+  const change = was === undefined ? 'create' : is === undefined ? 'delete' : 'update';
+  return { change, id, fields: Object.fromEntries(differ) };
+}
+
+export function batchDifferences(
   assetType: AssetType,
   events: readonly BatchUpserted[],
   known: Pick<KnownRecords, 'byId'>,
-  newIds: readonly string[],
-): Generator<Difference> {
-  const madeUp = new Set(newIds);
-  for (const { data } of events) {
-    for (const { id, fields } of data.created) {
-      const key = uniqueKeyOf(assetType, fields);
-      yield { change: 'create', id: madeUp.has(id) ? null : id, key, fields: changesOf({}, fields) };
-    }
-    for (const { id, set } of data.changed) {
-      const before = known.byId(id)?.fields ?? {};
-      yield { change: 'update', id, key: uniqueKeyOf(assetType, before), fields: changesOf(before, set) };
-    }
-  }
+): readonly Difference[] {
+  const made = events.flatMap(({ data: { created, changed } }): readonly Difference[] => [
+    ...created.map(({ id, fields }) => {
+      return { ...differenceOf(id, undefined, fields), id: null, key: uniqueKeyOf(assetType, fields) };
+    }),
+    ...changed.map(({ id, set }) => {
+      const was = known.byId(id)?.fields ?? {};
+      return { ...differenceOf(id, was, { ...was, ...set }), key: uniqueKeyOf(assetType, was) };
+    }),
+  ]);
+  return firstOf(made);
 }
 
-export function* cleanUpDifferences(
+export const cleanUpDifferences = (
   assetType: AssetType,
   deleted: readonly Pick<KnownRecord, 'id' | 'fields'>[],
-): Generator<Difference> {
-  for (const { id, fields } of deleted) {
-    yield { change: 'delete', id, key: uniqueKeyOf(assetType, fields), fields: clearedFields(withoutNulls(fields)) };
-  }
-}
+): readonly Difference[] =>
+  firstOf(
+    deleted.map(({ id, fields }) => ({ ...differenceOf(id, fields, undefined), key: uniqueKeyOf(assetType, fields) })),
+  );
 
 /** The first MAX_ENTRIES; fewer when they are large. */
-export function firstDifferences(differences: Iterable<Difference>): readonly Difference[] {
-  const first: Difference[] = [];
+function firstOf(differences: readonly Difference[]): readonly Difference[] {
   let characters = 0;
-  for (const difference of differences) {
+  return differences.slice(0, MAX_ENTRIES).filter((difference, index) => {
     characters += JSON.stringify(difference).length;
-    if (first.length > 0 && characters > MAX_DIFFERENCE_CHARACTERS) break;
-    first.push(difference);
-    if (first.length === MAX_ENTRIES) break;
-  }
-  return first;
+    return index === 0 || characters <= MAX_DIFFERENCE_CHARACTERS;
+  });
 }
-
-/** What an event did to a record. */
-export type RecordDifference = Pick<Difference, 'change' | 'fields'> & { readonly id: string };

@@ -4,11 +4,8 @@ import type { EventOf } from '../eventTypes.js';
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 type ChangedRecord = { readonly id: string; readonly set: Fields };
-/** With the values before, in the order of `set`; missing in events of earlier releases, and where they are long. */
+/** `was`: of earlier releases, the values before, in the order of `set`. */
 export type ReplacedRecord = ChangedRecord & { readonly was?: readonly FieldValue[] };
-
-/** `count` consecutive records had this batch id. */
-export type Run = readonly [count: number, batchId: string | null];
 
 /** Fields that are null are left out. */
 export type RecordCreated = EventOf<'RecordCreated', NewRecord>;
@@ -29,27 +26,21 @@ export type BatchUpserted = EventOf<
     readonly changed: readonly ReplacedRecord[];
     /** Records that were sent again unchanged: their ids, packed (see packIds). */
     readonly seen: string;
-    /** Batch ids that the records of `changed`, then of `seen`, had before; missing when they keep theirs. */
-    readonly from?: readonly Run[];
     /** Revision of the clean-up whose deleted records these are. */
     readonly undoes?: number;
   }
 >;
 
-/**
- * Undoes a batch, as far as its records have not changed since: one event for each batch id that the records had before, all
- * in one append.
- */
+/** Undoes a batch, as far as its records have not changed since. */
 export type BatchUndone = EventOf<
   'BatchUndone',
   {
     /** Revision of the batch's first event. */
     readonly undoes: number;
-    /** Absent: the records keep theirs. */
+    /** Of earlier releases: the records of `changed` and `seen` got this one back. */
     readonly batchId?: string | null;
     /** Sets the values before. */
     readonly changed: readonly ChangedRecord[];
-    /** Records whose batch id alone is restored; packed. */
     readonly seen: string;
     /** Records that the batch had created; packed. */
     readonly deleted: string;

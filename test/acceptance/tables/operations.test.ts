@@ -83,31 +83,10 @@ describe('operations', () => {
     expect(rest).toEqual({ data, links: { next: null } });
   });
 
-  it('are found by time, kind, batch id and who did it, by name as well; their links keep to that', async () => {
-    const { data } = await pageOf('kind=clean_up');
-    expect(data).toMatchObject([{ kind: 'clean_up', batch_ids: ['typing error'] }]);
-    const [{ at = '' }] = z.tuple([z.looseObject({ at: z.string() })]).parse(data);
-    const kinds = async (query: string) => (await pageOf(query)).data.map(({ kind }) => kind);
-    expect(await kinds(`from=${at}&to=${at}`)).toEqual(['clean_up']);
-    expect(await kinds(`to=${at}`)).toEqual(['clean_up', 'batch', 'batch']);
-    expect(await kinds(`from=${at}&kind=undo`)).toEqual(['undo']);
-    expect(await kinds(`from=${at}&batch_id=monday`)).toEqual([]);
-    expect(await kinds(`to=${at}&kind=undo`)).toEqual([]);
-    expect(await kinds(`from=${at.slice(0, 10)}&to=${at.slice(0, 10)}&kind=clean_up`)).toEqual(['clean_up']);
-    expect(await kinds('to=2020-01-01')).toEqual([]);
-    expect(await kinds('batch_id=monday')).toEqual(['batch']);
-    for (const actor of [other().client.client_id, 'First API client', 'first api CLIENT']) {
-      expect(await kinds(`kind=clean_up&actor=${encodeURIComponent(actor)}`)).toEqual(['clean_up']);
-    }
-    expect(await kinds('actor=nobody')).toEqual([]);
-    const first = await pageOf('kind=batch');
-    expect(first.data).toHaveLength(25);
-    const next = new URL(first.links.next ?? '').search.slice(1);
-    expect(next).toContain('kind=batch');
-    expect(await kinds(next)).toEqual(['batch', 'batch']);
-    for (const wrong of ['from=yesterday', 'to=2026-13-01', 'kind=sync', 'actor=', 'from=2026-01-01&from=2026-01-02']) {
+  it('are found by batch id; their links keep to that', async () => {
+    expect((await pageOf('batch_id=monday')).data.map(({ kind }) => kind)).toEqual(['batch']);
+    for (const wrong of ['kind=batch', 'batch_id=', 'batch_id=a&batch_id=b'])
       await expectRefused(run.service, 400, () => other().getOperations('dyn_item', { query: wrong }));
-    }
   });
 });
 
@@ -130,21 +109,17 @@ describe('undo', () => {
     await acme().create('dyn_party', { external_id: 'by hand', name: 'Nowhere else' });
     const before = values(await all());
     const operation = await mistyped();
-    expect(await undo(operation, undefined, { dry_run: 'true' })).toMatchObject({ restored: 6, dry_run: true });
+    expect(await undo(operation, undefined, { dry_run: 'true' })).toMatchObject({ restored: 6 });
     expect(await all()).toEqual([]);
     expect(await undo(operation)).toEqual({
       message: expect.any(String),
       restored: 6,
       deleted: 0,
-      unchanged: 0,
       left: [],
-      left_in_all: 0,
-      unavailable: 0,
-      remaining: 0,
       next: null,
     });
     expect(values(await all())).toEqual(before);
-    expect(await undo(operation)).toMatchObject({ restored: 0, unchanged: 6 });
+    expect(await undo(operation)).toMatchObject({ restored: 0, left: [] });
     expect(await acme().cleanUp('dyn_party', 'monday')).toMatchObject({ deleted: 1 });
   });
 
@@ -153,19 +128,19 @@ describe('undo', () => {
     const before = new Map((await all()).map(({ external_id, id }) => [external_id, id]));
     const operation = await mistyped();
     await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'tuesday', notes: 'new' }));
-    const other = await acme().create('dyn_party', { external_id: 'P3', name: 'X', id: uuid() });
+    await acme().create('dyn_party', { external_id: 'P3', name: 'X', id: uuid() });
     expect(await undo(operation)).toMatchObject({
       restored: 2,
       left: [
-        ...[0, 1, 2].map((n) => ({ id: before.get(`P${n}`), key: `P${n}`, reason: 'changed', fields: ['notes'] })),
-        { id: before.get('P3'), key: 'P3', reason: 'key_taken', taken_by: other.id },
+        ...[0, 1, 2].map((n) => ({ id: before.get(`P${n}`), key: `P${n}`, reason: 'changed' })),
+        { id: before.get('P3'), key: 'P3', reason: 'key_taken' },
       ],
     });
     const notes = (await all()).map(({ external_id, notes }) => `${external_id} ${notes}`).sort();
     expect(notes).toEqual(['P0 new', 'P1 new', 'P2 new', 'P3 null', 'P4 old', 'P5 old']);
   });
 
-  it('of a batch brings back values and batch ids and deletes what it created; what changed since is told', async () => {
+  it('of a batch brings back values and deletes what it created; what changed since is told', async () => {
     await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday', notes: 'old' }));
     const before = values(await all());
     const { operation_id: batch = '' } = await acme().batch('dyn_party', [
@@ -173,15 +148,14 @@ describe('undo', () => {
       ...parties(3, 6, { _batch_id: 'tuesday', notes: 'old' }),
     ]);
     const [p0, p1] = [...before.values()];
-    expect(await undo(batch, undefined, { dry_run: 'true' })).toMatchObject({ restored: 5, deleted: 1, dry_run: true });
+    expect(await undo(batch, undefined, { dry_run: 'true' })).toMatchObject({ restored: 3, deleted: 1 });
     await acme().update('dyn_party', p0?.id ?? '', { notes: 'by hand' });
-    const left = [{ id: p0?.id, key: 'P0', reason: 'changed', fields: ['notes'] }];
-    expect(await undo(batch)).toMatchObject({ restored: 4, deleted: 1, unchanged: 0, left, next: null });
-    expect(await undo(batch)).toMatchObject({ restored: 0, deleted: 0, unchanged: 5, left });
+    const left = [{ id: p0?.id, key: 'P0', reason: 'changed' }];
+    expect(await undo(batch)).toMatchObject({ restored: 2, deleted: 1, left, next: null });
+    expect(await undo(batch)).toMatchObject({ restored: 0, deleted: 0, left });
     const now = values(await all());
     expect(now.size).toBe(5);
     expect(now.get(p1?.id ?? '')).toEqual(p1);
-    expect(await acme().cleanUp('dyn_party', 'monday')).toMatchObject({ deleted: 1 });
     const again = await acme().batch('dyn_party', parties(5, 6));
     expect(again).toMatchObject({ created: 1 });
     expect((await undo(again.operation_id ?? '')).deleted).toBe(1);
@@ -198,18 +172,18 @@ describe('undo', () => {
       const id = String(Number(batch) + part);
       await expectRefused(run.service, 404, () => acme().postUndo('dyn_party', id, { body: {} }));
     }
-    expect(await undo(batch)).toMatchObject({ restored: 200, deleted: 200, unchanged: 0 });
+    expect(await undo(batch)).toMatchObject({ restored: 200, deleted: 200 });
     expect((await all()).map((party) => party.notes)).toEqual(Array(200).fill(null));
   });
 
-  it('is refused of what is neither, of an undo, and on Master Data', async () => {
+  it('is refused of what is neither, and on Master Data', async () => {
     await acme().create('dyn_party', { external_id: 'by hand', name: 'No operation' });
     const operation = await mistyped();
     const post = (table: string, id: string, body?: object) => () => acme().postUndo(table, id, { body: body ?? {} });
     for (const wrong of ['99999999', '-1', '01', 'x', '9'.repeat(30)]) {
       await expectRefused(run.service, 404, post('dyn_party', wrong));
     }
-    await expectRefused(run.service, 409, post('dyn_party', String(Number(operation) - 1)));
+    await expectRefused(run.service, 404, post('dyn_party', String(Number(operation) - 1)));
     await expectRefused(run.service, 400, post('dyn_stock_order', operation));
     await expectInvalid(run.service, ['after'], post('dyn_party', operation, { after: 'x' }));
     await expectInvalid(run.service, ['all'], post('dyn_party', operation, { all: true }));

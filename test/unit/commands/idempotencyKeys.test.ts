@@ -1,12 +1,10 @@
 /** A request with an Idempotency-Key is carried out once, at whichever append the process dies; what HTTP shows is in test/acceptance. */
 import { openApplication } from '#app/commands/application.js';
-import type { Caller, Commands } from '#app/commands/context.js';
-import { once } from '#app/commands/idempotency.js';
+import type { Commands } from '#app/commands/context.js';
 import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { createRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/batches.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUps.js';
-import { undoneBefore, undoOperation } from '#app/commands/referenceTables/undo.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { User } from '#app/domain/identity/events.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
@@ -41,11 +39,6 @@ function open() {
     prepare: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }),
     batch: (items: readonly object[]) => upsertBatch(log.commands(), caller, UNITS, { items }, { key: 'k' }),
     cleanUp: (key = 'k') => cleanUpTable(log.commands(), caller, UNITS, { batch_id: 'b' }, { key }),
-    undo: (operationId: string, key?: string) => {
-      const request = { table: UNITS.name, key, body: ['undo', operationId] };
-      const run = (own: Caller) => undoOperation(log.commands(), own, UNITS, operationId, {});
-      return once(log.commands(), caller, request, run, undoneBefore);
-    },
     newOrder: () => createRecord(openApplication(withoutRecords()), caller, ORDERS, { processing_status: 'validated' }),
     approve: (id: string, reason = 'No customer yet.') =>
       approveOrder(openApplication(withoutRecords()), caller, id, USER, reason, { key: 'k', body: { reason } }),
@@ -101,17 +94,6 @@ test('what changes nothing is carried out once as well', async () => {
   await prepare([unit('A', 'changed'), unit('B', 'B', 'c')]);
   expect(await batch([unit('A')])).toMatchObject({ counts: { updated: 0, unchanged: 1 }, isReplayed: true });
   expect(await cleanUp('other')).toMatchObject({ deleted: 0, operationId: undefined, isReplayed: true });
-});
-
-test('an undo that changes nothing is carried out once as well', async () => {
-  const { log, unit, batch, prepare, undo, count } = open();
-  const { operationId = '' } = await batch([unit('A'), unit('B')]);
-  expect(await undo(operationId)).toMatchObject({ deleted: 2 });
-  expect(await undo(operationId, 'undone')).toMatchObject({ deleted: 0, unchanged: 2, leftInAll: 0 });
-  await prepare([unit('A')]);
-  expect(await undo(operationId, 'undone')).toMatchObject({ deleted: 0, unchanged: 2, isReplayed: true });
-  expect(count(tableStream(tenant, UNITS.name), 'BatchUndone')).toBe(2);
-  expect(log.stream(tableStream(tenant, UNITS.name)).at(-2)?.data).toMatchObject({ undoes: Number(operationId) });
 });
 
 test('an order is created once while rows are not shown', async () => {

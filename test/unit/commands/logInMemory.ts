@@ -128,9 +128,7 @@ export class LogInMemory {
           rows.push({ n: rows.length, id: effect.id, created: at, updated: at, fields: { ...effect.fields } });
         const row = effect.kind === 'patch' ? rows.find(({ id }) => id === effect.id) : undefined;
         if (row === undefined || effect.kind !== 'patch') continue;
-        const { merge } = effect;
-        const merged = merge && { [merge.field]: JSON.stringify({ [merge.member]: merge.with }) };
-        Object.assign(row, { updated: at, fields: { ...row.fields, ...effect.set, ...merged } });
+        Object.assign(row, { updated: at, fields: { ...row.fields, ...effect.set } });
       }
     }
     return rows.map(({ fields, ...row }) => ({ ...row, data: JSON.stringify(fields) }));

@@ -182,22 +182,6 @@ test('deliveries are forgotten at the first event of a day, by the times of even
   expect(await acme.shown('deliveries')).toEqual([]);
 });
 
-test('a sync session gathers its refused batches', async () => {
-  const uuid = randomUUID();
-  const id = `sync-session-${uuid}`;
-  const failed = (reason: string, ...keys: string[]) => ({ type: 'SyncFailed', data: { id, reason, keys } });
-  acme.append('sync-acme.dyn_item', { type: 'SyncStarted', data: { id } });
-  acme.append('sync-acme.dyn_item', failed('no name', 'A', 'B'));
-  acme.append('sync-acme.dyn_item', failed('no code', 'C'));
-  await acme.apply();
-  const [row] = await acme.shown('syncs');
-  expect(row).toMatchObject({ id: uuid, fields: { table: 'dyn_item', actor_name: 'ERP' } });
-  expect(JSON.parse(String(row?.fields.refused))).toEqual({
-    1: { reason: 'no name', keys: ['A', 'B'] },
-    2: { reason: 'no code', keys: ['C'] },
-  });
-});
-
 test.each([
   ['a change of a record that is not there', changed(randomUUID(), {}), /There is no record .* of dyn_item to change/],
   ['what is malformed', { type: 'RecordCreated', data: {} }, /undefined/],

@@ -1,13 +1,12 @@
-/** Operations of a table, the history of a record and sync sessions, from rows that were made of events. */
+/** Operations of a table and the history of a record, from rows that were made of events. */
 import { randomUUID } from 'node:crypto';
 import { packIds } from '#app/domain/referenceTable/events.js';
-import { orderStream, syncStream, tableStream, tenantStream } from '#app/domain/streams.js';
+import { orderStream, tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { slicesOf } from '#app/projections/rows.js';
-import { activityPage, entriesOf, OPERATIONS } from '#app/queries/activity.js';
+import { type ActivityEntry, activityPage, OPERATIONS } from '#app/queries/activity.js';
 import { where } from '#app/queries/asking.js';
-import { recordHistory, tableDifferences } from '#app/queries/recordHistory.js';
-import { syncSession, syncSessions } from '#app/queries/syncs.js';
+import { doneBy, operationOf, recordHistory } from '#app/queries/recordHistory.js';
 import { time } from '../../contract/rowStoreFixture.js';
 import { MemoryRows } from '../../support/memoryRows.js';
 
@@ -44,12 +43,6 @@ class Log {
     if (first === undefined) throw new Error('No event.');
     return first;
   }
-
-  async entry(position: number) {
-    const conditions = [{ kind: 'equals', field: 'position', anyOf: [position] }] as const;
-    for await (const entry of entriesOf(this.reads, 'acme', { conditions })) return entry;
-    throw new Error(`Nothing is told of ${position}.`);
-  }
 }
 
 async function newTenant(): Promise<Log> {
@@ -71,7 +64,7 @@ it('a batch of several events is one operation; so is an undo in pieces, between
     batch('monday', { created: [created(A, 'a')] }),
     batch('tuesday', { created: [created(B, 'b')] }),
   ]);
-  const seen = await log.append(UNITS, [batch('tuesday', { seen: packIds([A]), from: [[1, 'monday']] })]);
+  const seen = await log.append(UNITS, [batch('tuesday', { seen: packIds([A]) })]);
   const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: 'none', deleted: 2 }]]);
   const undo = await log.append(
     UNITS,
@@ -102,15 +95,16 @@ it('a batch of several events is one operation; so is an undo in pieces, between
     },
   ]);
 
-  const done = async ({ position }: RecordedEvent) => {
-    const entry = await log.entry(position);
-    const { differences } = await tableDifferences(log.reads, 'acme', { ...entry, table: UNIT_TABLE.table });
-    return differences.map(({ change, id }) => `${change} ${id}`);
+  const done = async ({ revision }: RecordedEvent) => {
+    const operation = await operationOf(log.reads, UNIT_SPACE, revision);
+    const { transitions } = await doneBy(log.reads, UNIT_SPACE, operation as ActivityEntry);
+    return transitions.map(({ id, before, after }) => `${before ? 'was' : 'new'} ${id} ${after ? 'is' : 'gone'}`);
   };
-  expect(await done(first)).toEqual([`create ${A}`, `create ${B}`]);
+  expect(await done(first)).toEqual([`new ${A} is`, `new ${B} is`]);
   expect(await done(seen)).toEqual([]);
-  expect(await done(cleanUp)).toEqual([`delete ${A}`, `delete ${B}`]);
-  expect(await done(undo)).toEqual([`create ${A}`, `create ${B}`]);
+  expect(await done(cleanUp)).toEqual([`was ${A} gone`, `was ${B} gone`]);
+  for (const revision of [first.revision + 1, undo.revision, undo.revision + 1])
+    expect(await operationOf(log.reads, UNIT_SPACE, revision)).toBeUndefined();
 });
 
 it('the history of a record names the event and the operation of each change, a part by its order', async () => {
@@ -118,9 +112,9 @@ it('the history of a record names the event and the operation of each change, a 
   await log.append(UNITS, [['RecordCreated', created(A, 'a')]]);
   const both = await log.append(UNITS, [
     batch('monday', { created: [created(B, 'b')] }),
-    batch('tuesday', { changed: [{ id: A, set: { value: 'new' }, was: ['a'] }], from: [[1, null]] }),
+    batch('tuesday', { changed: [{ id: A, set: { value: 'new' } }] }),
   ]);
-  await log.append(UNITS, [batch('tuesday', { seen: packIds([B]), from: [[1, 'monday']] })]);
+  await log.append(UNITS, [batch('tuesday', { seen: packIds([B]) })]);
   const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: 'none', deleted: 2 }]]);
 
   const page = await recordHistory(log.reads, UNIT_SPACE, { id: A, limit: 2 });
@@ -142,58 +136,4 @@ it('the history of a record names the event and the operation of each change, a 
   const made = await log.append(orderStream('acme', B), [['OrderCreatedWithParts', order]]);
   const ofPart = await recordHistory(log.reads, { ...UNIT_SPACE, space: 'dyn_order_line' }, { id: C, limit: 2 });
   expect(ofPart?.entries).toMatchObject([{ change: 'create', eventType: made.type, event: { eventId: made.id } }]);
-});
-
-it('a sync session has the batches and the clean-up with its id, and says who began it and what became of it', async () => {
-  const log = await newTenant();
-  const [one, two, three] = [A, B, C].map((uuid) => `sync-session-${uuid}`);
-  const syncs = syncStream('acme', 'dyn_unit_code');
-  await log.append(syncs, [['SyncStarted', { id: one }]]);
-  await log.append(UNITS, [batch(one ?? '', { created: [created(A, 'a'), created(B, 'b')] })]);
-  const second = await log.append(syncs, [['SyncStarted', { id: two }]]);
-  // It was decided before.
-  await log.append(UNITS, [batch(one ?? '', { created: [created(C, 'c')] })]);
-  await log.append(UNITS, [
-    batch(two ?? '', { changed: [{ id: A, set: { value: 'new' }, was: ['a'] }], from: [[1, one]] }),
-    batch(two ?? '', { seen: packIds([B]), from: [[1, one]] }),
-  ]);
-  await log.append(syncs, [['SyncFailed', { id: two, reason: 'A name is missing.', keys: ['x', 'y'] }]]);
-  await log.append(syncs, [['SyncClosed', { id: two, after: 3 }]]);
-  const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: two, deleted: 1 }]]);
-  await log.append(syncs, [['SyncCommitted', { id: two, deleted: 1, operationId: String(cleanUp.revision) }]]);
-  const last = await log.append(syncs, [['SyncStarted', { id: three }]]);
-
-  const sessions = [];
-  for await (const session of syncSessions(log.reads, UNIT_TABLE, undefined)) sessions.push(session);
-  expect(sessions).toMatchObject([
-    { id: three, supersededAt: undefined },
-    {
-      id: two,
-      actor: { kind: 'client', id: 'robot' },
-      supersededAt: last.metadata.occurredAt,
-      refused: { reason: 'A name is missing.', keys: new Set(['x', 'y']) },
-      committed: { deleted: 1, operationId: String(cleanUp.revision) },
-    },
-    { id: one, supersededAt: second.metadata.occurredAt },
-  ]);
-  expect(await syncSession(log.reads, UNIT_TABLE, two ?? '')).toEqual(sessions[1]);
-  const older = [];
-  const before = sessions[1]?.revision;
-  for await (const session of syncSessions(log.reads, UNIT_TABLE, before)) older.push(session);
-  expect(older).toEqual(sessions.slice(2));
-
-  expect(sessions[0]?.committed).toBeUndefined();
-});
-
-it('a clean-up alone ends a sync session, and an undo of what it did changes nothing of it', async () => {
-  const log = await newTenant();
-  const one = `sync-session-${A}`;
-  await log.append(syncStream('acme', 'dyn_unit_code'), [['SyncStarted', { id: one }]]);
-  await log.append(UNITS, [batch(one, { created: [created(A, 'a'), created(B, 'b')] })]);
-  const cleanUp = await log.append(UNITS, [['TableCleanedUp', { batchId: one, deleted: 0 }]]);
-  const session = await syncSession(log.reads, UNIT_TABLE, one);
-  expect(session?.committed).toEqual({ deleted: 0, operationId: String(cleanUp.revision) });
-  await log.append(UNITS, [['RecordChanged', { id: A, set: { value: 'x' }, was: ['a'] }]]);
-  await log.append(UNITS, [batch(one, { seen: packIds([A]), from: [[1, null]], undoes: cleanUp.revision })]);
-  expect(await syncSession(log.reads, UNIT_TABLE, one)).toEqual(session);
 });

@@ -4,9 +4,9 @@ import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { Row } from '#app/domain/row.js';
 import {
   type ChangesPage,
+  changeOf,
   changesAfter,
   comparisonOf,
-  differenceOf,
   historyOf,
   type Transition,
   transitionsIn,
@@ -109,7 +109,7 @@ it('the history of a row has each change of it, the newest first, also when it i
         const expected = changes.filter(({ position }) => position < (before ?? Infinity)).reverse();
         expect(shown.map(({ place: [position] }) => position)).toEqual(expected.map(({ position }) => position));
         for (const [at, transition] of shown.entries()) {
-          const { fields } = differenceOf(transition);
+          const { fields } = changeOf(transition);
           for (const name of ['code', 'name', 'size']) {
             const [from, to] = [expected[at]?.was?.[name] ?? null, expected[at]?.is?.[name] ?? null];
             expect(fields[name]).toEqual(from === to ? undefined : { from, to });
@@ -159,7 +159,7 @@ it('what one event did can be read on from any row of it', async () => {
   const doneBehind = (behind: Transition['place'] | undefined) =>
     collected(transitionsIn(store.reads, tenant.places, { range, behind, limit: 2 }));
   const done = await doneBehind(undefined);
-  const changes = done.map((transition) => differenceOf(transition));
+  const changes = done.map((transition) => changeOf(transition));
   expect(changes).toMatchObject([
     { change: 'update', id: a.id, fields: { name: { from: null, to: 'A' } } },
     { change: 'delete', id: b.id, fields: { code: { from: 'b', to: null }, name: { from: 'B', to: null } } },
