@@ -184,13 +184,11 @@ export const settings = {
     .default('30000,120000,600000,3600000')
     .transform(list)
     .refine(
-      (waits) => waits.length >= 1 && waits.length <= 5 && waits.every((wait) => /^\d{1,9}$/.test(wait)),
+      (waits) => waits.length >= 1 && waits.length <= 4 && waits.every((wait) => /^\d{1,9}$/.test(wait)),
       'must be waits in milliseconds, such as 30000,120000,600000,3600000',
     )
     .transform((waits) => waits.map(Number))
-    .describe(
-      'Waits between the five delivery attempts, in milliseconds; a fifth number, set first, delays the first attempt',
-    ),
+    .describe('Waits between the five delivery attempts, in milliseconds; the last one repeats'),
   WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
   DELIVERY_LOG_DAYS: integer(30, 1, 3650).describe('How long the delivery log shows a delivery after its end'),
   WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),

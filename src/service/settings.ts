@@ -6,15 +6,9 @@ import type { WebhookSettings } from '../webhooks/runWebhooks.js';
 
 /** An attempt without an outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
-/** A slow receiver leaves the other slots to those of others. */
-const ATTEMPTS_AT_ONE_WEBHOOK = 20;
-/** A receiver may be away over a long weekend. */
-const DISABLE_AFTER_HOURS = 120;
 
 export const webhookSettings = (config: Config): WebhookSettings => ({
   concurrency: config.WEBHOOK_CONCURRENCY,
-  endpointConcurrency: ATTEMPTS_AT_ONE_WEBHOOK,
-  disableAfterHours: DISABLE_AFTER_HOURS,
   backoffMs: config.WEBHOOK_BACKOFF_MS,
   version: version(),
   attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,

@@ -10,6 +10,7 @@ import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
 import { writeOrder } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
+import { disableWebhook } from '../commands/webhooks/settings.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import { deliverExport, failExport } from '../domain/order/approval.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
@@ -17,14 +18,14 @@ import {
   type AttemptResult,
   backoffAfter,
   CUT_OFF,
-  type DeliveryTiming,
   decideOutcome,
   doubled,
   failDelivery,
+  MAX_DELIVERY_ATTEMPTS,
   nextStep,
   startAttempt,
 } from '../domain/webhook/delivery.js';
-import type { DeliverySubject } from '../domain/webhook/events.js';
+import type { DeliverySubject, DisabledCause } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { continueTrace, failSpan } from '../ports/tracing.js';
@@ -35,7 +36,6 @@ import { requestBefore } from './deliveryRequests.js';
 import type { Gate, Pass } from './gate.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import { DELIVERY_QUEUE, type DeliveryJob, deliveryJob } from './queue.js';
-import type { ReceiverHealth } from './receiverHealth.js';
 import { makeBody, sha256Of, signedRequest } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
@@ -46,10 +46,15 @@ export type DeliveryParts = {
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
   readonly tracer?: Tracer | undefined;
-  /** `version` is the service's, for the `User-Agent` header. */
-  readonly settings: DeliveryTiming & { readonly version: string };
+  readonly settings: {
+    /** Between attempts (ms); the last one repeats. */
+    readonly backoffMs: readonly number[];
+    /** See `nextStep`. */
+    readonly attemptLimitMs: number;
+    /** Of the service, for the `User-Agent` header. */
+    readonly version: string;
+  };
   readonly gate: Gate;
-  readonly health: ReceiverHealth;
 };
 
 /**
@@ -111,7 +116,7 @@ async function proceed(parts: DeliveryParts, job: DeliveryJob, pass: Pass, redel
     return DONE;
   }
   for (;;) {
-    const step = nextStep(loaded.delivery, commands.now(), settings);
+    const step = nextStep(loaded.delivery, commands.now(), settings.attemptLimitMs);
     switch (step.kind) {
       case 'over':
         // Repeated at each message, since a crash may have come between the success and this step.
@@ -184,7 +189,7 @@ async function turnMs({ commands, broker, gate }: DeliveryParts, loaded: LoadedD
 
 /** The webhook as it is now, the attempt, and its outcome, for which the slot is free again. */
 async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass): Promise<Step> {
-  const { commands, gate, health, metrics, logger } = parts;
+  const { commands, gate, metrics, logger } = parts;
   const endpoint = endpointOf(loaded);
   const target = targetOf(commands, endpoint);
   // It waits in the log, without a message: enabling the webhook publishes one for each open delivery.
@@ -203,7 +208,7 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass):
   if (!start.appended) return { loaded: start.written };
   const result = await traceAttempt(parts.tracer, loaded, target.webhook, post);
   metrics?.attempted(endpoint, result);
-  const failures = pass.end(result);
+  pass.end(result);
   const written = await appendOutcome(parts, start.written, result);
   const { ok, status, durationMs } = result;
   const { deliveryId, delivery } = loaded;
@@ -214,9 +219,43 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass):
   if (result.ok) logger.info(about, 'webhook attempt');
   else {
     logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
-    await health.failed(written, url, result, failures);
+    await disableIfLost(parts, written, url, result);
   }
   return { loaded: written };
+}
+
+const GONE = 410;
+/** A receiver may be away over a long weekend. */
+const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
+const CATCH_UP_MS = 2_000;
+
+/**
+ * Disables a webhook that is gone (410) or has failed for too long. Nothing is lost: its deliveries wait. An export has its
+ * five attempts first (spec §6.4).
+ * @param url of the attempt that failed
+ */
+export async function disableIfLost(
+  { commands, logger }: Pick<DeliveryParts, 'commands' | 'logger'>,
+  { tenant, delivery, position, caller }: LoadedDelivery,
+  url: string,
+  { status }: AttemptResult,
+): Promise<void> {
+  const { webhookId } = delivery.subject;
+  const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
+  // If the URL has changed meanwhile, attempts at the new one are wanted.
+  if (delivery.started < MAX_DELIVERY_ATTEMPTS || webhook?.disabled !== undefined || webhook?.url !== url) return;
+  const disable = async (cause: DisabledCause, reason: string): Promise<void> => {
+    await disableWebhook(commands, caller, webhookId, { cause, reason });
+    logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
+  };
+  if (status === GONE) return disable('gone', 'The receiver answered 410 Gone.');
+  // A delivery log that is behind may not show the last success yet.
+  if (!(await commands.progress.waitFor(tenant, position, CATCH_UP_MS))) return;
+  const { failingSince } = await commands.queries.deliveries.healthOf(tenant, webhookId);
+  const latest = Date.parse(commands.now()) - DISABLE_AFTER_MS;
+  // Changing or enabling a webhook gives it the full time again.
+  if (failingSince !== null && Date.parse(failingSince) <= latest && Date.parse(webhook.startedAt) <= latest)
+    await disable('failing', `No attempt has succeeded since ${failingSince}.`);
 }
 
 type Prepared = {
@@ -239,7 +278,7 @@ async function prepare(
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
     const { message: reason } = error;
-    const failed = { ok: false, reason, status: null, durationMs: 0, responseBody: null, notSent: true } as const;
+    const failed = { ok: false, reason, status: null, durationMs: 0, responseBody: null } as const;
     return { post: async () => failed };
   }
 }

@@ -34,11 +34,8 @@ export type GateParts = {
 export type Pass = {
   /** Waits for a slot for an attempt. @returns undefined if it has one; else in how many milliseconds to try again */
   readonly slot: () => Promise<number | undefined>;
-  /**
-   * Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit.
-   * @returns failures in a row that this process saw
-   */
-  readonly end: (result?: AttemptResult) => number;
+  /** Frees the slot, the first time. The result, if an attempt was made, counts for the receiver's circuit. */
+  readonly end: (result?: AttemptResult) => void;
   readonly leave: () => void;
 };
 
@@ -179,14 +176,13 @@ export class Gate {
     return undefined;
   }
 
-  #end(entry: Entry, result: AttemptResult | undefined): number {
+  #end(entry: Entry, result: AttemptResult | undefined): void {
     const { receiver, attempt } = entry;
-    if (attempt === undefined) return receiver.failures;
+    if (attempt === undefined) return;
     this.#free(entry);
     receiver.attemptMs += SMOOTHING * (this.#parts.now() - attempt.startedAt - receiver.attemptMs);
     if (result?.ok === true) this.close(entry.endpoint);
     if (result?.ok === false) this.#failed(entry, attempt.isProbe);
-    return receiver.failures;
   }
 
   #free(entry: Entry): void {

@@ -6,11 +6,9 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
 import type { Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { types } from 'node:util';
 import { cutText, shownName } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import { errorCode } from '../supervision/errorCode.js';
-import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
+import { type LookUpAll, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
 export type WebhookRequest = {
@@ -89,9 +87,8 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
   const signal = AbortSignal.timeout(totalTimeoutMs);
-  const progress = { isBegun: false };
   try {
-    const answer = await exchange(request, client, signal, progress);
+    const answer = await exchange(request, client, signal);
     const { statusCode: status = 0 } = answer;
     const responseBody = await beginningOf(answer);
     if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
@@ -100,22 +97,17 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
     return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
-    const sent = progress.isBegun ? {} : ({ notSent: true } as const);
-    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null, ...sent } as const;
+    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null } as const;
     const cause = signal.aborted ? 'timeout' : causeOf(error);
     return cause === undefined ? failed : { ...failed, cause };
   }
 }
 
-/**
- * Sends the request; resolves when the final answer has begun. An answer may arrive before the whole request was sent.
- * @param progress is updated when there is a connection and the request goes out
- */
+/** Sends the request; resolves when the final answer has begun. An answer may arrive before the whole request was sent. */
 function exchange(
   { url, headers, body }: WebhookRequest,
   { policy, lookUp = receiverLookUp, connectTimeoutMs = CONNECT_TIMEOUT_MS, agent, answers }: Client,
   signal: AbortSignal,
-  progress: { isBegun: boolean },
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const target = new URL(url);
@@ -132,27 +124,21 @@ function exchange(
     });
     request.once('socket', (socket) => {
       answers.delete(socket);
-      if (request.reusedSocket) progress.isBegun = true;
-      else {
-        // Unrequested data would be read as the start of the next answer. Before the parser's listener, which ends an answer.
-        socket.prependListener('data', () => {
-          if (answers.get(socket)?.complete === true) socket.destroy();
-        });
-        const noConnection = `no connection within ${connectTimeoutMs} ms`;
-        const timer = setTimeout(() => request.destroy(new ConnectTimeoutError(noConnection)), connectTimeoutMs);
-        socket.once('close', () => clearTimeout(timer));
-        socket.once('secureConnect', () => {
-          clearTimeout(timer);
-          progress.isBegun = true;
-        });
-      }
+      if (request.reusedSocket) return;
+      // Unrequested data would be read as the start of the next answer. Before the parser's listener, which ends an answer.
+      socket.prependListener('data', () => {
+        if (answers.get(socket)?.complete === true) socket.destroy();
+      });
+      const noConnection = `no connection within ${connectTimeoutMs} ms`;
+      const timer = setTimeout(() => request.destroy(new ConnectTimeoutError(noConnection)), connectTimeoutMs);
+      for (const event of ['close', 'secureConnect']) socket.once(event, () => clearTimeout(timer));
     });
     let interim = 0;
     request.on('information', () => {
       interim += 1;
       if (interim <= MAX_INTERIM_ANSWERS) return;
       // Rejects at once: the same packet may hold the final answer behind them.
-      reject(new UnusableAnswerError(`more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`));
+      reject(new Error(`more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`));
       request.destroy();
     });
     request.once('response', (answer) => {
@@ -168,13 +154,10 @@ function exchange(
     // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
     // Without an error where the receiver switched protocols.
-    request.once('close', () => reject(new UnusableAnswerError(CLOSED)));
+    request.once('close', () => reject(new Error('the connection was closed before there was an answer')));
     request.end(body);
   });
 }
-
-/** The received data is not a usable answer. */
-class UnusableAnswerError extends Error {}
 
 class ConnectTimeoutError extends Error {}
 
@@ -213,51 +196,14 @@ function reasonOf(status: number): string {
   return status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
 }
 
-const CLOSED = 'the connection was closed before there was an answer';
-const UNREACHABLE = 'the address cannot be reached';
-
-/** Meanings of system and TLS errors, for people. */
-const MEANINGS: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'nothing accepts connections at the address'],
-  ['ECONNRESET', CLOSED],
-  ['EPIPE', CLOSED],
-  ['ETIMEDOUT', 'the address does not answer'],
-  ['EHOSTUNREACH', UNREACHABLE],
-  ['ENETUNREACH', UNREACHABLE],
-  ['HPE_HEADER_OVERFLOW', `the answer's header fields are over ${MAX_ANSWER_HEADER_BYTES} bytes`],
-]);
-
-/** Their messages are for people. */
-const OWN_ERRORS = [
-  RefusedAddressError,
-  NameNotFoundError,
-  NameServersSilentError,
-  ConnectTimeoutError,
-  UnusableAnswerError,
-];
-
-/** The reason of a failed attempt in one line, as the order shows it. */
-const describe = (error: unknown): string => cutText(sentenceOf(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
-
-function sentenceOf(error: unknown): string {
+/** The reason of a failed attempt in one line, as the order shows it. OpenSSL's messages name its source files. */
+function describe(error: unknown): string {
   // One error for each address of the name.
-  if (error instanceof AggregateError && error.errors.length > 0) return sentenceOf(error.errors[0]);
-  if (!types.isNativeError(error)) return UNKNOWN;
-  if (OWN_ERRORS.some((own) => error instanceof own)) return error.message;
-  const code = errorCode(error);
-  if (typeof code !== 'string') return UNKNOWN;
-  const meaning = MEANINGS.get(code);
-  if (meaning !== undefined) return `${meaning} (${code})`;
-  const detail = 'reason' in error && typeof error.reason === 'string' ? error.reason : undefined;
-  if (code.startsWith('HPE_')) return `the answer is not valid HTTP/1.1${detail === undefined ? '' : ` (${detail})`}`;
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `no TLS connection: ${detail ?? 'the handshake failed'}`;
-  return CERTIFICATE.test(code) ? `the certificate is refused: ${error.message}` : `the attempt failed (${code})`;
+  const [first = error]: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const { reason, message = first } = Object(first);
+  const text = typeof reason === 'string' && reason !== '' ? reason : String(message);
+  return cutText(text.replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
 }
-
-const UNKNOWN = 'the attempt failed for a reason that is not known';
-
-/** Codes of refused certificates, from Node and OpenSSL (X509_V_ERR_…). */
-const CERTIFICATE = /CERT|CRL|ISSUER|SIGNATURE|CHAIN|CA$|HOSTNAME/;
 
 /**
  * Reads `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, as milliseconds after `nowMs`. Undefined if it is

@@ -6,7 +6,6 @@ import { type DeliveryParts, deliver } from './deliver.js';
 import { Gate } from './gate.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRanges } from './ranges.js';
-import { ReceiverHealth } from './receiverHealth.js';
 import { runRelay } from './relay.js';
 
 export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
@@ -18,14 +17,12 @@ export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics'
 };
 
 export type WebhookSettings = DeliveryParts['settings'] & {
-  /** Concurrent attempts (the service's default: 50). */
+  /** Concurrent attempts. */
   readonly concurrency: number;
-  /** Concurrent attempts to one webhook (the service's default: 20); fewer while others need the slots. */
-  readonly endpointConcurrency: number;
-  /** A webhook without a success for so long is disabled; 0 for never. */
-  readonly disableAfterHours: number;
 };
 
+/** Concurrent attempts to one webhook: a slow receiver leaves the other slots to those of others. */
+const SLOTS_PER_ENDPOINT = 20;
 /** Messages in flight per slot: those that wait for their turn must not hide others. */
 const IN_FLIGHT_PER_SLOT = 16;
 const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
@@ -33,18 +30,17 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 /** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
-  const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
+  const { concurrency: slots } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   const gate = new Gate({
     inFlight,
     slots,
-    slotsPerEndpoint,
+    slotsPerEndpoint: SLOTS_PER_ENDPOINT,
     // Monotonic: the wall clock may be set back.
     now: () => performance.now(),
     onCircuit: (endpoint, isOpen) => metrics?.circuitChanged(endpoint, isOpen),
   });
-  const health = new ReceiverHealth(commands, logger, disableAfterHours);
-  const delivery: DeliveryParts = { ...deps, gate, health };
+  const delivery: DeliveryParts = { ...deps, gate };
 
   const abort = new AbortController();
   const { signal } = abort;

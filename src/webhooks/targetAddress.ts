@@ -6,7 +6,6 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
-import { targetUrlError } from '../domain/webhook/targetUrl.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 
@@ -124,8 +123,6 @@ const CREATION_LOOKUP_MS = 3000;
  */
 export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = receiverLookUp): CheckTarget {
   return async (text) => {
-    const wrong = targetUrlError(text);
-    if (wrong !== undefined) return wrong;
     const url = new URL(text);
     try {
       await withTimeout(CREATION_LOOKUP_MS, '', allowedAddresses(policy, portOf(url), lookUp, url.hostname));

@@ -9,7 +9,7 @@ import type { AssetRecord, Fields, TenantClient } from './tenant.js';
 export const quickDelivery = (receiver: Receiver) => ({
   WEBHOOK_CA_FILE: receiver.caFile,
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  WEBHOOK_BACKOFF_MS: '0,50,50,50,50',
+  WEBHOOK_BACKOFF_MS: '50',
   WEBHOOK_TIMEOUT_MS: '500',
 });
 

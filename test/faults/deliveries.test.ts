@@ -45,7 +45,7 @@ async function withRun(env: { readonly [name: string]: string }, prove: (run: Ru
     env: {
       WEBHOOK_CA_FILE: receiver.caFile,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-      WEBHOOK_BACKOFF_MS: '0,20,40,60,80',
+      WEBHOOK_BACKOFF_MS: '20,40,60,80',
       WEBHOOK_TIMEOUT_MS: '300',
       ...env,
     },

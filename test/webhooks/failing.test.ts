@@ -4,7 +4,7 @@ import { newId } from '#app/commands/clock.js';
 import { loadDelivery } from '#app/commands/webhooks/deliveryStream.js';
 import { changeWebhook, createWebhook, disableWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream } from '#app/domain/streams.js';
-import { ReceiverHealth } from '#app/webhooks/receiverHealth.js';
+import { disableIfLost } from '#app/webhooks/deliver.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
 const caller = callerOf(TENANT);
@@ -38,27 +38,30 @@ async function madeHoursAgo(hours: number, outcome: 'DeliveryAttemptFailed' | 'D
   return { id, deliveryId };
 }
 
-/** Failures in a row that a process sees at its attempts. */
-async function fail(deliveryId: string, times: number, disableAfterHours: number, commands = logged.commands) {
-  const health = new ReceiverHealth(commands, pino({ level: 'silent' }), disableAfterHours);
-  const loaded = await loadDelivery(logged.commands.eventStore, { tenant: TENANT, deliveryId });
+/** As at a delivery's last attempt. */
+async function fail(deliveryId: string) {
+  const { commands } = logged;
+  const loaded = await loadDelivery(commands.eventStore, { tenant: TENANT, deliveryId });
   if (loaded === undefined) throw new Error('There is no delivery.');
+  const last = { ...loaded, delivery: { ...loaded.delivery, started: 5 } };
   const failure = { ok: false, status: 500, reason: 'HTTP 500', durationMs: 1, responseBody: null } as const;
-  for (let n = 1; n <= times; n++) await health.failed(loaded, RECEIVER, failure, n);
+  await disableIfLost({ commands, logger: pino({ level: 'silent' }) }, last, RECEIVER, failure);
 }
 
-test('without a success for so many hours it is disabled, by more failures than a single delivery has', async () => {
-  const { id, deliveryId } = await madeHoursAgo(3, 'DeliveryAttemptFailed');
-  await fail(deliveryId, 5, 2);
-  expect(disabled(id)).toBeUndefined();
-  await fail(deliveryId, 6, 2);
-  expect(disabled(id)).toMatchObject({ cause: 'failing', reason: expect.stringContaining('No attempt') });
+test.each([
+  [119, undefined],
+  [121, { cause: 'failing', reason: expect.stringContaining('No attempt') }],
+])('after %s hours without a success it is %j', async (hours, expected) => {
+  const { id, deliveryId } = await madeHoursAgo(hours, 'DeliveryAttemptFailed');
+  await fail(deliveryId);
+  if (expected === undefined) expect(disabled(id)).toBeUndefined();
+  else expect(disabled(id)).toMatchObject(expected);
 });
 
 test('it has as long again when it is enabled', async () => {
-  const { id, deliveryId } = await madeHoursAgo(3, 'DeliveryAttemptFailed');
+  const { id, deliveryId } = await madeHoursAgo(121, 'DeliveryAttemptFailed');
   await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'holidays' });
   await changeWebhook(logged.commands, caller, id, { enabled: true }, async () => undefined);
-  await fail(deliveryId, 10, 2);
+  await fail(deliveryId);
   expect(disabled(id)).toBeUndefined();
 });

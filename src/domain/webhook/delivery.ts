@@ -9,23 +9,6 @@ const MAX_RETRY_AFTER_MS = 3_600_000;
 /** Delays vary by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 
-/**
- * Backoff before an attempt (1 to 5) in milliseconds, without jitter.
- * @param backoffMs five or more: one for each attempt. Fewer: the first attempt is made at once, and these are the delays
- *   between attempts; the last one repeats
- */
-export function backoffBefore(attempt: number, backoffMs: readonly number[]): number {
-  if (backoffMs.length >= MAX_DELIVERY_ATTEMPTS) return backoffMs[attempt - 1] ?? 0;
-  return attempt === 1 ? 0 : (backoffMs[Math.min(attempt - 2, backoffMs.length - 1)] ?? 0);
-}
-
-/** The delay with jitter. @param random 0 to 1 */
-export const jittered = (delayMs: number, random: number): number =>
-  Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
-
-/** The shortest delay that jitter allows. */
-export const shortest = (delayMs: number): number => Math.round(delayMs * (1 - JITTER));
-
 /** A delay that doubles with each redelivery of a message, up to `longestMs`. */
 export const doubled = (firstMs: number, longestMs: number, redeliveries: number): number =>
   Math.min(longestMs, firstMs * 2 ** redeliveries);
@@ -57,8 +40,6 @@ export type AttemptResult =
       readonly responseBody: string | null;
       /** Why there was no answer, as far as metrics distinguish it. */
       readonly cause?: 'timeout' | 'refused_address';
-      /** No request was made, so the receiver cannot have it. */
-      readonly notSent?: true;
       /** How long the receiver asks to wait (Retry-After). */
       readonly retryAfterMs?: number;
     };
@@ -100,29 +81,23 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
 
 type NextStep =
   | { readonly kind: 'over' }
-  /** A crash has cut this attempt off: append that it failed (`CUT_OFF`), then decide again. */
-  | { readonly kind: 'cut-off'; readonly attempt: number }
+  /** A crash has cut the attempt off: append that it failed (`CUT_OFF`), then decide again. */
+  | { readonly kind: 'cut-off' }
   | { readonly kind: 'wait'; readonly delayMs: number }
-  | { readonly kind: 'attempt'; readonly attempt: number }
+  | { readonly kind: 'attempt' }
   /** All attempts are used: fail the order, then the delivery (`failDelivery`). */
   | { readonly kind: 'exhausted' };
 
 /** Clocks of processes differ by less. A wait that began later than that is over: the clock was put back. */
 const CLOCK_TOLERANCE_MS = 10_000;
 
-export type DeliveryTiming = {
-  /** See `backoffBefore`. */
-  readonly backoffMs: readonly number[];
-  /** An attempt without an outcome for this long was cut off. Longer than the transport's timeout. */
-  readonly attemptLimitMs: number;
-};
-
 /**
  * The next step of a delivery whose message was consumed. After a crash or a lost connection, that may be too early, or
  * while another process still makes the attempt. An attempt that was cut off counts as used and failed, since the receiver
  * may have got it.
+ * @param attemptLimitMs an attempt without an outcome for this long was cut off: longer than the transport's timeout
  */
-export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLimitMs }: DeliveryTiming): NextStep {
+export function nextStep(delivery: Delivery, now: string, attemptLimitMs: number): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
   const { inFlight, started, retryAt, waitsSince } = delivery;
   const untilOr = (from: string, waitMs: number, step: NextStep): NextStep => {
@@ -130,13 +105,10 @@ export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLi
     const delayMs = began + waitMs - nowMs;
     return delayMs > 0 && began <= nowMs + CLOCK_TOLERANCE_MS ? { kind: 'wait', delayMs } : step;
   };
-  if (inFlight !== undefined)
-    return untilOr(inFlight.since, attemptLimitMs, { kind: 'cut-off', attempt: inFlight.attempt });
+  if (inFlight !== undefined) return untilOr(inFlight.since, attemptLimitMs, { kind: 'cut-off' });
   if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
-  const attempt = started + 1;
-  const waitMs =
-    retryAt === undefined ? shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt) - Date.parse(waitsSince);
-  return untilOr(waitsSince, waitMs, { kind: 'attempt', attempt });
+  const waitMs = retryAt === undefined ? 0 : Date.parse(retryAt) - Date.parse(waitsSince);
+  return untilOr(waitsSince, waitMs, { kind: 'attempt' });
 }
 
 /** The first event of an attempt, appended before it is made; none when another attempt was started instead. */
@@ -177,8 +149,8 @@ export function decideOutcome(
     return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs, responseBody } }];
   }
   if (delivery.inFlight?.attempt !== attempt) return [];
-  const { reason, status, notSent } = result;
-  const failure = { attempt, reason, status, durationMs, responseBody, ...(notSent ? { notSent } : {}) };
+  const { reason, status } = result;
+  const failure = { attempt, reason, status, durationMs, responseBody };
   const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
   return [{ type: 'DeliveryAttemptFailed', data: isLast ? failure : { ...failure, retryAt } }];
 }
@@ -189,14 +161,18 @@ export function failDelivery(delivery: Delivery, reason: string): readonly Deliv
   return [{ type: 'DeliveryFailed', data: { attempts: delivery.started, reason } }];
 }
 
-/** Milliseconds from a failed attempt to the next: the backoff, or what the receiver asked for if that is longer. */
+/**
+ * Milliseconds from a failed attempt to the next: the backoff, or what the receiver asked for if that is longer.
+ * @param backoffMs between attempts; the last one repeats
+ * @param random 0 to 1
+ */
 export function backoffAfter(
-  delivery: Delivery,
+  { started }: Pick<Delivery, 'started'>,
   result: AttemptResult,
   backoffMs: readonly number[],
   random: number,
 ): number {
-  const delayMs = jittered(backoffBefore(delivery.started + 1, backoffMs), random);
+  const delayMs = backoffMs[Math.min(started, backoffMs.length) - 1] ?? 0;
   const askedMs = result.ok ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  return Math.max(delayMs, askedMs);
+  return Math.max(Math.round(delayMs * (1 - JITTER + 2 * JITTER * random)), askedMs);
 }

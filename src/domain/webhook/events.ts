@@ -94,7 +94,7 @@ export type DeliveryEvent =
         readonly reason: string;
         /** The beginning of the answer. */
         readonly responseBody: string | null;
-        /** There was no answer because no request was made. */
+        /** Of earlier releases: no request was made. */
         readonly notSent?: true;
         /** When the next attempt is due (ISO 8601); absent after the last one. */
         readonly retryAt?: string;

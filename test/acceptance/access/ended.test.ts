@@ -11,7 +11,7 @@ import { useService } from '../useService.js';
 let receiver: Receiver;
 const run = useService(async () => {
   receiver = await Receiver.start();
-  const env = { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '0,50,3000,3000,3000' };
+  const env = { ...quickDelivery(receiver), WEBHOOK_BACKOFF_MS: '50,3000' };
   return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order', gone: 'dyn_stock_order' }, env };
 });
 afterAll(() => receiver.stop());

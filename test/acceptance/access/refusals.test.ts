@@ -143,8 +143,6 @@ const VALUES: readonly Row[] = [
   ['§4.9', '65 KB', 422, 'POST', ORDERS, body({ error_reason: Array(10).fill('x'.repeat(6_560)) }), ['error_reason']],
   ['§5.1', 'no name', 422, 'POST', CLIENTS, body({ scopes: ['read:all'], secret: 1 }), ['name', 'scopes.0', 'secret']],
   ['§6.2', 'a plain URL', 422, 'POST', WEBHOOKS, body({ url: 'http://127.0.0.1:9/' }), ['url']],
-  ['§6.1', '__proto__', 422, 'POST', WEBHOOKS, webhookWith('{"__proto__":{"a":1}}'), ['custom_data']],
-  ['§6.1', 'it escaped', 422, 'POST', WEBHOOKS, webhookWith('{"a":[{"\\u005f_proto__":1}]}'), ['custom_data']],
   ['§6.1', '20 digits', 422, 'POST', WEBHOOKS, webhookWith('{"a":12345678901234567890}'), ['body']],
   ['§6.1', '1e400', 422, 'POST', WEBHOOKS, webhookWith('{"a":{"b":[1e400]}}'), ['body']],
   ['§8', 'a rate of 0', 422, 'PUT', RATE, body({ per_second: 0, burst: -1 }), ['burst', 'per_second']],
