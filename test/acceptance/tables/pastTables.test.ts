@@ -6,22 +6,12 @@ import { useService } from '../useService.js';
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');
 
-const building = z.object({ data: z.object({ position: z.int(), progress: z.number() }) });
 type Method = (client: TenantClient, path: string) => ReturnType<TenantClient['send']>;
 const asClient: Method = (client, path) => client.send('GET', `${ASSETS}${path}`);
 const asPerson: Method = async (client, path) =>
   client.send('GET', `${PLATFORM}${path}`, { token: await client.signIn() });
 
-/** Follows Location while the table is made. */
-async function past(path: string, ask = asClient) {
-  let answer = await ask(acme(), path);
-  while (answer.status === 202) {
-    building.parse(answer.body);
-    const { pathname, search } = new URL(String(answer.headers.location));
-    answer = await ask(acme(), `${pathname.replace(/^\/api\/v1\/(dynamic-assets\/dyn|platform)/, '')}${search}`);
-  }
-  return answer;
-}
+const past = (path: string, ask = asClient) => ask(acme(), path);
 
 const position = (answer: { readonly headers: { readonly [name: string]: unknown } }): number =>
   Number(answer.headers['at-position']);
