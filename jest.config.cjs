@@ -68,7 +68,7 @@ module.exports = {
     // What is tried on the embedded engines above, once more on MongoDB and RabbitMQ.
     overBuilt(
       'repeated',
-      ['onProductionEngines/*', 'acceptance/erasure', 'faults/{deliveries,putBack}', 'property/writtenValues'],
+      ['onProductionEngines/*', 'acceptance/erasure', 'faults/{deliveries,putBack}'],
       ['/onProductionEngines/everyOperation\\.'],
       { setupFiles: ['<rootDir>/test/onProductionEngines/repeated.cjs'] },
     ),

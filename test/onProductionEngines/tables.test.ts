@@ -4,6 +4,6 @@ import { repeatOnProductionEngines } from './repeat.js';
 const BEFORE_ANY_ENGINE = ['assets', 'customization', 'dateTimes', 'lookAlikeKeys'];
 
 repeatOnProductionEngines(
-  ['tables'],
+  ['tables', '../property/writtenValues.test.ts'],
   BEFORE_ANY_ENGINE.map((name) => `tables/${name}.test.ts`),
 );
