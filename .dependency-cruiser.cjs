@@ -11,7 +11,7 @@ const layer = (folder, allowed, packages = '') => ({
   name: `${folder}-knows-only-${allowed.join('-') || 'itself'}`,
   severity: 'error',
   from: { path: `^src/${folder}/` },
-  to: { path: `^src/(?!(${[folder, ...SHARED, ...allowed].join('|')})/)${packages}` },
+  to: { path: `^src/(?!(${[folder, ...SHARED, ...allowed].join('|')})(?:/|\\.ts$))${packages}` },
 });
 
 module.exports = {
@@ -23,7 +23,7 @@ module.exports = {
     layer('queries', ['domain', 'ports']),
     layer('audit', ['domain', 'ports']),
     layer('webhooks', ['commands', 'queries', 'projections/directory', 'domain', 'ports']),
-    layer('api', ['audit', 'webhooks', 'commands', 'queries', 'projections/directory', 'domain', 'ports']),
+    layer('api', ['config', 'audit', 'webhooks', 'commands', 'queries', 'projections/directory', 'domain', 'ports']),
     layer('adapters', ['domain', 'ports']),
     {
       name: 'domain-does-no-io',

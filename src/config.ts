@@ -47,7 +47,6 @@ const list = (text: string): string[] =>
     .filter((part) => part !== '');
 
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
-const ORIGIN = /^https?:\/\/[^/?#@*\s]+$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
 
@@ -97,14 +96,10 @@ export const settings = {
     .enum(['full', 'normal'], 'must be full or normal')
     .default('full')
     .describe('full: an acknowledged write survives power loss; normal: only a crash of the process'),
-  READER_THREADS: integer(2, 1, 32).describe(
-    'Threads that answer lists and counts from the embedded rows; one more answers what is short',
-  ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
     'Longest time of a request with all its waits, in milliseconds, without the arrival of its body; then 503, which says whether anything may have been written',
   ),
-  LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('Longest time of a list, in milliseconds; then 503'),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
     'How long the answer to a write waits until reads show the write, in milliseconds',
   ),
@@ -112,18 +107,6 @@ export const settings = {
   TRUST_PROXY: integer(0, 0, 10).describe(
     'Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
   ),
-  CORS_ORIGINS: z
-    .string()
-    .default('')
-    .transform(list)
-    .refine(
-      (origins) => origins.every((origin) => ORIGIN.test(origin) && URL.canParse(origin)),
-      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
-    )
-    .transform((origins) => origins.map((origin) => new URL(origin).origin))
-    .describe(
-      'Other origins whose pages may call the API from a browser, with their own token, such as https://portal.example.com',
-    ),
   METRICS_TOKEN: z
     .string()
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
@@ -131,19 +114,12 @@ export const settings = {
     .describe(
       'Bearer token that /metrics requires; if unset, it answers only programs on this machine, at localhost or BASE_HOST',
     ),
-  METRICS_TENANTS: integer(200, 0, 2_000).describe(
-    'Tenants with series of their own in /metrics; all others share `_other`',
-  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
     'Where traces are sent (OTLP over HTTP); if unset, none are made. OpenTelemetry reads its other variables itself',
   ),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
-  RATE_LIMIT_PER_SECOND: integer(10_000, 0, 1_000_000).describe(
-    'Requests a second of each API client, each user, and each network before the caller is known; a tenant can only lower it; 0 for no limit',
-  ),
-  SIGN_INS_PER_HOUR: integer(1000, 1, 1_000_000).describe('Sessions that one user may open at once, and in an hour'),
-  REQUESTS_IN_FLIGHT: integer(512, 1, 100_000).describe(
-    'Requests in work at once for one tenant, or for one network before the caller is known',
+  RATE_LIMIT_PER_SECOND: integer(10_000, 1, 1_000_000).describe(
+    'Requests a second of each API client, each user, and each network before the caller is known; a tenant can only lower it',
   ),
   QUOTA_LOG_BYTES: integer(20_000_000_000, 0, 1e15).describe(
     'Bytes that a tenant may have in the event log; more is 507, as with the other quota; `dynamic-assets tenant quotas` sets those of one tenant; 0 for no limit',

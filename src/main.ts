@@ -9,7 +9,7 @@ import { createApi, createHealthApi } from './api/server.js';
 import { TenantUsage } from './api/tenantUsage.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
-import { type Config, ROLES, type Role } from './config.js';
+import { type Config, ROLES, type Role, version } from './config.js';
 import type { LogAnchor } from './ports/logAnchor.js';
 import { RowsUnavailableError } from './ports/rowStore.js';
 import type { Directory } from './projections/directory/directory.js';
@@ -25,7 +25,7 @@ import { openKeys, openTokens } from './service/keys.js';
 import { openOperatorParts, parkedTenants } from './service/operatorParts.js';
 import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { startRowsThread } from './service/rowsThread.js';
-import { apiConfig, quotasOf, webhookSettings } from './service/settings.js';
+import { listLimits, quotasOf, webhookSettings } from './service/settings.js';
 import { startTracing, traceAppends } from './service/tracing.js';
 import { openTransport, unlessHeld } from './service/webhooks.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
@@ -176,10 +176,7 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
   const secretBox = await openKeys(config, { eventStore, directory, now, newId });
   const commands = openApplication({ eventStore, queries, rows, progress, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
-  const metrics = new ServiceMetrics({
-    names: () => Array.from(directory.tenants(), ({ name }) => name),
-    limit: config.METRICS_TENANTS,
-  });
+  const metrics = new ServiceMetrics(() => Array.from(directory.tenants(), ({ name }) => name));
   if (broker !== undefined) {
     const transport = parts.add(openTransport(config, policy), (each) => each.close());
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, queries });
@@ -221,7 +218,9 @@ async function openParts(config: Config, { log, roles, acceptLog, parts }: Start
     tokens: openTokens(config, { eventStore, directory, secretBox, log }),
     usage,
     disk: parts.add(openDiskReserve(config), (each) => each.stop()),
-    config: apiConfig(config),
+    config,
+    version: version(),
+    lists: listLimits(config),
     log,
     metrics,
     tracer,

@@ -6,6 +6,7 @@ import type { SignedCheckpoint } from '../audit/checkpoints.js';
 import type { EventProof, ProvedEvents, Unproved } from '../audit/proof.js';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
+import type { Config } from '../config.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { Revision } from '../ports/eventStore.js';
@@ -14,45 +15,12 @@ import type { RowReads } from '../ports/rowStore.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { Queries } from '../queries/queries.js';
 import type { Tally } from '../supervision/fairQueue.js';
-import type { AllTurns, AnswersInFlight, ListLimits, TokenBuckets } from './admission.js';
+import type { AllTurns, ListLimits, TokenBuckets } from './admission.js';
 import type { TokenService } from './auth/tokens.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { OperatorParts } from './operator/parts.js';
 import type { TenantUsage } from './tenantUsage.js';
-
-export type ApiConfig = {
-  /** Version of the software. Two releases may show the same data differently. */
-  readonly release: string;
-  /** Tenants have host names below this one: `<tenant>.<baseHost>`. Lower case, no port. */
-  readonly baseHost: string;
-  /** Host name of the operator's console, in the same form. */
-  readonly operatorHost: string;
-  /** Tenant of a request whose host names none: a bare host, localhost, an IP address. */
-  readonly defaultTenant?: string;
-  /** Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
-  readonly trustProxy: number;
-  /** Origins whose pages may call the API from a browser. */
-  readonly corsOrigins: readonly string[];
-  /** Largest request body, in bytes after decompression. */
-  readonly bodyLimitBytes: number;
-  /**
-   * Requests a second, and at once after a pause, for each caller. 0 a second means no limit. A tenant can have a lower
-   * limit.
-   */
-  readonly rateLimit: { readonly perSecond: number; readonly burst: number };
-  /** Requests in flight for one tenant, or for one network before authentication. */
-  readonly requestsInFlight: number;
-  /** Sessions that one user may open an hour. */
-  readonly signInsPerHour: number;
-  /** The token for /metrics; if unset, see `isLocalProgram`. */
-  readonly metricsToken?: string;
-  /** Time limit of a request, in milliseconds. */
-  readonly requestTimeoutMs: number;
-  /** How long an answer waits for the rows to show a write, in milliseconds. After that it is sent anyway. */
-  readonly projectionWaitMs: number;
-  readonly lists: ListLimits;
-};
 
 /** Whose operations an OpenAPI document has. */
 export type Audience = 'clients' | 'people' | 'operators';
@@ -83,7 +51,10 @@ export type ApiDeps = {
   readonly usage: TenantUsage;
   /** Bytes of the disk that the service writes to; `reserve` is 0 if it writes to none. */
   readonly disk: { readonly free: number; readonly reserve: number };
-  readonly config: ApiConfig;
+  readonly config: Config;
+  /** Version of the software. Two releases may show the same data differently. */
+  readonly version: string;
+  readonly lists: ListLimits;
   readonly log: Logger;
   readonly metrics: ServiceMetrics;
   /** Undefined if tracing is off. */
@@ -107,7 +78,8 @@ export type ApiDeps = {
 /** Given to checks and handlers: the dependencies, and state that outlives a request. */
 export type Api = ApiDeps & {
   readonly refresh: Refresh;
-  readonly answers: AnswersInFlight;
+  /** Bytes of answers that clients have not taken yet, by tenant. */
+  readonly answers: Tally;
   readonly work: AllTurns;
   /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;

@@ -139,8 +139,8 @@ export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof DeadlineError) return answerOf(tryLater(TOOK_TOO_LONG, error.message));
-  if (error instanceof TryAgainError || error instanceof TooManyWaitingError)
-    return answerOf(unavailable(error.message));
+  if (error instanceof TooManyWaitingError) return answerOf(tooManyRequests(error.message, 1));
+  if (error instanceof TryAgainError) return answerOf(unavailable(error.message));
   if (error instanceof RowsUnavailableError) return answerOf(unavailable(error.message));
   if (error instanceof EventStoreUnavailableError) return answerOf(unavailable('The event log cannot be reached.'));
   return requestError(error);
@@ -156,7 +156,7 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
-const EXPECTED_FAILURES = [HttpError, TooManyWaitingError, TryAgainError, DeadlineError, RowsUnavailableError];
+const EXPECTED_FAILURES = [HttpError, TryAgainError, DeadlineError, RowsUnavailableError];
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {

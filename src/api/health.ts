@@ -5,8 +5,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Request } from 'express';
+import type { Config } from '../config.js';
 import { bearerToken, unauthenticated } from './auth/principal.js';
-import type { ApiConfig } from './deps.js';
 import { forbidden } from './errors.js';
 import * as json from './openapi/schema.js';
 import type { Resource } from './routes/operation.js';
@@ -60,19 +60,19 @@ export const health: Resource = {
   },
 };
 
-type MetricsAccess = Pick<ApiConfig, 'metricsToken' | 'baseHost'>;
+type MetricsAccess = Pick<Config, 'METRICS_TOKEN' | 'BASE_HOST'>;
 
 function mayKnowTenants(config: MetricsAccess, req: Request): boolean {
-  const { metricsToken } = config;
-  if (metricsToken === undefined) return isLocalProgram(req, config);
+  const { METRICS_TOKEN } = config;
+  if (METRICS_TOKEN === undefined) return isLocalProgram(req, config);
   const given = bearerToken(req.headers.authorization);
-  return given !== undefined && isSame(given, metricsToken);
+  return given !== undefined && isSame(given, METRICS_TOKEN);
 }
 
 /** @throws HttpError 401, 403 */
 function requireMetricsAccess(config: MetricsAccess, req: Request): void {
   if (mayKnowTenants(config, req)) return;
-  if (config.metricsToken === undefined) {
+  if (config.METRICS_TOKEN === undefined) {
     throw forbidden(
       'Figures are shown to programs of this machine only, at http://localhost or 127.0.0.1. From elsewhere, or by another name: set METRICS_TOKEN, and send it as a bearer token.',
     );

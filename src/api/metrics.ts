@@ -3,15 +3,17 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** @returns the names of all tenants */
+type TenantNames = () => Iterable<string>;
+
 export class ServiceMetrics {
   /** Other modules register their metrics here as well. */
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
   readonly tenants: TenantMetrics;
 
-  /** @param tenants names of all tenants, and how many of them have series of their own */
-  constructor(tenants: { readonly names: TenantNames; readonly limit: number } = { names: () => [], limit: 0 }) {
-    this.tenants = new TenantMetrics(this.registry, tenants.limit, tenants.names);
+  constructor(names: TenantNames = () => []) {
+    this.tenants = new TenantMetrics(this.registry, names);
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',
@@ -28,8 +30,10 @@ export class ServiceMetrics {
   }
 }
 
-/** Not a possible tenant name. */
-export const OTHERS = '_other';
+/** Tenants with series of their own; those of more would take a scrape too long. */
+const MAX_SHOWN_TENANTS = 1_000;
+/** Not a possible tenant name: all tenants without series of their own. */
+const OTHERS = '_other';
 const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
 /** Whose sign-in or token request was refused, and why. */
 const REFUSALS = [
@@ -40,39 +44,15 @@ const REFUSALS = [
   { kind: 'client', reason: 'too_many_wrong' },
 ] as const;
 
-/** Requests of a tenant; `refused` has a status 4xx, `failed` 5xx. */
-export type RecentRequests = { readonly requests: number; readonly refused: number; readonly failed: number };
-const NONE_RECENT: RecentRequests = { requests: 0, refused: 0, failed: 0 };
-const RECENT_MS = 300_000;
-
-const sumOf = (one: RecentRequests, other: RecentRequests): RecentRequests => ({
-  requests: one.requests + other.requests,
-  refused: one.refused + other.refused,
-  failed: one.failed + other.failed,
-});
-
-/** @returns the names of all tenants */
-type TenantNames = () => Iterable<string>;
-
-/** The first `limit` tenants have series of their own; all others share those of OTHERS. */
 export class TenantMetrics {
-  readonly limit: number;
   readonly #names: TenantNames;
   readonly #own = new Set<string>();
   /** Milliseconds since 1970. */
   readonly #synchronized = new Map<string, number>();
-  /** Requests in the five minutes that began at `since`, and in those before. */
-  #recent = {
-    since: performance.now(),
-    now: new Map<string, RecentRequests>(),
-    before: new Map<string, RecentRequests>(),
-  };
   readonly #requests: Counter<'tenant' | 'status'>;
   readonly #refused: Counter<'tenant' | 'kind' | 'reason'>;
 
-  /** @param limit number of tenants with series of their own */
-  constructor(registry: Registry, limit: number, names: TenantNames) {
-    this.limit = limit;
+  constructor(registry: Registry, names: TenantNames) {
     this.#names = names;
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
       new Counter<Label>({
@@ -94,23 +74,6 @@ export class TenantMetrics {
   answered(tenant: string, status: number): void {
     const at = Math.min(Math.max(Math.floor(status / 100) - 2, 0), CLASSES.length - 1);
     this.#requests.inc({ tenant: this.#seriesOf(tenant), status: CLASSES[at] ?? '5xx' });
-    const { now } = this.#recentNow();
-    const one = { requests: 1, refused: status >= 400 && status < 500 ? 1 : 0, failed: status >= 500 ? 1 : 0 };
-    now.set(tenant, sumOf(now.get(tenant) ?? NONE_RECENT, one));
-  }
-
-  /** Answers of this process in the last five to ten minutes. */
-  recent(tenant: string): RecentRequests {
-    const { now, before } = this.#recentNow();
-    return sumOf(now.get(tenant) ?? NONE_RECENT, before.get(tenant) ?? NONE_RECENT);
-  }
-
-  #recentNow() {
-    const age = performance.now() - this.#recent.since;
-    if (age < RECENT_MS) return this.#recent;
-    const before = age < 2 * RECENT_MS ? this.#recent.now : new Map<string, RecentRequests>();
-    this.#recent = { since: performance.now(), now: new Map(), before };
-    return this.#recent;
   }
 
   refused(tenant: string, kind: 'user' | 'client', reason: (typeof REFUSALS)[number]['reason']): void {
@@ -138,7 +101,7 @@ export class TenantMetrics {
 
   #seriesOf(tenant: string): string {
     if (this.#own.has(tenant)) return tenant;
-    if (this.#own.size >= this.limit) return OTHERS;
+    if (this.#own.size >= MAX_SHOWN_TENANTS) return OTHERS;
     this.#own.add(tenant);
     for (const status of CLASSES) this.#requests.inc({ tenant, status }, 0);
     for (const refusal of REFUSALS) this.#refused.inc({ tenant, ...refusal }, 0);

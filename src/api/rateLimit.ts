@@ -4,29 +4,34 @@
  */
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
+import type { Config } from '../config.js';
 import type { RateLimit } from '../domain/identity/events.js';
-import { GUESSES_OF_ACCOUNT, GUESSES_OF_NETWORK, GUESSES_OF_PASSWORD, GUESSES_OF_SECRET } from '../domain/limits.js';
+import {
+  GUESSES_OF_ACCOUNT,
+  GUESSES_OF_NETWORK,
+  GUESSES_OF_PASSWORD,
+  GUESSES_OF_SECRET,
+  MAX_REQUESTS_IN_FLIGHT,
+} from '../domain/limits.js';
 import type { Api } from './deps.js';
 import { HttpError, tooManyRequests } from './errors.js';
 import type { Check } from './routes/operation.js';
 import { networkOfRequest } from './senderAddress.js';
 
-/** The operator's limit is a ceiling: a tenant's own can only be lower. 0 a second means no limit. */
-export function limitOf(ofService: RateLimit, ofTenant: RateLimit | undefined): RateLimit {
-  if (ofTenant === undefined) return ofService;
-  if (ofService.perSecond <= 0) return ofTenant;
-  return {
-    perSecond: Math.min(ofService.perSecond, ofTenant.perSecond),
-    burst: Math.min(ofService.burst, ofTenant.burst),
-  };
+/** The operator's limit is a ceiling: a tenant's own can only be lower. */
+export function limitOf(
+  { RATE_LIMIT_PER_SECOND: most }: Pick<Config, 'RATE_LIMIT_PER_SECOND'>,
+  ofTenant?: RateLimit,
+): RateLimit {
+  const { perSecond = most, burst = 2 * most } = ofTenant ?? {};
+  return { perSecond: Math.min(most, perSecond), burst: Math.min(2 * most, burst) };
 }
 
 /** After authentication. Each client and each user has a bucket; requests in flight are counted for the tenant. */
 export const limitCaller: Check = (api, req, res) => {
   const { tenant, actor } = req.context;
   enter(api, req, tenant.name);
-  const limit = limitOf(api.config.rateLimit, tenant.rateLimit);
-  if (limit.perSecond <= 0) return;
+  const limit = limitOf(api.config, tenant.rateLimit);
   const { isTaken, left, secondsToNext } = api.buckets.take(`${tenant.name} ${actor.kind} ${actor.id}`, limit);
   const windowSeconds = Math.max(1, Math.ceil(limit.burst / limit.perSecond));
   res.setHeader('RateLimit-Policy', `"client";q=${limit.burst};w=${windowSeconds}`);
@@ -56,8 +61,7 @@ export const countingRefusals =
   };
 
 function takeOfNetwork({ config, buckets }: Api, req: Request): void {
-  const limit = config.rateLimit;
-  if (limit.perSecond <= 0) return;
+  const limit = limitOf(config);
   const { isTaken, secondsToNext } = buckets.take(` ${networkOfRequest(req)}`, limit);
   if (!isTaken) throw overLimit(limit, secondsToNext);
 }
@@ -65,9 +69,9 @@ function takeOfNetwork({ config, buckets }: Api, req: Request): void {
 const overLimit = ({ perSecond, burst }: RateLimit, seconds: number): HttpError =>
   tooManyRequests(`At most ${perSecond} requests a second, ${burst} at once.`, seconds);
 
-function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, key: string): void {
-  if (inFlight.of(key) >= requestsInFlight)
-    throw tooManyRequests(`${requestsInFlight} requests are already in work.`, 1);
+function enter({ inFlight }: Api, req: Request, key: string): void {
+  if (inFlight.of(key) >= MAX_REQUESTS_IN_FLIGHT)
+    throw tooManyRequests(`${MAX_REQUESTS_IN_FLIGHT} requests are already in work.`, 1);
   inFlight.add(key, 1);
   req.context.atEnd(() => inFlight.add(key, -1));
 }

@@ -55,8 +55,6 @@ export class RequestContext {
   principal: Principal | undefined;
   /** Span of the whole request; undefined if tracing is off. */
   span: Span | undefined;
-  /** Called at the end of the request: frees the room that its body took. */
-  releaseBody: () => void = () => {};
   /** Bytes of the answer's body as sent; 0 before that, and without a body. */
   answerBytes = 0;
   #tenant: Tenant | undefined;
@@ -185,7 +183,7 @@ function accessLine(req: Request, route: string, status: number, seconds: number
 /** Gives the request its id (X-Request-Id), and counts, logs and traces it. */
 export function openRequest(
   { log, metrics, tracer }: Watchers,
-  { requestTimeoutMs }: { readonly requestTimeoutMs: number },
+  { REQUEST_TIMEOUT_MS }: { readonly REQUEST_TIMEOUT_MS: number },
 ): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
@@ -205,7 +203,7 @@ export function openRequest(
   }
 
   return (req: Request, res: Response, next: NextFunction): void => {
-    req.context = new RequestContext(req, requestTimeoutMs);
+    req.context = new RequestContext(req, REQUEST_TIMEOUT_MS);
     if (tracer !== undefined) req.context.span = beginRequestSpan(tracer, req);
     res.setHeader('X-Request-Id', req.context.requestId);
     res.setHeader('X-Content-Type-Options', 'nosniff');

@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
+import type { Config } from '../config.js';
 import { TENANT_NAME } from '../domain/streams.js';
-import type { ApiConfig } from './deps.js';
 import { badRequest, notFound, nothingAt, unavailable } from './errors.js';
 import type { Check } from './routes/operation.js';
 import { isFromThisMachine } from './senderAddress.js';
@@ -46,11 +46,11 @@ export function isLoopbackHost(host: string): boolean {
  */
 export function isLocalProgram(
   req: Pick<Request, 'headers' | 'socket'>,
-  { baseHost }: Pick<ApiConfig, 'baseHost'>,
+  { BASE_HOST }: Pick<Config, 'BASE_HOST'>,
 ): boolean {
   const { host = '' } = req.headers;
   const name = hostName(host);
-  const isOwn = isLoopbackHost(host) || name === baseHost || name.endsWith(`.${baseHost}`);
+  const isOwn = isLoopbackHost(host) || name === BASE_HOST || name.endsWith(`.${BASE_HOST}`);
   return isFromThisMachine(req) && isHost(host) && isOwn && !isFromOtherPage(req.headers, host);
 }
 
@@ -64,23 +64,23 @@ function isFromOtherPage({ origin, 'sec-fetch-site': site }: Request['headers'],
 /** The tenant's name in a host; undefined if it has none. The tenant may not exist. */
 export function tenantNameOf(
   host: string,
-  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'operatorHost'>,
+  config: Pick<Config, 'BASE_HOST' | 'DEFAULT_TENANT' | 'OPERATOR_HOST'>,
 ): string | undefined {
   if (isOperatorHost(host, config)) return undefined;
   const name = hostName(host);
-  const { baseHost, defaultTenant } = config;
-  if (name.length > baseHost.length + 1 && name.endsWith(baseHost) && name.at(-baseHost.length - 1) === '.') {
-    const label = name.slice(0, -baseHost.length - 1);
+  const { BASE_HOST, DEFAULT_TENANT } = config;
+  if (name.length > BASE_HOST.length + 1 && name.endsWith(BASE_HOST) && name.at(-BASE_HOST.length - 1) === '.') {
+    const label = name.slice(0, -BASE_HOST.length - 1);
     return label.includes('.') ? undefined : label;
   }
   // A host without a dot is a machine's own name, such as `localhost` or a container's.
-  const bare = name === baseHost || !name.includes('.') || isIP(name) !== 0;
-  return bare ? defaultTenant : undefined;
+  const bare = name === BASE_HOST || !name.includes('.') || isIP(name) !== 0;
+  return bare ? DEFAULT_TENANT : undefined;
 }
 
 /** Whether a host is the operator's: no tenant is served there, and nothing of the operator's anywhere else. */
-export const isOperatorHost = (host: string, { operatorHost }: Pick<ApiConfig, 'operatorHost'>): boolean =>
-  hostName(host) === operatorHost;
+export const isOperatorHost = (host: string, { OPERATOR_HOST }: Pick<Config, 'OPERATOR_HOST'>): boolean =>
+  hostName(host) === OPERATOR_HOST;
 
 /** Answers elsewhere as if the operator's routes did not exist. @throws HttpError 404 */
 export const atOperatorHost: Check = ({ config }, req) => {
@@ -98,17 +98,17 @@ const TENANT_HEADER = 'x-tenant';
 function tenantNameIn(
   req: Pick<Request, 'headers' | 'socket'>,
   host: string,
-  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'operatorHost' | 'trustProxy'>,
+  config: Pick<Config, 'BASE_HOST' | 'DEFAULT_TENANT' | 'OPERATOR_HOST' | 'TRUST_PROXY'>,
 ): string | undefined {
   const ofHost = tenantNameOf(host, config);
   const given = req.headers[TENANT_HEADER];
   if (given === undefined) return ofHost;
   const named = String(given).toLowerCase();
   if (named === ofHost) return ofHost;
-  const { defaultTenant: _, ...withoutDefault } = config;
+  const { DEFAULT_TENANT: _, ...withoutDefault } = config;
   const isBare =
     isLoopbackHost(host) && !isOperatorHost(host, config) && tenantNameOf(host, withoutDefault) === undefined;
-  if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return named;
+  if (isBare && config.TRUST_PROXY === 0 && isFromThisMachine(req)) return named;
   throw badRequest(
     'X-Tenant is only for programs on the machine of the service, at http://localhost or one of its addresses; elsewhere the host name tells the tenant.',
   );
@@ -118,20 +118,20 @@ function tenantNameIn(
  * Host and port as the client used them; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 for an
  * invalid one
  */
-export function requestHost(req: Request, { trustProxy }: Pick<ApiConfig, 'trustProxy'>): string {
-  const host = (trustProxy > 0 ? req.host : req.headers.host) ?? '';
+export function requestHost(req: Request, { TRUST_PROXY }: Pick<Config, 'TRUST_PROXY'>): string {
+  const host = (TRUST_PROXY > 0 ? req.host : req.headers.host) ?? '';
   if (isHost(host)) return host;
   throw badRequest(
-    `The ${trustProxy > 0 ? 'X-Forwarded-Host or Host' : 'Host'} header must be a host name or an IP address, with or without a port.`,
+    `The ${TRUST_PROXY > 0 ? 'X-Forwarded-Host or Host' : 'Host'} header must be a host name or an IP address, with or without a port.`,
   );
 }
 
 /** Scheme and host as the client used them, without a trailing slash. */
-export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
+export const requestOrigin = (req: Request, config: Pick<Config, 'TRUST_PROXY'>): string =>
   `${req.protocol}://${requestHost(req, config)}`;
 
 /** The request's URL without its query, as the client used it. */
-export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
+export const requestUrl = (req: Request, config: Pick<Config, 'TRUST_PROXY'>): string =>
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
 /**
@@ -139,7 +139,7 @@ export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>):
  * parked one
  */
 export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
-  if (config.trustProxy > 0 && !SCHEMES.includes(req.protocol))
+  if (config.TRUST_PROXY > 0 && !SCHEMES.includes(req.protocol))
     throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameIn(req, requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();

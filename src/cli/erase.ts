@@ -73,7 +73,7 @@ const SHOWN_WITHIN_MS = 30_000;
 async function waitForRows({ config, eventStore }: Tools, tenant: string): Promise<boolean> {
   if (config.MONGODB_URL === undefined && userOf(config.DATA_DIR) === undefined) return false;
   const position = (await eventStore.lastAppend(ERASURES_STREAM))?.position ?? 0;
-  const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+  const rows = await openRowReads(config, 1);
   try {
     return await new Progress(rows, { isTold: false }).waitFor(tenant, position, SHOWN_WITHIN_MS);
   } finally {

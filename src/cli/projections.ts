@@ -205,7 +205,7 @@ type Sources = {
 
 /** How far the rows are, by what is stored with them: the same beside a running service and without one. */
 export async function rowsNow({ config, eventStore, tenants: known }: Tools): Promise<RowsNow> {
-  const rows = await openRowReads({ ...config, READER_THREADS: 1 });
+  const rows = await openRowReads(config, 1);
   try {
     return await rowsOf(config, { eventStore, rows }, (await known()).all);
   } finally {

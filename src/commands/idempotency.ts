@@ -74,7 +74,7 @@ export async function once<Answer extends object>(
       return meanwhile;
     }
   };
-  return commands.streamChanges.run(keyed.key.id, work, caller.deadline, caller.actor.id);
+  return commands.streamChanges.run(keyed.key.id, work, caller.deadline);
 }
 
 /** While rows are not shown, an order can be created all the same: its id is derived from the key, so its stream tells. */

@@ -131,7 +131,7 @@ export async function writeStream<State, Event extends DomainEvent>(
 ): Promise<Written<State, Event>> {
   const change = { caller, decide: write.decide };
   const run = async () => outcomeOf(change, await writeTogether(log, write, [change]));
-  return withDeadline(caller, log.streamChanges?.run(write.stream, run, caller.deadline, caller.actor.id) ?? run());
+  return withDeadline(caller, log.streamChanges?.run(write.stream, run, caller.deadline) ?? run());
 }
 
 /** By change: what it wrote, or throws why it is refused. A change whose caller's time has ended has none. */

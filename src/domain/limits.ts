@@ -82,17 +82,17 @@ export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
 export const MAX_READ_CHARACTERS = 8_388_608;
 
 // Work at once, of all tenants and of one; the rest waits for its turn.
-export const LARGE_BODIES_AT_ONCE = 16;
-export const LARGE_BODIES_OF_TENANT = 8;
+/** Of one tenant, or of one network before the caller is known. */
+export const MAX_REQUESTS_IN_FLIGHT = 512;
 export const COSTLY_READS_AT_ONCE = 4;
 export const COSTLY_READS_OF_TENANT = 2;
 /** Bytes of a body from which a write is large. */
 export const LARGE_WRITE_BYTES = 16_384;
-export const LARGE_WRITES_AT_ONCE = 8;
+export const LARGE_WRITES_AT_ONCE = 12;
 export const LARGE_WRITES_OF_TENANT = 4;
 export const MAX_PASSWORD_HASHES_WAITING = 128;
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
-/** Of one kind: costly reads, large bodies, large writes, lists. */
+/** Of one kind: lists, costly reads, large writes. */
 export const MAX_WAITING_OF_TENANT = 100;
 /** Answers that clients have not received yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
@@ -108,6 +108,8 @@ export const KEY_OVERLAP_HOURS = 25;
 export const OPERATOR_LINK_MINUTES = 10;
 export const OPERATOR_SESSION_HOURS = 4;
 
+/** Sessions that one user may open at once, and in an hour. */
+export const SIGN_INS_PER_HOUR = 1_000;
 // Wrong passwords or secrets, at once and in an hour (docs/limits.md#guesses).
 export const GUESSES_OF_PASSWORD = 10;
 export const GUESSES_OF_SECRET = 20;

@@ -27,10 +27,7 @@ import { Directory } from '../projections/directory/directory.js';
 import { TENANTS_VERSION } from '../projections/directory/storedDirectory.js';
 import { ROWS } from './dataDirectory.js';
 
-export type EngineConfig = Pick<
-  Config,
-  'DATA_DIR' | 'DURABILITY' | 'READER_THREADS' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'
->;
+export type EngineConfig = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
 
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
 export async function openEventStore(config: EngineConfig): Promise<EventStore> {
@@ -116,9 +113,12 @@ export function removeDamaged(config: Config, hasJobs: boolean, log: Logger): vo
 /** The directory of embedded rows: a file a tenant. */
 const rowsDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, ROWS);
 
+/** Threads that answer lists and counts from embedded rows; one more answers what is short. */
+export const READER_THREADS = 2;
+
 /** The server of the rows need not be reachable. */
-export async function openRowReads(config: EngineConfig): Promise<RowReads> {
-  const { MONGODB_URL: url, READER_THREADS: readers } = config;
+export async function openRowReads(config: EngineConfig, readers = READER_THREADS): Promise<RowReads> {
+  const { MONGODB_URL: url } = config;
   if (url === undefined) return openSqliteRowReads({ directory: rowsDirectory(config), readers });
   const { openMongoRowReads } = await import('../adapters/rows/mongodb/reads.js');
   return openMongoRowReads({ url });

@@ -1,6 +1,6 @@
 /** What `/metrics` says of engines, disk, rows, queues and tenants, looked up at each scrape: without a value while it cannot be found, rather than an old one. */
 import { Gauge, type Registry } from 'prom-client';
-import { OTHERS, type ServiceMetrics, type TenantMetrics } from '../api/metrics.js';
+import type { ServiceMetrics, TenantMetrics } from '../api/metrics.js';
 import type { TenantUsage } from '../api/tenantUsage.js';
 import type { Config } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -105,26 +105,21 @@ function ofQueues(registry: Registry, broker: Pick<MessageBroker, 'depth'>): voi
   });
 }
 
-/** A tenant that has not synchronised for this long is shown only if there is room. */
-const OVERDUE_MS = 30 * 86_400_000;
-
+/** Of tenants with series of their own. */
 function ofTenants(registry: Registry, metrics: TenantMetrics, { usage, tenants }: Pick<Seen, 'usage' | 'tenants'>) {
-  const records = async (): Promise<Values> => {
+  const usedByShown = async () => {
     const shown = metrics.shown();
-    return (await usage.ofAll()).flatMap(([tenant, used]) =>
-      used.records === undefined ? [] : [[{ tenant: shown.has(tenant) ? tenant : OTHERS }, used.records] as const],
+    return (await usage.ofAll()).filter(([tenant]) => shown.has(tenant));
+  };
+  const records = async (): Promise<Values> =>
+    (await usedByShown()).flatMap(([tenant, used]) =>
+      used.records === undefined ? [] : [[{ tenant }, used.records] as const],
     );
-  };
-  /** Of too many, those overdue longest. */
-  const synchronized = async (): Promise<Values> => {
-    const all = (await usage.ofAll())
-      .map(([tenant, used]) => [tenant, Math.max(used.synchronizedAt, metrics.synchronizedAt(tenant))] as const)
-      .filter(([, at]) => at > 0)
-      .sort(([, a], [, b]) => a - b);
-    const since = Date.now() - OVERDUE_MS;
-    const late = all.length <= metrics.limit ? all : all.filter(([, at]) => at > since);
-    return late.slice(0, metrics.limit).map(([tenant, at]) => [{ tenant }, Math.max(0, Date.now() - at) / 1000]);
-  };
+  const synchronized = async (): Promise<Values> =>
+    (await usedByShown()).flatMap(([tenant, used]) => {
+      const at = Math.max(used.synchronizedAt, metrics.synchronizedAt(tenant));
+      return at === 0 ? [] : [[{ tenant }, Math.max(0, Date.now() - at) / 1000] as const];
+    });
   const quotas = async (): Promise<Values> => {
     await usage.ofAll();
     const shown = metrics.shown();
@@ -138,18 +133,14 @@ function ofTenants(registry: Registry, metrics: TenantMetrics, { usage, tenants 
     );
   };
   registerGauges(registry, {
-    tenant_records: [
-      `Records in all tables; of tenants without series of their own together, as ${OTHERS}.`,
-      records,
-      'tenant',
-    ],
+    tenant_records: ['Records in all tables.', records, 'tenant'],
     tenant_last_sync_age_seconds: [
-      'How long ago reference data was synchronised or changed last; of too many tenants, those overdue longest.',
+      'How long ago reference data was synchronised or changed last.',
       synchronized,
       'tenant',
     ],
     tenant_quota_used_ratio: [
-      'Used share of each quota, where it is known; changes are refused from 1 on. Only of tenants with series of their own.',
+      'Used share of each quota, where it is known; changes are refused from 1 on.',
       quotas,
       'tenant',
       'quota',

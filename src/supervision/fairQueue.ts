@@ -1,7 +1,4 @@
-/**
- * Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another,
- * and the members of a group in the same way.
- */
+/** Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another. */
 import type { Cancellation } from './cancellation.js';
 
 type FairQueueLimits = {
@@ -17,19 +14,16 @@ type FairQueueLimits = {
   readonly waitingOfGroup: number;
 };
 
-/** Work of all groups. */
-export type QueueCounts = { readonly running: number; readonly waiting: number };
-
 /** The queue is full. */
 export class TooManyWaitingError extends Error {
   override readonly name = 'TooManyWaitingError';
 }
 
-export class FairQueue implements QueueCounts {
+export class FairQueue {
   readonly #limits: Required<FairQueueLimits>;
   readonly #running = new Tally();
   /** Waiting work by group: groups in the order of their turns. */
-  readonly #waiting = new Map<string, Line>();
+  readonly #waiting = new Map<string, (() => void)[]>();
   #waitingCount = 0;
 
   constructor(limits: FairQueueLimits) {
@@ -38,12 +32,11 @@ export class FairQueue implements QueueCounts {
 
   /**
    * @param cancellation ends the wait; running work checks it itself
-   * @param member of the group
    * @returns what the work returns
    * @throws TooManyWaitingError, the reason of the cancellation, and what the work throws
    */
-  async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation, member = ''): Promise<T> {
-    const leave = await this.enter(group, cancellation, member);
+  async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation): Promise<T> {
+    const leave = await this.enter(group, cancellation);
     try {
       return await work();
     } finally {
@@ -52,10 +45,10 @@ export class FairQueue implements QueueCounts {
   }
 
   /** As `run`, for work that ends elsewhere. @returns a function to call once, at its end */
-  async enter(group: string, cancellation?: Cancellation, member = ''): Promise<() => void> {
+  async enter(group: string, cancellation?: Cancellation): Promise<() => void> {
     cancellation?.throwIfCancelled();
     if (this.#hasRoom(group)) this.#running.add(group, 1);
-    else await this.#turn(group, member, cancellation);
+    else await this.#turn(group, cancellation);
     return () => this.#end(group);
   }
 
@@ -74,17 +67,19 @@ export class FairQueue implements QueueCounts {
   }
 
   /** Resolves when this work may begin. */
-  async #turn(group: string, member: string, cancellation: Cancellation | undefined): Promise<void> {
-    const line = this.#waiting.get(group) ?? new Line();
+  async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
+    const line = this.#waiting.get(group) ?? [];
     if (this.#waitingCount >= this.#limits.waiting || line.length >= this.#limits.waitingOfGroup) {
       throw new TooManyWaitingError('Too many requests wait for the same already.');
     }
     this.#waiting.set(group, line);
     this.#waitingCount += 1;
     await new Promise<void>((resolve, reject) => {
-      line.push(member, resolve);
+      line.push(resolve);
       cancellation?.onCancel(() => {
-        if (!line.remove(member, resolve)) return;
+        const place = line.indexOf(resolve);
+        if (place < 0) return;
+        line.splice(place, 1);
         this.#waitingCount -= 1;
         if (line.length === 0) this.#waiting.delete(group);
         reject(cancellation.reason);
@@ -108,42 +103,6 @@ export class FairQueue implements QueueCounts {
       this.#running.add(group, 1);
       begin?.();
     }
-  }
-}
-
-/** Waiting work of one group: its members in the order of their turns, each with its oldest first. */
-class Line {
-  readonly #members = new Map<string, (() => void)[]>();
-  length = 0;
-
-  push(member: string, begin: () => void): void {
-    const own = this.#members.get(member);
-    if (own === undefined) this.#members.set(member, [begin]);
-    else own.push(begin);
-    this.length += 1;
-  }
-
-  shift(): (() => void) | undefined {
-    for (const [member, own] of this.#members) {
-      const begin = own.shift();
-      this.length -= 1;
-      this.#members.delete(member);
-      // To the end of the line.
-      if (own.length > 0) this.#members.set(member, own);
-      return begin;
-    }
-    return undefined;
-  }
-
-  /** @returns whether it was still waiting */
-  remove(member: string, begin: () => void): boolean {
-    const own = this.#members.get(member) ?? [];
-    const place = own.indexOf(begin);
-    if (place < 0) return false;
-    own.splice(place, 1);
-    this.length -= 1;
-    if (own.length === 0) this.#members.delete(member);
-    return true;
   }
 }
 

@@ -17,13 +17,11 @@ import { portIn, type RunningService, Service, START_TIMEOUT_MS, settings } from
 const COMMON = {
   REQUEST_TIMEOUT_MS: '60000',
   WRITE_WAIT_MS: '50000',
-  LIST_TIMEOUT_MS: '30000',
   TRUST_PROXY: '1',
   WEBHOOK_CA_FILE: certificate().certFile,
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_BACKOFF_MS: '50',
   WEBHOOK_TIMEOUT_MS: '3000',
-  METRICS_TENANTS: '2000',
 };
 
 const running = z.object({

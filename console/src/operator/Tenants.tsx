@@ -64,9 +64,6 @@ function useColumns(): readonly Column<Tenant>[] {
     { id: 'state', label: tenants.state, cell: (tenant) => <TenantState tenant={tenant} /> },
     { id: 'size', label: tenants.size, isNumber: true, cell: ({ log_bytes }) => size(log_bytes) },
     { id: 'records', label: tenants.records, isNumber: true, cell: ({ records }) => number(records) || '–' },
-    { id: 'requests', label: tenants.requests, isNumber: true, cell: ({ requests }) => number(requests.all) },
-    { id: 'refused', label: tenants.refused, isNumber: true, cell: ({ requests }) => number(requests.refused) },
-    { id: 'failed', label: tenants.failed, isNumber: true, cell: ({ requests }) => number(requests.failed) },
     { id: 'quota', label: tenants.quota, cell: ({ quotas }) => fullestOf(quotas) },
     { id: 'model', label: tenants.model, isHidden: true, cell: ({ order_model }) => order_model },
   ];

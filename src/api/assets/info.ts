@@ -1,9 +1,9 @@
 /** The list of assets (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
+import type { Config } from '../../config.js';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, fieldRules } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
-import type { ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
@@ -90,7 +90,7 @@ export const describeAsset = (assetType: AssetType): object => ({
   ...assetTypeView.show(assetType),
 });
 
-const linksOf = (req: Request, config: ApiConfig, { name }: AssetType) => {
+const linksOf = (req: Request, config: Config, { name }: AssetType) => {
   const asset = `${requestOrigin(req, config)}${ASSETS_PATH}/${name}`;
   return { info: `${asset}/info`, assets: `${asset}/assets` };
 };

@@ -50,7 +50,7 @@ async function pageReply(
   }
   // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
   const tagAt = (state: string | undefined): string | undefined =>
-    state === undefined || position !== undefined ? undefined : `${api.config.release}.${state}`;
+    state === undefined || position !== undefined ? undefined : `${api.version}.${state}`;
   if (position === undefined && mayHaveAnswer(req)) {
     const tag = tagAt(await reads.tableState(table));
     // If the client holds the page, nothing is searched.

@@ -21,7 +21,7 @@ type Need = { readonly kind: (typeof NEEDS)[number]; readonly count: number; rea
 const readinessCheck = json.closedObject({ name: json.text, ok: json.truth, detail: json.nullableText });
 
 const machineView = json.view<MachineView & { readonly api: Api }>({
-  release: [json.text, ({ api }) => api.config.release],
+  release: [json.text, ({ api }) => api.version],
   free_bytes: [json.count, ({ free }) => free],
   disk_bytes: [json.count, ({ size }) => size],
   reserve_bytes: [json.count, ({ api }) => api.disk.reserve],

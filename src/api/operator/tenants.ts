@@ -5,7 +5,6 @@ import { MAX_SHORT_PAGE } from '../../domain/limits.js';
 import { QUOTA_NAMES, QUOTAS } from '../../domain/quotas.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
-import type { RecentRequests } from '../metrics.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -21,7 +20,6 @@ type Seen = {
   readonly behind: number;
   /** Undefined while the rows cannot be read. */
   readonly used: Used | undefined;
-  readonly recent: RecentRequests;
   readonly quotas: readonly QuotaUse[];
 };
 
@@ -42,10 +40,6 @@ const tenantView = json.view<Seen>({
   behind_seconds: [json.count, ({ behind }) => behind],
   log_bytes: [json.count, ({ used }) => used?.logBytes ?? 0],
   records: [{ type: ['integer', 'null'] }, ({ used }) => used?.records ?? null],
-  requests: [
-    json.closedObject({ all: json.count, refused: json.count, failed: json.count }),
-    ({ recent: { requests, refused, failed } }) => ({ all: requests, refused, failed }),
-  ],
   quotas: json.listOf(json.ref('TenantQuota')),
   tables: [json.listOf(json.text), ({ tenant }) => [...tenant.assetTypes.keys()]],
   users: [json.count, ({ tenant }) => tenant.users.size],
@@ -91,7 +85,7 @@ export const operatorTenants: Resource = {
 };
 
 async function seen(api: Api, tenants: readonly Tenant[]): Promise<readonly Seen[]> {
-  const { operator, usage, progress, metrics } = api;
+  const { operator, usage, progress } = api;
   const parked = operator.parked();
   return Promise.all(
     tenants.map(async (tenant) => ({
@@ -100,7 +94,6 @@ async function seen(api: Api, tenants: readonly Tenant[]): Promise<readonly Seen
       isFilling: progress.filling().has(tenant.name),
       behind: progress.staleness(tenant.name) ?? 0,
       used: await usage.used(tenant.name),
-      recent: metrics.tenants.recent(tenant.name),
       quotas: QUOTA_NAMES.map((quota) => {
         const used = usage.lastKnown(tenant, quota) ?? null;
         return { quota: QUOTAS[quota].name, used, limit: usage.limit(tenant, quota) };

@@ -12,7 +12,7 @@ import {
 } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
-import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
+import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH, SIGN_INS_PER_HOUR } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import {
   noteRefusal,
@@ -111,8 +111,8 @@ export const session: Resource = {
 };
 
 /** Counts a new session against the user's limit: signing it out writes an event. @throws HttpError 429 */
-function takeSignIn({ config, buckets, metrics }: Api, { context: { tenant } }: Request, { id }: User): void {
-  const { signInsPerHour: burst } = config;
+function takeSignIn({ buckets, metrics }: Api, { context: { tenant } }: Request, { id }: User): void {
+  const burst = SIGN_INS_PER_HOUR;
   const { isTaken, secondsToNext } = buckets.take(`${tenant.name} sign-in ${id}`, { perSecond: burst / 3600, burst });
   if (isTaken) return;
   metrics.tenants.refused(tenant.name, 'user', 'too_many_sessions');

@@ -5,11 +5,9 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { tagOf } from '../../commands/preconditions.js';
-import { LARGE_WRITE_BYTES } from '../../domain/limits.js';
 import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
-import type { Cancellation } from '../../supervision/cancellation.js';
 import { nextTurn } from '../../supervision/waiting.js';
-import { hasLargeBody, type WorkKind } from '../admission.js';
+import { countWaiting, hasLargeBody, hasRoom, type WorkKind } from '../admission.js';
 import { authorize } from '../auth/principal.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag } from '../entityTags.js';
@@ -108,61 +106,45 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   const readBody = described === undefined ? undefined : bodyReader(api, described);
   const checkGrowth = growthCheck(api, operation);
 
-  const callOf = async (req: Request, res: Response): Promise<Call> => {
-    const query = parametersOf(req.originalUrl);
-    checkQuery(query);
-    checkHeaders(req);
-    const call = new Call(api, req, res, query, await readBody?.(req, res));
-    await checkGrowth?.(call);
-    return call;
-  };
-
-  /** What the call waits for its turn for. A moment of the past is found among the tenant's events. */
-  const workOf = ({ req, query }: Call): WorkKind | undefined =>
-    operation.work ??
-    (query.has('at') ? 'list' : readBody !== undefined && hasLargeBody(req) ? 'largeWrite' : undefined);
-
-  /** The reply, and whether reads show what it wrote. A large write keeps its turn until they do, so that few are ever pending. */
-  const act = async (call: Call): Promise<{ readonly reply: Reply; readonly isShown: boolean }> => {
-    const { context } = call.req;
-    const handle = async (cancellation: Cancellation) => operation.handle(api, call, cancellation);
-    const shown = async (reply: Reply) => ({ reply, isShown: await shownByReads(api, call.req, reply) });
-    // Nobody is known yet who could take turns.
-    const kind = operation.allow === 'anyone' ? undefined : workOf(call);
-    if (kind === undefined) return shown(await handle(context.deadline));
-    if (kind !== 'largeWrite') return shown(await api.work[kind].run(context, handle));
-    return api.work.largeWrite.run(context, async (cancellation) => shown(await handle(cancellation)));
+  /** What the request waits for its turn for: nobody does who is not known. A moment of the past is found among the tenant's events. */
+  const workOf = (req: Request, query: URLSearchParams): WorkKind | undefined => {
+    if (operation.allow === 'anyone') return undefined;
+    const isLarge = readBody !== undefined && hasLargeBody(req);
+    return operation.work ?? (query.has('at') ? 'list' : isLarge ? 'largeWrite' : undefined);
   };
 
   /** Continues after the deadline's answer, but then without further calls to the log. */
   return async (req, res) => {
+    const { context } = req;
+    let leave = (): void => {};
     try {
       await authorize(api, req, res, operation);
-      const call = await callOf(req, res);
+      const query = parametersOf(req.originalUrl);
+      checkQuery(query);
+      checkHeaders(req);
+      const work = workOf(req, query);
+      if (work !== undefined) leave = await api.work[work].enter(context.tenantName ?? '', context.deadline);
+      const call = new Call(api, req, res, query, await readBody?.(req, res));
+      await checkGrowth?.(call);
       // Hundreds that arrive together would hold the event loop for a few milliseconds each.
       if (operation.allow !== 'anyone') await nextTurn();
-      const { reply, isShown } = await act(call);
+      const reply = await operation.handle(api, call, context.deadline);
+      // A large write keeps its turn until reads show it, so that few are ever pending.
+      const isShown = await shownByReads(api, req, reply);
       if (isAnswered(res)) return;
       if (!isShown) res.setHeader('Projection-Pending', 'true');
       await sendReply(api, req, res, { status, ...reply });
     } catch (error) {
       if (!isAnswered(res)) throw error;
     } finally {
-      req.context.releaseBody();
+      leave();
     }
   };
 }
 
 function bodyReader(api: Api, { optional, limit = 'settings', read }: BodyDescription): BodyReader {
-  const limitBytes = Math.min(BODY_LIMITS[limit], api.config.bodyLimitBytes);
-  const reader = read ?? jsonBodyReader(limitBytes);
-  return async (req, res) => {
-    if (optional === true && !hasBody(req)) return {};
-    const { context } = req;
-    if (hasLargeBody(req) && limitBytes > LARGE_WRITE_BYTES)
-      context.releaseBody = await api.work.body.enter(context, context.deadline);
-    return reader(req, res);
-  };
+  const reader = read ?? jsonBodyReader(Math.min(BODY_LIMITS[limit], api.config.BODY_LIMIT_BYTES));
+  return async (req, res) => (optional === true && !hasBody(req) ? {} : reader(req, res));
 }
 
 /**
@@ -188,7 +170,7 @@ async function shownByReads(api: Api, { context }: Request, reply: Reply): Promi
       return false;
     }
   };
-  return context.deadline.within(until(config.projectionWaitMs)).catch(() => false);
+  return context.deadline.within(until(config.WRITE_WAIT_MS)).catch(() => false);
 }
 
 /** Whether the answer has begun, or was for a client that has left. */
@@ -202,7 +184,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const { status = 200, headers, body } = reply;
   const { tenantName, deadline } = req.context;
   const countInFlight = (bytes: number): void => {
-    if (tenantName !== undefined) api.answers.add(tenantName, bytes, res);
+    if (tenantName !== undefined) countWaiting(api.answers, tenantName, bytes, res);
   };
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     // A write is always answered, however full memory is.
@@ -223,7 +205,7 @@ async function sendReply(api: Api, req: Request, res: Response, reply: Reply): P
   const isCompressed = headers?.['Content-Type'] === 'application/zip';
   const encoding = isCompressed ? undefined : encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
-  if (tenantName !== undefined && !api.answers.hasRoom(tenantName))
+  if (tenantName !== undefined && !hasRoom(api.answers, tenantName))
     throw tooManyRequests('Too many answers wait until the clients of this tenant receive them.', 1);
   if (encoding === undefined) {
     sendBody(res, status, body, described);

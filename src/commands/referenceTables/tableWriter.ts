@@ -150,7 +150,7 @@ export class RecordWriter {
       };
       const queue = this.#ports.streamChanges;
       queue
-        .run(stream, turn, caller.deadline, caller.actor.id)
+        .run(stream, turn, caller.deadline)
         .catch(refuse([change]))
         .finally(leave);
     });

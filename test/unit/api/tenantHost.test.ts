@@ -1,13 +1,13 @@
 import { tenantNameOf } from '#app/api/tenantHost.js';
 import { readConfig } from '#app/config.js';
 
-const config = { baseHost: 'assets.example.com', operatorHost: 'operator.example.com', defaultTenant: 'initech' };
+const config = { BASE_HOST: 'assets.example.com', OPERATOR_HOST: 'operator.example.com', DEFAULT_TENANT: 'initech' };
 
 test.each(['operator.example.com', 'localhost', '127.0.0.1'])(
   "0062: the operator's host %s is no tenant's, even if others like it mean the default tenant",
-  (operatorHost) => {
-    expect(tenantNameOf(`${operatorHost}:3000`, { ...config, operatorHost })).toBeUndefined();
-    expect(tenantNameOf('another', { ...config, operatorHost })).toBe('initech');
+  (OPERATOR_HOST) => {
+    expect(tenantNameOf(`${OPERATOR_HOST}:3000`, { ...config, OPERATOR_HOST })).toBeUndefined();
+    expect(tenantNameOf('another', { ...config, OPERATOR_HOST })).toBe('initech');
   },
 );
 

@@ -29,14 +29,6 @@ describe('turns', () => {
     expect(await Promise.all(all)).toHaveLength(7);
   });
 
-  test('the members of a group one after the other', async () => {
-    const turns = new FairQueue({ atOnce: 1, waitingOfGroup: 10 });
-    const begun: string[] = [];
-    const run = (name: string) => turns.run('tenant', async () => void begun.push(name), undefined, name.slice(0, 1));
-    await Promise.all(['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map(run));
-    expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
-  });
-
   test('a group that has nothing at work gets a reserved place', async () => {
     const { begun, run, end } = workshop(new FairQueue({ atOnce: 3, reserved: 1, ofGroup: 2, waitingOfGroup: 10 }));
     const all = ['a1', 'b1', 'a2', 'b2', 'c1'].map((name) => run(name.slice(0, 1), name));
