@@ -27,32 +27,24 @@ const sentSpan = z.looseObject({
   status: z.looseObject({ code: z.int() }),
 });
 const sent = z.object({
-  resourceSpans: z.array(
-    z.object({
-      resource: z.object({ attributes }),
-      scopeSpans: z.array(z.object({ spans: z.array(sentSpan) })),
-    }),
-  ),
+  resourceSpans: z.array(z.object({ scopeSpans: z.array(z.object({ spans: z.array(sentSpan) })) })),
 });
 
-/** `service` has the attributes of the process that sent it. */
-export type SentSpan = z.output<typeof sentSpan> & { readonly service: z.output<typeof attributes> };
+export type SentSpan = z.output<typeof sentSpan>;
 
 /** Kinds in OTLP. */
 export const KIND = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
 
 /** A trace that a caller has begun, and the headers of a request that is to be part of it. */
-export function callersTrace(isKept = true) {
+export function callersTrace() {
   const traceId = randomBytes(16).toString('hex');
   const spanId = randomBytes(8).toString('hex');
-  return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${isKept ? '01' : '00'}` } };
+  return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-01` } };
 }
 
-/** What the collector does with what it is sent: takes it, never answers, or refuses it. */
-export type Manner = 'takes' | 'hangs' | 'refuses';
-
 export class TraceCollector {
-  manner: Manner = 'takes';
+  /** Whether it takes what it is sent, or never answers. */
+  manner: 'takes' | 'hangs' = 'takes';
   /** How often it was sent something. */
   calls = 0;
   readonly spans: SentSpan[] = [];
@@ -72,8 +64,8 @@ export class TraceCollector {
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
         if (collector.manner === 'hangs') return;
-        if (collector.manner === 'takes') collector.#take(Buffer.concat(chunks).toString('utf8'));
-        answer.writeHead(collector.manner === 'takes' ? 200 : 400, { 'content-type': 'application/json' }).end('{}');
+        collector.#take(Buffer.concat(chunks).toString('utf8'));
+        answer.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       });
     });
     server.listen(0, '127.0.0.1');
@@ -107,11 +99,6 @@ export class TraceCollector {
     );
   }
 
-  /** Ends all calls that it has not answered. */
-  cut(): void {
-    this.#server.closeAllConnections();
-  }
-
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
@@ -119,10 +106,8 @@ export class TraceCollector {
   }
 
   #take(text: string): void {
-    for (const { resource, scopeSpans } of sent.parse(JSON.parse(text)).resourceSpans) {
-      const service = resource.attributes;
-      this.spans.push(...scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, service }))));
-    }
+    for (const { scopeSpans } of sent.parse(JSON.parse(text)).resourceSpans)
+      this.spans.push(...scopeSpans.flatMap(({ spans }) => spans));
     for (const hear of this.#hears) hear();
     this.#hears.clear();
   }

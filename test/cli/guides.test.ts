@@ -4,11 +4,10 @@
  * file are saved under that name.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../engines/freePort.js';
-import { BrokenProxy } from './brokenProxy.js';
 import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 import { linkCommand, Shell, shownByGit } from './shell.js';
 
@@ -146,44 +145,6 @@ describe('the guides, as printed', () => {
       (isThere(language.command) ? it : it.skip)(language.language, async () => {
         const blocks = await blocksOf(guide, service.port, receiverPort);
         expect(await printedBy(blocks, language, workplace.directory)).toMatch(programs ?? '');
-      });
-    }
-  });
-
-  describe('what breaks between a client and the service', () => {
-    /** Shorter than in the guide, but for Retry-After. */
-    const WAITS = [
-      ['AbortSignal.timeout(30_000)', 'AbortSignal.timeout(2_000)'],
-      ['timeout=30', 'timeout=2'],
-      ['2 ** tries / 2', '2 ** tries / 20'],
-      ['2**tries / 2', '2**tries / 20'],
-    ] as const;
-    const shortened = (block: Block): Block => ({
-      ...block,
-      text: WAITS.reduce((text, [long, short]) => text.replace(long, short), block.text),
-    });
-
-    for (const language of PROGRAMS) {
-      (isThere(language.command) ? it : it.skip)(`${language.language} gets through, and orders once`, async () => {
-        const proxy = await BrokenProxy.before(new URL(service.origin));
-        const directory = join(workplace.directory, 'broken');
-        await mkdir(directory, { recursive: true });
-        await cp(join(workplace.directory, 'client.json'), join(directory, 'client.json'));
-        try {
-          const blocks = async (guide: string) => (await blocksOf(guide, proxy.port)).map(shortened);
-          await saveFiles(await blocks('getting-started'), directory);
-          const faults = ['html', 'cut', 'expired', 'busy', undefined, 'lost', 'hangs', undefined] as const;
-          proxy.faults = [...faults];
-          const printed = await printedBy(await blocks('errors-and-retries'), language, directory);
-          expect(printed).toMatch(/one order: [tT]rue\n412 /);
-          expect(proxy.seen.map(({ fault }) => fault)).toEqual(faults);
-          const [busy, next] = proxy.seen.slice(faults.indexOf('busy'));
-          expect((next?.atMs ?? 0) - (busy?.atMs ?? 0)).toBeGreaterThanOrEqual(1_000);
-          expect(proxy.tokens).toBe(2);
-        } finally {
-          proxy.close();
-          await rm(directory, { recursive: true });
-        }
       });
     }
   });

@@ -1,13 +1,7 @@
-/** What is sent to the collector, of one service and of several, and that a collector that hangs holds up nothing. */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+/** A collector that hangs holds up nothing. */
 import { z } from 'zod';
-import { addWebhook, quickDelivery, validatedOrder } from '../acceptance/export.js';
-import { Receiver } from '../acceptance/receiver.js';
-import { Service, startService } from '../acceptance/service.js';
-import { TenantClient } from '../acceptance/tenant.js';
-import { callersTrace, TraceCollector } from '../acceptance/traceCollector.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { TraceCollector } from '../acceptance/traceCollector.js';
 
 const line = z.looseObject({ msg: z.string(), level: z.int(), reason: z.string().optional() });
 const linesOf = ({ log }: Service, text: string) =>
@@ -71,37 +65,4 @@ it('hangs when the service stops: that waits for it no longer than two seconds',
   await create(10);
   expect(await service.stop()).toBe(0);
   expect(linesOf(service, CANNOT)).toMatchObject([{ reason: 'Spans are lost: not all were sent within 2 s.' }]);
-});
-
-it('an approval in one process, delivered by another that starts only later, is one trace', async () => {
-  const receiver = await Receiver.start();
-  const dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
-  const common = { ...collector.env, ...quickDelivery(receiver) };
-  const process = (role: string) =>
-    new Service(dataDir, { ...common, OTEL_SERVICE_NAME: `assets-${role}` }, ['--role', role]);
-  const [api, projector, webhooks] = [process('api'), process('projector'), process('webhooks')];
-  service = api;
-  try {
-    const { admin, client } = await api.createTenant('acme', 'dyn_stock_order');
-    await Promise.all([api.start(), projector.start()]);
-    const acme = new TenantClient(api, { tenant: 'acme', admin, client }, 'dyn_stock_order');
-    await addWebhook(acme, receiver.url('/orders'));
-    const { order } = await validatedOrder(acme);
-    const { traceId, headers } = callersTrace();
-    await acme.platform('POST', `/orders/${order.id}/approve`, { body: {}, headers });
-    await webhooks.start();
-    const expected = {
-      'POST /api/v1/platform/orders/:id/approve': 'assets-api',
-      'append order': 'assets-api',
-      'wait until visible': 'assets-api',
-      'append delivery': 'assets-webhooks',
-      'webhook attempt': 'assets-webhooks',
-    };
-    const spans = await collector.trace(traceId, ...Object.keys(expected));
-    const makers = new Set(spans.map(({ name, service: of }) => `${name}: ${String(of['service.name'])}`));
-    expect(makers).toEqual(new Set(Object.entries(expected).map(([name, maker]) => `${name}: ${maker}`)));
-  } finally {
-    await Promise.all([projector, webhooks].map((each) => each.stop()));
-    await receiver.stop();
-  }
 });
