@@ -1,29 +1,24 @@
 /** Durable work between processes: at least once, with delays. Its contract: `test/contract/messageBroker.ts`. */
 import type { LogAnchor } from './logAnchor.js';
 
-export type Message = {
-  /** Publishing an id that the queue still holds changes nothing in the embedded adapter; RabbitMQ delivers both. */
-  readonly id: string;
-  /** Plain JSON. */
-  readonly body: unknown;
-};
+/** Plain JSON. Publishing an id that the queue still holds changes nothing in the embedded adapter; RabbitMQ delivers both. */
+export type Message = { readonly id: string; readonly body: unknown };
 
 /** `redeliveries`: how often it was delivered before. */
 export type ReceivedMessage = Message & { readonly redeliveries: number };
 
-/** The broker cannot be reached, does not answer in time, or accepts no messages now. A retry may succeed. */
+/** The broker cannot be reached, or accepts no messages now. A retry may succeed. */
 export class BrokerUnavailableError extends Error {
   override readonly name = 'BrokerUnavailableError';
 }
 
-/** What a handler decides about a message. */
-export type Outcome =
-  | { readonly kind: 'done' }
-  /** Redeliver it after this many milliseconds; with RabbitMQ sooner if they are over half a minute, or its consumer ends. */
-  | { readonly kind: 'retry'; readonly delayMs: number };
+/** `retry`: redeliver it after the delay; with RabbitMQ sooner if that is over half a minute, or its consumer ends. */
+export type Outcome = { readonly kind: 'done' } | { readonly kind: 'retry'; readonly delayMs: number };
 
-/** `concurrency`: at most this many messages in flight. `consume` resolves after the signal, when no handler runs any more. */
+/** `concurrency`: messages in flight at most. `consume` resolves after the signal, when no handler runs any more. */
 export type ConsumeOptions = { readonly concurrency: number; readonly signal: AbortSignal };
+
+export type Handler = (message: ReceivedMessage) => Promise<Outcome>;
 
 /** `inFlight`: handlers still running; with RabbitMQ of this process only. */
 export type QueueDepth = { readonly ready: number; readonly delayed: number; readonly inFlight: number };
@@ -44,11 +39,7 @@ export interface MessageBroker {
    * message is in flight once, unless the broker was unreachable in between. It is delivered again if its handler throws, or
    * its process dies.
    */
-  consume(
-    queue: string,
-    options: ConsumeOptions,
-    handle: (message: ReceivedMessage) => Promise<Outcome>,
-  ): Promise<void>;
+  consume(queue: string, options: ConsumeOptions, handle: Handler): Promise<void>;
   /**
    * Does the work while this process leads: of those that would under this name, one does, until the signal aborts, its work
    * ends, or it is gone. Resolves or rejects as the work does. (RabbitMQ: when the connection is lost, aborts the work's

@@ -57,9 +57,7 @@ export type DeliveryParts = {
   readonly gate: Gate;
 };
 
-/**
- * How long appending an attempt's outcome is retried while the log is away. After that the attempt counts as cut off.
- */
+/** How long appending an attempt's outcome is retried while the log is away. After that the attempt counts as cut off. */
 const OUTAGE_MS = 6_000;
 const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 
@@ -216,11 +214,8 @@ async function inSlot(parts: DeliveryParts, loaded: LoadedDelivery, pass: Pass):
   const { host } = new URL(url);
   const { orderId } = delivery.subject;
   const about = { ...endpoint, deliveryId, orderId, attempt: number, host, ok, status, durationMs };
-  if (result.ok) logger.info(about, 'webhook attempt');
-  else {
-    logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
-    await disableIfLost(parts, written, url, result);
-  }
+  logger[ok ? 'info' : 'warn']({ ...about, reason: ok ? undefined : result.reason }, 'webhook attempt');
+  if (!ok) await disableIfLost(parts, written, url, result);
   return { loaded: written };
 }
 
@@ -268,12 +263,11 @@ type Prepared = {
 async function prepare(
   { commands, transport, settings }: DeliveryParts,
   { tenant, webhook }: Target,
-  { delivery: { subject }, deliveryId }: LoadedDelivery,
+  loaded: LoadedDelivery,
 ): Promise<Prepared> {
   try {
-    const body = await makeBody(commands, tenant, webhook, subject);
-    const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
-    const request = signedRequest(commands, webhook, sent, settings.version);
+    const body = await makeBody(commands, tenant, webhook, loaded.delivery.subject);
+    const request = signedRequest(commands, webhook, loaded, body, settings.version);
     return { bodySha256: sha256Of(body), post: () => transport.post(request) };
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
@@ -303,7 +297,6 @@ async function traceAttempt(
     // Not the URL's path and query, which may hold secrets of the receiver.
     'server.address': new URL(url).hostname,
     'dynamic_assets.webhook.id': id,
-    'dynamic_assets.webhook.event': delivery.subject.kind,
     'dynamic_assets.delivery.id': deliveryId,
     'dynamic_assets.attempt': delivery.started + 1,
   });

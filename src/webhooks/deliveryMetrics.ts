@@ -63,14 +63,12 @@ export class DeliveryMetrics {
           for (const [about, value] of found) this.set(about, value);
         },
       });
-    const circuit = 'webhook_circuit_open';
-    gauge(circuit, '1 while nothing but a probe now and then is sent to a webhook that keeps failing.', () =>
+    gauge('webhook_circuit_open', '1 while a webhook that keeps failing gets nothing but a probe now and then.', () =>
       [...webhooksOf(directory)].map(([key, { labels }]) => [labels, this.#openCircuits.has(key) ? 1 : 0]),
     );
-    const disabledHelp = '1 for each webhook that is disabled, with the cause: admin, gone, failing.';
     const disabled = (): Values =>
       [...webhooksOf(directory).values()].flatMap(({ labels, cause }) => (cause ? [[{ ...labels, cause }, 1]] : []));
-    gauge('webhook_disabled', disabledHelp, disabled, ['cause']);
+    gauge('webhook_disabled', '1 while it is disabled; the cause is admin, gone or failing.', disabled, ['cause']);
     // One query for both gauges, since they are collected at the same time. While the rows are away, which `engine_up`
     // reports, there are no figures rather than old ones.
     const backlog = singleFlight(() => queries.deliveries.backlog().catch(() => []));

@@ -2,8 +2,7 @@
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { type StreamReads, streamPagesBackwards } from '../commands/streamPages.js';
-import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
-import { type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
+import { firstDeliveryId, type LoadedDelivery, requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { type Webhook, wantedAfter } from '../domain/identity/directory.js';
 import { orderStream, parseStream } from '../domain/streams.js';
 import { kindsOf, type WebhookEventKind } from '../domain/webhook/catalogue.js';

@@ -32,8 +32,6 @@ export type TransportOptions = {
   readonly connectTimeoutMs?: number;
   /** Limit for the whole attempt (ms). Default 15,000. */
   readonly totalTimeoutMs?: number;
-  /** How long an idle connection is kept (ms). Default 10,000. */
-  readonly keepAliveMs?: number;
   readonly lookUp?: LookUpAll;
 };
 
@@ -55,7 +53,7 @@ const MAX_REASON_CHARACTERS = 300;
 export function createHttpsTransport(options: TransportOptions): WebhookTransport {
   const agent = new Agent({
     keepAlive: true,
-    timeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    timeout: KEEP_ALIVE_MS,
     rejectUnauthorized: true,
     // Created once: a context with the root certificates is too costly to create for each connection.
     secureContext: trust(options.caPem),
@@ -111,7 +109,6 @@ function exchange(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const target = new URL(url);
-    if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
     const port = portOf(target);
     checkLiteral(policy, target.hostname, port);
     const request = send(target, {

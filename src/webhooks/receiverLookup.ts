@@ -20,15 +20,12 @@ const TRIES = 2;
 const FOR_IPV6_MS = 50;
 const HOSTS_FILE = '/etc/hosts';
 
-/** Neither the hosts file nor DNS has an address of the name. */
-export class NameNotFoundError extends Error {}
-
 /** The name servers did not answer in time. */
 export class NameServersSilentError extends Error {}
 
 /**
  * @param newResolver makes one for each name, so that each can be cancelled alone
- * @returns a lookup that throws NameNotFoundError, NameServersSilentError
+ * @returns a lookup that throws NameServersSilentError, or an Error that says that there is no such name
  */
 export const createReceiverLookUp =
   (hostsFile = HOSTS_FILE, newResolver = () => new Resolver({ timeout: QUERY_MS, tries: TRIES })): LookUpAll =>
@@ -49,21 +46,19 @@ export const createReceiverLookUp =
     const failures = settled.flatMap((result) => (result.status === 'rejected' ? [errorCode(result.reason)] : []));
     if (failures.includes('ETIMEOUT'))
       throw new NameServersSilentError(`the name servers of ${hostname} did not answer in time`);
-    throw new NameNotFoundError(`${hostname} was not found in the hosts file nor by DNS (${String(failures[0])})`);
+    throw new Error(`${hostname} was not found in the hosts file nor by DNS (${String(failures[0])})`);
   };
 
 /** Reads lines of an address and its names (hosts(5)); none if the file cannot be read. */
 async function inHostsFile(file: string, hostname: string): Promise<LookupAddress[]> {
-  const wanted = withoutDot(hostname.toLowerCase());
+  const wanted = hostname.toLowerCase();
   const text = await readFile(file, 'utf8').catch(() => '');
   return text.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     const family = isIP(address);
-    return family !== 0 && names.some((name) => withoutDot(name.toLowerCase()) === wanted) ? [{ address, family }] : [];
+    return family !== 0 && names.some((name) => name.toLowerCase() === wanted) ? [{ address, family }] : [];
   });
 }
-
-const withoutDot = (name: string): string => name.replace(/\.$/, '');
 
 /** The lookup of this process. */
 export const receiverLookUp: LookUpAll = createReceiverLookUp();

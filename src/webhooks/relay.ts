@@ -33,8 +33,6 @@ export type RelayDeps = {
   readonly broker: MessageBroker;
   /** Accepts a log other than the checkpoint's, and starts over on it. Default false: it is an error. */
   readonly acceptLog?: boolean;
-  /** Called with the reason if the log is processed again from its start. */
-  readonly onReset?: (reason: string) => void;
 };
 
 /** Approvals hold whole orders, so a slice is small. With fewer events, the writes at its end would dominate. */
@@ -53,13 +51,11 @@ export const relayedAnchor = (broker: Pick<MessageBroker, 'checkpoint'>): Promis
  * @throws OtherLogError
  */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
-  const { commands, broker, acceptLog = false, onReset } = deps;
+  const { commands, broker, acceptLog = false } = deps;
   const log = await commands.eventStore.identity();
   const kept = await relayedAnchor(broker);
   const found = await findLog(commands.eventStore, kept);
   acceptFound(found, 'The webhook jobs', acceptLog);
-  if (found !== 'same')
-    onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
   let { position } = found === 'same' ? kept : { position: 0 };
   let relayed: EventPosition | undefined;
   /** An outage of the broker is reported by its other users. */

@@ -54,7 +54,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
-  const relay = { commands, broker, acceptLog, onReset: (reason: string) => logger.warn(reason) };
+  const relay = { commands, broker, acceptLog };
   const running = [
     // Each process that relays would publish all messages again, and append all requests.
     keep('webhook relay', () => broker.lead('webhook-relay', signal, (leading) => runRelay(relay, leading))),

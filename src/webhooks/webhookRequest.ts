@@ -6,6 +6,7 @@ import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
 import { loadOrder } from '../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
+import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
@@ -91,12 +92,6 @@ const missing = (stream: string, { kind, sourceEventId, sourceRevision }: Delive
 /** SHA-256 in lower-case hex (FIPS 180-4). */
 export const sha256Of = (body: Uint8Array): string => createHash('sha256').update(body).digest('hex');
 
-type Sent = {
-  readonly subject: Pick<DeliverySubject, 'kind' | 'purpose' | 'sourceRevision'>;
-  readonly messageId: string;
-  readonly body: Uint8Array;
-};
-
 /**
  * Signs with the current secrets and time.
  * @param version of the service, for `User-Agent`
@@ -105,21 +100,18 @@ type Sent = {
 export function signedRequest(
   { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
   { url, sealedSecret, otherSecret }: Webhook,
-  { subject, messageId, body }: Sent,
+  { delivery: { subject }, deliveryId }: Pick<LoadedDelivery, 'delivery' | 'deliveryId'>,
+  body: Uint8Array,
   version: string,
 ): WebhookRequest {
   const nowMs = Date.parse(now());
-  const primary = secretBox.open(sealedSecret);
   const isOver = otherSecret === undefined || Date.parse(otherSecret.until ?? '') <= nowMs;
+  const secrets = [secretBox.open(sealedSecret), ...(isOver ? [] : openedIfKnown(secretBox, otherSecret.sealed))];
+  const messageId = subject.messageId ?? deliveryId;
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': `dynamic-assets/${version}`,
-    ...signatureHeaders({
-      body,
-      messageId,
-      timestamp: Math.floor(nowMs / 1000),
-      secrets: [primary, isOver ? undefined : openedIfKnown(secretBox, otherSecret.sealed)],
-    }),
+    ...signatureHeaders({ body, messageId, timestamp: Math.floor(nowMs / 1000), secrets }),
     'webhook-event': subject.kind,
     'webhook-event-version': payloadVersion(subject.kind),
     'webhook-sequence': String(subject.sourceRevision),
@@ -129,11 +121,11 @@ export function signedRequest(
 }
 
 /** The secret before may be the one whose key was lost. */
-function openedIfKnown(secretBox: Commands['secretBox'], sealed: string): string | undefined {
+function openedIfKnown(secretBox: Commands['secretBox'], sealed: string): readonly string[] {
   try {
-    return secretBox.open(sealed);
+    return [secretBox.open(sealed)];
   } catch {
-    return undefined;
+    return [];
   }
 }
 
@@ -150,30 +142,22 @@ type Message = {
   readonly messageId: string;
   /** Time of this attempt, Unix seconds. */
   readonly timestamp: number;
-  /** As shown, including `whsec_`. */
-  readonly secrets: readonly [primary: string, other?: string | undefined];
-};
-
-export type SignatureHeaders = {
-  readonly Signature: string;
-  readonly 'webhook-id': string;
-  readonly 'webhook-timestamp': string;
-  readonly 'webhook-signature': string;
+  /** As shown, including `whsec_`; the current one first. */
+  readonly secrets: readonly string[];
 };
 
 /**
- * The headers that prove a request's origin. `webhook-signature` has one signature per secret, the primary's first
- * (Standard Webhooks 1.0.0, "Signature scheme"); `Signature` has exactly one, by the primary secret.
+ * The headers that prove a request's origin. `webhook-signature` has one signature per secret (Standard Webhooks 1.0.0,
+ * "Signature scheme"); `Signature` has exactly one, by the current secret.
  */
-export function signatureHeaders({ body, messageId, timestamp, secrets }: Message): SignatureHeaders {
-  const known = secrets.filter((secret) => secret !== undefined);
-  const standard = known.map((secret) => {
+export function signatureHeaders({ body, messageId, timestamp, secrets }: Message) {
+  const standard = secrets.map((secret) => {
     // Unlike for `Signature`, the key is the bytes that the secret encodes.
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
     return `v1,${createHmac('sha256', key).update(`${messageId}.${timestamp}.`).update(body).digest('base64')}`;
   });
   return {
-    Signature: signatureOf(body, secrets[0]),
+    Signature: signatureOf(body, secrets[0] ?? ''),
     'webhook-id': messageId,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': standard.join(' '),

@@ -183,7 +183,7 @@ describe('a connection on which more comes than was asked for is not used again'
       socket.setNoDelay();
       socket.write(DOWN, () => setImmediate(() => socket.write(junk)));
     };
-    await open(later, 'all', { keepAliveMs: 600_000 });
+    await open(later);
     for (let n = 1; n <= 3; n++) {
       expect(await post()).toMatchObject({ ok: false, status: 503, responseBody: '' });
       await receiver.closed(n);

@@ -1,7 +1,5 @@
 /** Shared by both brokers: running a handler, and the set of running consumers. */
-import type { ConsumeOptions, MessageBroker, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
-
-export type Handler = Parameters<MessageBroker['consume']>[2];
+import type { ConsumeOptions, Handler, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
 
 /** Redelivery delay after a handler threw. */
 const RETRY_AFTER_THROW_MS = 1000;

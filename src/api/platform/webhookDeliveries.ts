@@ -128,8 +128,7 @@ export const webhookDeliveries: Resource = {
       status: 202,
       answer: json.answer('It has begun.', json.dataOf(json.closedObject({ backfill_id: json.uuid }))),
       async handle({ commands }, { caller, path: { id }, body }) {
-        const { backfillId } = await requestBackfill(commands, caller, id, body);
-        return dataReply({ backfill_id: backfillId });
+        return dataReply({ backfill_id: await requestBackfill(commands, caller, id, body) });
       },
     },
     'POST /webhooks/:id/test': {

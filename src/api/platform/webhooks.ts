@@ -78,13 +78,11 @@ export const webhooks: Resource = {
       id: 'platformCreateWebhook',
       summary: 'Create a webhook',
       allow: 'admins',
-      body: {
-        ...json.bodyOf(webhookBody, {
-          url: 'https://erp.example.com/orders',
-          events: ['order.approved'],
-          custom_data: { company: 7 },
-        }),
-      },
+      body: json.bodyOf(webhookBody, {
+        url: 'https://erp.example.com/orders',
+        events: ['order.approved'],
+        custom_data: { company: 7 },
+      }),
       status: 201,
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
@@ -103,9 +101,7 @@ export const webhooks: Resource = {
       id: 'platformChangeWebhook',
       summary: 'Change a webhook, or enable or disable it; fields that the body lacks stay',
       allow: 'admins',
-      body: {
-        ...json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
-      },
+      body: json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
       answer: json.one('Webhook'),
       handle: async ({ commands, checkWebhookTarget }, { caller, path: { id }, body }) =>
         changedReply(await changeWebhook(commands, caller, id, body, checkWebhookTarget), id),

@@ -1,5 +1,7 @@
-/** The stream of one delivery: how it is requested, loaded and written. */
+/** The stream of one delivery: its id, and how it is requested, loaded and written. */
+import { v5 } from 'uuid';
 import { deliveryStream } from '../../domain/streams.js';
+import type { WebhookEventKind } from '../../domain/webhook/catalogue.js';
 import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
 import type { AppendResult, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
@@ -8,8 +10,6 @@ import { type StreamReads, streamPages } from '../streamPages.js';
 import { beginStream, type LogAccess, type StreamEnd, writeStream } from '../writeStream.js';
 
 export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
-
-export type RequestedDelivery = Pick<LoadedDelivery, 'position' | 'deliveryId'>;
 
 export type LoadedDelivery = DeliveryKey &
   StreamEnd & {
@@ -21,6 +21,16 @@ export type LoadedDelivery = DeliveryKey &
     /** On whose behalf events are appended. */
     readonly caller: Caller;
   };
+
+// Ids are derived from their events, so that a repetition finds the id taken.
+
+/** Id of the delivery that an event itself causes, and the `webhook-id` of all deliveries of the event to the webhook. */
+export const firstDeliveryId = (webhookId: string, event: Pick<RecordedEvent, 'id'>, kind: WebhookEventKind): string =>
+  // Approvals were once the only kind, so their ids do not contain it.
+  v5(kind === 'order.approved' ? event.id : `${kind} ${event.id}`, webhookId);
+
+/** Id of the first resend of a delivery. */
+export const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
 
 const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 
@@ -51,14 +61,10 @@ const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }
   evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
 
 /** The delivery, from its stream; undefined when it was never requested. */
-export const loadDelivery = async (eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> =>
-  deliveryOf(key, await deliveryEvents(eventStore, key));
-
-/** Few: attempts are counted. */
-export async function deliveryEvents(eventStore: StreamReads, key: DeliveryKey): Promise<readonly RecordedEvent[]> {
+export async function loadDelivery(eventStore: StreamReads, key: DeliveryKey): Promise<LoadedDelivery | undefined> {
   const events: RecordedEvent[] = [];
   for await (const page of streamPages(eventStore, deliveryStream(key.tenant, key.deliveryId))) events.push(...page);
-  return events;
+  return deliveryOf(key, events);
 }
 
 /** @param events of its stream, from the first on */

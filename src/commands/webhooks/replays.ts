@@ -1,19 +1,13 @@
-/**
- * Resends, backfills and test events of a webhook. Each is a new delivery with a purpose, and none changes an order. It is
- * requested here; a process with the role `webhooks` makes it.
- */
-
+/** Resends, backfills and test events of a webhook. They are requested here; a process with the role `webhooks` makes them. */
 import { validate } from 'uuid';
 import { z } from 'zod';
 import { zonedDateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/catalogue.js';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
-import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
-import { resendId } from './deliveryIds.js';
-import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
+import { type LoadedDelivery, loadDelivery, requestDelivery, resendId } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
 /** Events that happened from `from` up to now; `failed_only`: those whose delivery failed for good, and was not resent. */
@@ -31,7 +25,7 @@ export async function resendDelivery(
   caller: Caller,
   webhookId: string,
   deliveryId: string,
-): Promise<RequestedDelivery> {
+): Promise<LoadedDelivery> {
   await checkWebhook(commands, caller, webhookId);
   const id = deliveryId.toLowerCase();
   const sent = validate(id) ? await subjectOf(commands, caller.tenant, id) : undefined;
@@ -43,26 +37,26 @@ export async function resendDelivery(
 }
 
 /**
- * Sends a range of the log to a webhook, which may be younger than it. Runs in the background.
+ * Sends events of the past to a webhook, which may be younger than they. Runs in the background.
  * @param body `{ from, events?, failed_only? }`; `events` are by default what the webhook subscribes to
- * @throws ValidationError, NotFoundError
+ * @returns the id of the backfill @throws ValidationError, NotFoundError
  */
 export async function requestBackfill(
   commands: DirectoryCommands,
   caller: Caller,
   webhookId: string,
   body: unknown,
-): Promise<{ readonly position: Position; readonly backfillId: string }> {
+): Promise<string> {
   const { from, events: wanted, failed_only: failedOnly } = parseBody(backfillBody, body);
   if (from >= commands.now()) throw new ValidationError({ from: ['The from field must be in the past.'] });
   const backfillId = commands.newId();
-  const { position } = await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
+  await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
     const kinds = WEBHOOK_EVENT_KINDS.filter((each) => (wanted ?? events).includes(each));
     return [
       { type: 'WebhookBackfillRequested', data: { id, backfillId, kinds, from, ...(failedOnly && { failedOnly }) } },
     ];
   });
-  return { position, backfillId };
+  return backfillId;
 }
 
 /** Sends the example of a kind of event, whether the webhook subscribes to it or not. */
@@ -71,7 +65,7 @@ export async function sendTestEvent(
   caller: Caller,
   webhookId: string,
   body: unknown,
-): Promise<RequestedDelivery> {
+): Promise<LoadedDelivery> {
   const { event } = parseBody(testEventBody, body);
   await checkWebhook(commands, caller, webhookId);
   const noSource = { orderId: '', sourceEventId: '', sourceRevision: 0 };
@@ -97,7 +91,7 @@ async function requestNew(
   commands: DirectoryCommands,
   caller: Caller,
   subject: DeliverySubject,
-): Promise<RequestedDelivery> {
+): Promise<LoadedDelivery> {
   const deliveryId = commands.newId();
   const requested = await requestDelivery(commands, caller, deliveryId, subject);
   if (requested === undefined) throw new Error(`The new id ${deliveryId} was taken.`);

@@ -10,13 +10,12 @@ import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import {
   changesOf,
-  type DirectoryChange,
   type DirectoryWrite,
   refuseMore,
   writeDirectory,
   writeWebhook,
 } from '../identity/directoryWriter.js';
-import { newSigningSecret, type WebhookCommands } from './secrets.js';
+import { type NewSecret, newSigningSecret, type WebhookCommands } from './secrets.js';
 
 const isTarget = (text: string): boolean => {
   if (!URL.canParse(text)) return false;
@@ -66,20 +65,13 @@ export const changeWebhookBody = z
 /** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
 
-type NewWebhook = {
-  readonly id: string;
-  readonly name: string;
-  /** `whsec_` and base64 of 32 random bytes. */
-  readonly secret: string;
-};
-
-/** @param body see webhookBody; `events` default to approved orders, `name` to the host. @throws ValidationError */
+/** @param body see webhookBody; `name` is the host by default. @throws ValidationError */
 export async function createWebhook(
   commands: WebhookCommands,
   caller: Caller,
   body: unknown,
   checkTarget: CheckTarget,
-): Promise<DirectoryChange & NewWebhook> {
+): Promise<NewSecret & { readonly id: string; readonly name: string }> {
   const { url: wanted, name, events, custom_data: customData } = parseBody(webhookBody, body);
   const target = await targetOf(wanted, checkTarget);
   const secret = newSigningSecret();

@@ -1,5 +1,5 @@
 /** Ids of deliveries never change: a relay that repeats its work after an upgrade would send everything again. */
-import { firstDeliveryId, resendId } from '#app/commands/webhooks/deliveryIds.js';
+import { firstDeliveryId, resendId } from '#app/commands/webhooks/deliveryStream.js';
 
 const W = '0190a000-0000-7000-8000-00000000000a';
 const EVENT = '0190a000-0000-7000-8000-0000000000e1';

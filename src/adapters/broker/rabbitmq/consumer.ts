@@ -5,10 +5,10 @@
  */
 import type { Channel, ConsumeMessage } from 'amqplib';
 import PQueue from 'p-queue';
-import type { ConsumeOptions, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Handler, Outcome, QueueDepth } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { type Handler, runHandler, warn } from '../consuming.js';
+import { runHandler, warn } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
 import { delayedCopy, deliveriesOf, idOf, type Outgoing } from './messages.js';
 

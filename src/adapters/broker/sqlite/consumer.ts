@@ -1,8 +1,8 @@
 /** One consumer of one queue: takes due jobs, runs their handlers, stores the outcomes. */
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import type { ConsumeOptions } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Handler } from '../../../ports/messageBroker.js';
 import { WakeUp } from '../../../supervision/waiting.js';
-import { type Handler, runHandler } from '../consuming.js';
+import { runHandler } from '../consuming.js';
 import type { JobOutcome, JobStore, TakenJob } from './jobStore.js';
 
 /**
