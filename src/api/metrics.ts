@@ -39,7 +39,6 @@ const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
 const REFUSALS = [
   { kind: 'user', reason: 'wrong_credentials' },
   { kind: 'user', reason: 'too_many_wrong' },
-  { kind: 'user', reason: 'too_many_sessions' },
   { kind: 'client', reason: 'wrong_credentials' },
   { kind: 'client', reason: 'too_many_wrong' },
 ] as const;

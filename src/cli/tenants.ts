@@ -6,7 +6,7 @@ import { createClient } from '../commands/identity/clients.js';
 import { type DirectoryCommands, tenantNow } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
 import { changeTenant, checkTenantName, createTenant, deleteTenant } from '../commands/identity/tenants.js';
-import { addUser, changeUser, newUserBody } from '../commands/identity/users.js';
+import { addUser, newUserBody, resetPassword } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import { ROLES, type Scope } from '../domain/identity/scopes.js';
 import { QUOTA_NAMES, QUOTAS } from '../domain/quotas.js';
@@ -171,7 +171,7 @@ const userCreate = command({
 
 const userSetPassword = command({
   name: 'user set-password',
-  about: 'Give a user a new password, which is shown only now. All sessions of the user end at once.',
+  about: 'Give a user a password for the next sign-in, which is shown only now. All sessions of the user end at once.',
   example: 'dynamic-assets user set-password --tenant acme --email eva@acme.example',
   options: {
     tenant: required('<name>', 'tenant the user belongs to'),
@@ -183,8 +183,7 @@ const userSetPassword = command({
       const user = users.find((each) => each.email === email.toLowerCase());
       const known = users.map((each) => each.email);
       if (user === undefined) throw new UnknownNameError(`user ${email} in ${tenant}`, known, `${tenant} has none.`);
-      const password = newPassword();
-      await changeUser(commands, operator(tenant), user.id, { password });
+      const { password } = await resetPassword(commands, operator(tenant), user.id);
       return { id: user.id, email, password, changed: true };
     }),
   lines: ({ password }) => columns([['password', password]]),

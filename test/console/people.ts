@@ -11,7 +11,6 @@ export async function addUser(tenant: TenantClient, role: Role, name = role): Pr
   const user = {
     email,
     password: PASSWORD,
-    must_change_password: false,
     first_name: name,
     last_name: 'Smit',
     roles: [role],

@@ -12,7 +12,7 @@ import {
 } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
-import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH, SIGN_INS_PER_HOUR } from '../../domain/limits.js';
+import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { withTimeout } from '../../supervision/waiting.js';
 import {
   noteRefusal,
@@ -23,7 +23,7 @@ import {
   unauthenticated,
 } from '../auth/principal.js';
 import type { Api } from '../deps.js';
-import { HttpError, known, tooManyRequests } from '../errors.js';
+import { HttpError, known } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
@@ -63,7 +63,6 @@ export const session: Resource = {
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
         req.context.principal = principalOf(user);
-        takeSignIn(api, req, user);
         const { id, reply } = openedSession(api, call, user);
         await noteSignIn(api, req, user, id);
         return reply;
@@ -83,8 +82,6 @@ export const session: Resource = {
         const { req, caller, person: user } = call;
         const input = parseBody(ownPasswordBody, call.body);
         await requirePassword(api, req, user, input.old_password);
-        // Before the change, so that a refusal changes nothing.
-        takeSignIn(api, req, user);
         const { tenant } = await changeOwnPassword(api.commands, caller, user, input);
         return openedSession(api, call, known(tenant?.users, user.id, 'user')).reply;
       },
@@ -109,15 +106,6 @@ export const session: Resource = {
     },
   },
 };
-
-/** Counts a new session against the user's limit: signing it out writes an event. @throws HttpError 429 */
-function takeSignIn({ buckets, metrics }: Api, { context: { tenant } }: Request, { id }: User): void {
-  const burst = SIGN_INS_PER_HOUR;
-  const { isTaken, secondsToNext } = buckets.take(`${tenant.name} sign-in ${id}`, { perSecond: burst / 3600, burst });
-  if (isTaken) return;
-  metrics.tenants.refused(tenant.name, 'user', 'too_many_sessions');
-  throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
-}
 
 /** Opens a session, and the answer with its token. */
 function openedSession(api: Api, call: Call, user: User): { readonly id: string; readonly reply: Reply } {

@@ -25,6 +25,8 @@ const locale = z
   .string('must be a string.')
   .regex(/^[a-z]{2}([-_][A-Z]{2})?$/, 'must be a locale such as en or nl_NL.');
 
+const names = { first_name: shortText, last_name: shortText };
+
 export const newUserBody = z.strictObject({
   email: z
     .string('must be a string.')
@@ -32,27 +34,16 @@ export const newUserBody = z.strictObject({
     .check(z.email('must be an e-mail address.'))
     .transform((email) => email.toLowerCase()),
   password: password.optional(),
-  must_change_password: z.boolean('must be true or false.').optional(),
-  first_name: shortText,
-  last_name: shortText,
+  ...names,
   locale: locale.default('en'),
   roles,
 });
 
-export const changeUserBody = z
-  .strictObject({
-    password,
-    must_change_password: z.boolean('must be true or false.'),
-    first_name: shortText,
-    last_name: shortText,
-    locale,
-    roles,
-  })
-  .partial();
+export const changeUserBody = z.strictObject({ ...names, locale, roles }).partial();
 
 /**
- * @param body see newUserBody; without a password, one is generated for the first sign-in
- * @returns the generated password, which is shown only here
+ * @param body see newUserBody; without a password, one is made for the first sign-in
+ * @returns the made password, which is shown only here
  * @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant)
  */
 export const addUser: DirectoryWrite<[body: unknown], { readonly id: number; readonly password?: string }> = async (
@@ -60,36 +51,27 @@ export const addUser: DirectoryWrite<[body: unknown], { readonly id: number; rea
   caller,
   body,
 ) => {
-  const { password: chosen, must_change_password: asked, ...input } = parseBody(newUserBody, body);
-  const made = chosen === undefined ? newPassword() : undefined;
-  const mustChange = asked ?? made !== undefined;
-  const passwordHash = await hashPassword(caller.tenant, chosen ?? made ?? '', caller.deadline);
+  const { password: chosen, first_name: firstName, last_name: lastName, ...input } = parseBody(newUserBody, body);
+  const made = chosen === undefined ? { password: newPassword() } : {};
+  const passwordHash = await hashPassword(caller.tenant, chosen ?? made.password ?? '', caller.deadline);
   let id = 0;
   const change = await writeDirectory(commands, caller, usersStream(caller.tenant), ({ users, lastUserId }) => {
-    if ([...users.values()].some(({ email }) => email === input.email)) {
+    if ([...users.values()].some(({ email }) => email === input.email))
       throw new ValidationError({ email: ['The email field names a user that exists already.'] });
-    }
     refuseMore('users', users.size, MAX_USERS);
     id = lastUserId + 1;
-    const { first_name: firstName, last_name: lastName, email, locale: language, roles: given } = input;
-    const data = { id, email, firstName, lastName, locale: language, roles: given, passwordHash };
-    return [{ type: 'UserAdded', data: mustChange ? { ...data, mustChangePassword: true } : data }];
+    const data = { id, ...input, firstName, lastName, passwordHash };
+    return [{ type: 'UserAdded', data: chosen === undefined ? { ...data, mustChangePassword: true } : data }];
   });
-  return { ...change, id, ...(made === undefined ? {} : { password: made }) };
+  return { ...change, id, ...made };
 };
 
 /** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
 export const changeUser: DirectoryWrite<[id: number, body: unknown]> = async (commands, caller, id, body) => {
-  const { password: chosen, first_name: firstName, last_name: lastName, ...input } = parseBody(changeUserBody, body);
-  const passwordHash = chosen === undefined ? undefined : await hashPassword(caller.tenant, chosen, caller.deadline);
-  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
-    const user = { mustChangePassword: false, ...userOf(users, id) };
-    const { locale: newLocale, roles: newRoles, must_change_password: asked } = input;
-    if (newRoles?.includes('admin') === false) keepAnAdmin(users, id);
-    const mustChangePassword = asked ?? (passwordHash === undefined && user.mustChangePassword);
-    const given = { firstName, lastName, locale: newLocale, roles: newRoles, passwordHash, mustChangePassword };
-    const changed = changesOf<User>(given, user);
-    return Object.keys(changed).length === 0 ? [] : [{ type: 'UserChanged', data: { id, ...changed } }];
+  const { first_name: firstName, last_name: lastName, ...input } = parseBody(changeUserBody, body);
+  return writeUser(commands, caller, id, (user, users) => {
+    if (input.roles?.includes('admin') === false) keepAnAdmin(users, id);
+    return changesOf<User>({ firstName, lastName, ...input }, user);
   });
 };
 
@@ -100,7 +82,8 @@ export const resetPassword: DirectoryWrite<[id: number], { readonly password: st
   id,
 ) => {
   const made = newPassword();
-  const change = await changeUser(commands, caller, id, { password: made, must_change_password: true });
+  const passwordHash = await hashPassword(caller.tenant, made, caller.deadline);
+  const change = await writeUser(commands, caller, id, () => ({ passwordHash, mustChangePassword: true }));
   return { ...change, password: made };
 };
 
@@ -126,15 +109,24 @@ export const changeOwnPassword: DirectoryWrite<[known: User, z.output<typeof own
     throw new ValidationError({ new_password: ['The new_password field must differ from the old one.'] });
   }
   const passwordHash = await hashPassword(caller.tenant, chosen, caller.deadline);
-  return writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
-    const { id, passwordHash: current, mustChangePassword } = userOf(users, known.id);
+  return writeUser(commands, caller, known.id, ({ passwordHash: current, mustChangePassword }) => {
     if (current !== known.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
-    const changed = mustChangePassword ? { mustChangePassword: false } : {};
-    return [{ type: 'UserChanged', data: { id, passwordHash, ...changed } }];
+    return { passwordHash, ...(mustChangePassword ? { mustChangePassword: false } : {}) };
   });
 };
 
-function userOf(users: ReadonlyMap<number, User>, id: number): User {
+type Users = ReadonlyMap<number, User>;
+
+/** @param decide the values that change. @throws NotFoundError */
+const writeUser: DirectoryWrite<
+  [id: number, decide: (user: User, users: Users) => Partial<Omit<User, 'id' | 'email'>>]
+> = (commands, caller, id, decide) =>
+  writeDirectory(commands, caller, usersStream(caller.tenant), ({ users }) => {
+    const changed = decide(userOf(users, id), users);
+    return Object.keys(changed).length === 0 ? [] : [{ type: 'UserChanged', data: { id, ...changed } }];
+  });
+
+function userOf(users: Users, id: number): User {
   const user = users.get(id);
   if (user === undefined) throw new NotFoundError(`There is no user ${id}.`);
   return user;
@@ -148,7 +140,7 @@ export const removeUser: DirectoryWrite<[id: number]> = (commands, caller, id) =
     return [{ type: 'UserRemoved', data: { id } }];
   });
 
-function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
+function keepAnAdmin(users: Users, without: number): void {
   const others = [...users.values()].filter((user) => user.id !== without && user.roles.includes('admin'));
   if (others.length === 0) throw new ConflictError('This is the last admin; somebody has to manage the settings.');
 }

